@@ -12,7 +12,7 @@ struct RequestWindowTests {
 
   @Test("who sends a request that is under way waits for the same answer; afterwards it is known for a while")
   func joined() {
-    var window = RequestWindow(lifetime: 10)
+    let window = RequestWindow(lifetime: 10)
     window.begin(key, Array("m".utf8), body: nothing)
     var heard: [[UInt8]] = []
     window.join(key) { id, _ in heard.append(id) }
@@ -26,7 +26,7 @@ struct RequestWindowTests {
 
   @Test("what was refused is forgotten at once; what may have been taken keeps its id for the next attempt")
   func refused() {
-    var window = RequestWindow(lifetime: 10)
+    let window = RequestWindow(lifetime: 10)
     window.begin(key, [1], body: nothing)
     _ = window.end(key, nil, at: time(0))
     #expect(window[key] == nil)
@@ -42,7 +42,7 @@ struct RequestWindowTests {
 
   @Test("what has failed is known under the id of its next attempt")
   func failed() {
-    var window = RequestWindow(lifetime: 10)
+    let window = RequestWindow(lifetime: 10)
     window.begin(key, [1], body: nothing)
     _ = window.end(key, .failed, at: time(0))
     window.resume(key, as: [2])
@@ -55,7 +55,7 @@ struct RequestWindowTests {
 
   @Test("is bounded in number and in bytes, the oldest going first")
   func bounded() {
-    var window = RequestWindow(lifetime: 1_000)
+    let window = RequestWindow(lifetime: 1_000)
     for number in 0..<20_000 {
       let key = digest(String(number))
       window.begin(key, [], body: nothing)

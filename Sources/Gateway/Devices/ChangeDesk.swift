@@ -14,6 +14,19 @@ final class ChangeDesk {
     case refused(String)
     /// Taken or not: the same change may be sent again.
     case unknown(String)
+
+    /// The worker's answer; nil where the call is answered, as it can't be had.
+    /// - Parameter late: the words for a change that is accepted, and not done yet.
+    func document(
+      or call: HTTPCall, _ manner: Manner, late: String = "it is accepted, and not done yet"
+    ) -> JSONDocument? {
+      switch self {
+      case .answered(let document): return document
+      case .accepted: call.answer(manner.answer(.unavailable(late)))
+      case .refused(let reason), .unknown(let reason): call.answer(manner.answer(.unavailable(reason)))
+      }
+      return nil
+    }
   }
 
   /// Seconds that the broker has for a confirm.
@@ -85,6 +98,18 @@ final class ChangeDesk {
     properties.timestamp = UInt64(max(context.loop.wallClock / 1000, 0))
     properties.userID = context.broker.user
     return properties
+  }
+}
+
+extension JSONObjectWriter {
+  /// A message that lets tokens of an application join or leave a topic.
+  static func topicChange(_ op: String, _ app: [UInt8], _ topic: [UInt8], tokens: [[UInt8]]) -> [UInt8] {
+    var line = JSONObjectWriter()
+    line.set("op", op)
+    line.set("app", app)
+    line.set("topic", topic)
+    line.set("tokens", tokens)
+    return line.closed()
   }
 }
 

@@ -213,12 +213,9 @@ struct Installations {
 
   func topic(_ call: HTTPCall, _ visitor: Visitor) {
     devices(call, visitor) { records in
-      var line = JSONObjectWriter()
-      line.set("op", call.request.method == "PUT" ? "subscribe" : "unsubscribe")
-      line.set("app", visitor.app)
-      line.set("topic", call.path[6])
-      line.set("tokens", records.map(\.registration))
-      change(call, line.closed(), visitor.app) { answer in
+      let op = call.request.method == "PUT" ? "subscribe" : "unsubscribe"
+      let line = JSONObjectWriter.topicChange(op, visitor.app, call.path[6], tokens: records.map(\.registration))
+      change(call, line, visitor.app) { answer in
         let results = answer.value("results", of: answer.root).map { Array(answer.elements(of: $0)) } ?? []
         for result in results {
           guard let error = answer.value("error", of: result) else { continue }

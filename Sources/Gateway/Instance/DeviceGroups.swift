@@ -61,15 +61,11 @@ struct DeviceGroups {
 
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8]) {
     changes.change(change, app: app) { outcome in
-      switch outcome {
-      case .answered(let answer):
-        if let error = answer.text(of: "error") {
-          return call.answer(Self.error(400, String(decoding: error, as: UTF8.self)))
-        }
-        call.answer(.json(200) { $0.set("notification_key", answer.text(of: "notification_key") ?? []) })
-      case .accepted: call.answer(Manner.instance.answer(.unavailable("")))
-      case .refused(let reason), .unknown(let reason): call.answer(Manner.instance.answer(.unavailable(reason)))
+      guard let answer = outcome.document(or: call, .instance, late: "") else { return }
+      if let error = answer.text(of: "error") {
+        return call.answer(Self.error(400, String(decoding: error, as: UTF8.self)))
       }
+      call.answer(.json(200) { $0.set("notification_key", answer.text(of: "notification_key") ?? []) })
     }
   }
 

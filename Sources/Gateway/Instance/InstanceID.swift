@@ -107,12 +107,7 @@ struct InstanceID {
     _ call: HTTPCall, _ app: GatewayApplications.App, _ key: GatewayKey, _ op: String, topic: [UInt8], tokens: [[UInt8]],
     then: @escaping ([String?]) -> Void
   ) {
-    var line = JSONObjectWriter()
-    line.set("op", op)
-    line.set("app", app.id)
-    line.set("topic", topic)
-    line.set("tokens", tokens)
-    let change = line.closed()
+    let change = JSONObjectWriter.topicChange(op, app.id, topic, tokens: tokens)
     if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
       let isTopic = refusal.reason.hasPrefix("topic")
       return call.answer(Self.error(400, isTopic ? "Topic name format is invalid" : refusal.reason))
@@ -127,7 +122,7 @@ struct InstanceID {
 
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], then: @escaping ([String?]) -> Void) {
     changes.change(change, app: app) { outcome in
-      guard let answer = Self.answer(outcome, call) else { return }
+      guard let answer = outcome.document(or: call, .instance) else { return }
       guard let results = answer.value("results", of: answer.root) else {
         return call.answer(Self.error(400, answer.text(of: "error").map { String(decoding: $0, as: UTF8.self) } ?? "INTERNAL"))
       }
@@ -136,16 +131,6 @@ struct InstanceID {
           answer.value("error", of: result).map { answer.text($0) }
         })
     }
-  }
-
-  /// Nil where the call has been answered.
-  private static func answer(_ outcome: ChangeDesk.Outcome, _ call: HTTPCall) -> JSONDocument? {
-    switch outcome {
-    case .answered(let document): return document
-    case .accepted: call.answer(Manner.instance.answer(.unavailable("it is accepted, and not done yet")))
-    case .refused(let reason), .unknown(let reason): call.answer(Manner.instance.answer(.unavailable(reason)))
-    }
-    return nil
   }
 
   // MARK: POST /iid/v1:batchImport

@@ -1,7 +1,7 @@
 import Wire
 
 /// Remembers requests for a while, so that one that comes again is answered as it was, and not done twice. Bounded in number and bytes.
-struct RequestWindow {
+final class RequestWindow {
   enum State {
     /// Whoever else has sent it waits for the same answer. Then `answered`, `again`, `failed` or nothing.
     case waiting([SendDesk.Completion])
@@ -24,25 +24,30 @@ struct RequestWindow {
 
   /// Seconds.
   let lifetime: Double
+  /// What all gateways know; nil where each knows only its own.
+  let shared: SharedRequests?
   private var entries: [RequestDigest: Entry] = [:]
   private var order = Ring<(key: RequestDigest, until: MonotonicTime)>()
   private var bytes = 0
 
-  init(lifetime: Double) { self.lifetime = lifetime }
+  init(lifetime: Double, shared: SharedRequests? = nil) {
+    self.lifetime = lifetime
+    self.shared = shared
+  }
 
   subscript(key: RequestDigest) -> Entry? { entries[key] }
 
-  mutating func begin(_ key: RequestDigest, _ messageID: [UInt8], body: RequestDigest) {
+  func begin(_ key: RequestDigest, _ messageID: [UInt8], body: RequestDigest) {
     entries[key] = Entry(messageID: messageID, body: body, state: .waiting([]), until: .distantFuture)
   }
 
-  mutating func join(_ key: RequestDigest, _ then: @escaping SendDesk.Completion) {
+  func join(_ key: RequestDigest, _ then: @escaping SendDesk.Completion) {
     guard case .waiting(let others)? = entries[key]?.state else { return }
     entries[key]?.state = .waiting(others + [then])
   }
 
   /// - Returns: who has waited for it.
-  mutating func end(_ key: RequestDigest, _ state: State?, at now: MonotonicTime) -> [SendDesk.Completion] {
+  func end(_ key: RequestDigest, _ state: State?, at now: MonotonicTime) -> [SendDesk.Completion] {
     guard let place = entries.index(forKey: key), case .waiting(let others) = entries.values[place].state else { return [] }
     guard let state else {
       entries.remove(at: place)
@@ -57,7 +62,7 @@ struct RequestWindow {
     return others
   }
 
-  mutating func sweep(at now: MonotonicTime) {
+  func sweep(at now: MonotonicTime) {
     while let first = order.first, first.until <= now || order.count > Self.most || bytes > Self.mostBytes {
       _ = order.popFirst()
       guard let place = entries.index(forKey: first.key), entries.values[place].until == first.until else { continue }
@@ -67,7 +72,7 @@ struct RequestWindow {
   }
 
   /// An entry that is published again is waited for again.
-  mutating func resume(_ key: RequestDigest, as messageID: [UInt8]) {
+  func resume(_ key: RequestDigest, as messageID: [UInt8]) {
     guard let place = entries.index(forKey: key) else { return }
     bytes -= Self.weight(entries.values[place].state)
     entries.values[place].messageID = messageID

@@ -65,11 +65,8 @@ final class SendDesk {
   private let exchange: String
   /// Seconds.
   private let wait: Double
-  /// For requests with and without an idempotency key; nil where each gateway knows only its own.
-  private let shared: (plain: SharedRequests?, keyed: SharedRequests?)
-  private var windows: (plain: RequestWindow, keyed: RequestWindow)
-  /// Seconds for which a request without an idempotency key is known again after its answer.
-  private var retransmission: Double { windows.plain.lifetime }
+  /// Of requests with and without an idempotency key.
+  private let (plain, keyed): (RequestWindow, RequestWindow)
 
   /// - Parameters:
   ///   - retransmission: seconds for which a request without an idempotency key is known again; 0 where each is one of its own.
@@ -77,24 +74,25 @@ final class SendDesk {
   init(_ context: GatewayContext, wait: Int, retransmission: Int, sharesAll: Bool) {
     self.context = context
     self.wait = Double(wait)
-    windows = (RequestWindow(lifetime: Double(retransmission)), RequestWindow(lifetime: Self.idempotency))
     exchange = context.topology.sendExchange
-    func share(_ lifetime: Double) -> SharedRequests? {
-      context.registry.map {
+    func window(_ lifetime: Double, isShared: Bool) -> RequestWindow {
+      let shared = context.registry.map {
         SharedRequests(
           registry: $0, loop: context.loop, lifetime: lifetime,
           answerTimeout: max(Double(wait) + Self.answerMargin, Self.leastAnswerTimeout))
       }
+      return RequestWindow(lifetime: lifetime, shared: isShared ? shared : nil)
     }
-    shared = (sharesAll && retransmission > 0 ? share(Double(retransmission)) : nil, share(Self.idempotency))
+    plain = window(Double(retransmission), isShared: sharesAll && retransmission > 0)
+    keyed = window(Self.idempotency, isShared: true)
   }
 
   /// How a request is known.
   private struct Name {
+    let window: RequestWindow
     /// SHA-256 of the sender, the application, and the idempotency key or the body.
     var identity: [UInt8]
     var digest: RequestDigest
-    var isKeyed: Bool
     var messageID: [UInt8]
   }
 
@@ -103,44 +101,39 @@ final class SendDesk {
     let now = context.loop.now
     let digest = Digest.sha256(request.body)
     let isKeyed = request.idempotencyKey != nil
+    let window = isKeyed ? keyed : plain
     let identity = Self.identity(request, digest)
-    guard isKeyed || retransmission > 0 else {
-      let name = Name(identity: identity, digest: RequestDigest(identity), isKeyed: false, messageID: UUIDText.random())
+    var name = Name(window: window, identity: identity, digest: RequestDigest(identity), messageID: [])
+    guard window.lifetime > 0 else {
+      name.messageID = UUIDText.random()
       return publish(request, name, wait: wait, then)
     }
     // What is sent again on purpose, later, is another request: to the workers as well.
-    let occasion = isKeyed ? 0 : context.loop.wallClock / Int64(retransmission * 1000)
-    let id = UUIDText.named(Digest.sha256(identity + digest + Array(String(occasion).utf8)))
-    var name = Name(identity: identity, digest: RequestDigest(identity), isKeyed: isKeyed, messageID: id)
+    let occasion = isKeyed ? 0 : context.loop.wallClock / Int64(window.lifetime * 1000)
+    name.messageID = UUIDText.named(Digest.sha256(identity + digest + Array(String(occasion).utf8)))
     let body = RequestDigest(digest)
-    windows.plain.sweep(at: now)
-    windows.keyed.sweep(at: now)
-    if let entry = isKeyed ? windows.keyed[name.digest] : windows.plain[name.digest] {
+    plain.sweep(at: now)
+    keyed.sweep(at: now)
+    if let entry = window[name.digest] {
       guard entry.body == body else { return then(entry.messageID, .reused) }
       context.figures.repeated += 1
       name.messageID = entry.messageID
       switch entry.state {
-      case .waiting:
-        if isKeyed { windows.keyed.join(name.digest, then) } else { windows.plain.join(name.digest, then) }
-        return
+      case .waiting: return window.join(name.digest, then)
       case .answered(let outcome): return then(entry.messageID, outcome)
       case .again: break
       case .failed: name.messageID = UUIDText.random()
       }
-      if isKeyed {
-        windows.keyed.resume(name.digest, as: name.messageID)
-      } else {
-        windows.plain.resume(name.digest, as: name.messageID)
-      }
-      return claim(request, name, body: digest, then)
+      window.resume(name.digest, as: name.messageID)
+    } else {
+      window.begin(name.digest, name.messageID, body: body)
     }
-    if isKeyed { windows.keyed.begin(name.digest, id, body: body) } else { windows.plain.begin(name.digest, id, body: body) }
     claim(request, name, body: digest, then)
   }
 
   /// Publishes it, unless another gateway has it in hand or has dealt with it.
   private func claim(_ request: Request, _ name: Name, body: [UInt8], _ then: @escaping Completion) {
-    guard let shared = name.isKeyed ? shared.keyed : shared.plain else { return publish(request, name, wait: wait, then) }
+    guard let shared = name.window.shared else { return publish(request, name, wait: wait, then) }
     shared.claim(name.identity, body: body) { [weak self] outcome, isLate in
       guard let self else { return }
       guard let outcome else { return publish(request, name, wait: isLate ? 0 : wait, then) }
@@ -166,7 +159,7 @@ final class SendDesk {
     let ended = Awaited<Outcome>(context.loop.time) { [weak self] outcome in
       guard let self else { return }
       if let question = flight.question { context.broker.forget(question) }
-      guard let shared = name.isKeyed ? shared.keyed : shared.plain else { return settle(name, outcome, then) }
+      guard let shared = name.window.shared else { return settle(name, outcome, then) }
       shared.settle(name.identity, outcome) { [weak self] in self?.settle(name, $0, then) }
     }
     if wait > 0 {
@@ -210,8 +203,7 @@ final class SendDesk {
       }
     let now = context.loop.now
     context.log.debug("request", ["message_id": name.messageID, "outcome": outcome.word])
-    let others =
-      name.isKeyed ? windows.keyed.end(name.digest, state, at: now) : windows.plain.end(name.digest, state, at: now)
+    let others = name.window.end(name.digest, state, at: now)
     then(name.messageID, outcome)
     for other in others { other(name.messageID, outcome) }
   }

@@ -116,28 +116,19 @@ struct TopicSubscriptions {
   private func change(
     _ call: HTTPCall, _ app: [UInt8], _ op: String, _ record: DeviceRecord, _ topic: [UInt8], then: @escaping () -> Void
   ) {
-    var line = JSONObjectWriter()
-    line.set("op", op)
-    line.set("app", app)
-    line.set("topic", topic)
-    line.set("tokens", [record.registration])
-    let change = line.closed()
+    let change = JSONObjectWriter.topicChange(op, app, topic, tokens: [record.registration])
     if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
       return refuse(call, 400, "INVALID_ARGUMENT", refusal.reason)
     }
     changes.change(change, app: app) { outcome in
-      switch outcome {
-      case .answered(let answer):
-        let results = answer.value("results", of: answer.root).map { Array(answer.elements(of: $0)) } ?? []
-        let error = results.first.flatMap { answer.value("error", of: $0) } ?? answer.value("error", of: answer.root)
-        switch error.map({ answer.text($0) }) {
-        case nil: then()
-        case "NOT_FOUND"?: missing(call)
-        case "TOO_MANY_TOPICS"?: refuse(call, 429, "RESOURCE_EXHAUSTED", "the device has as many topics as it may")
-        case let word?: refuse(call, 400, "INVALID_ARGUMENT", word)
-        }
-      case .accepted: call.answer(Manner.google.answer(.unavailable("it is accepted, and not done yet")))
-      case .refused(let reason), .unknown(let reason): call.answer(Manner.google.answer(.unavailable(reason)))
+      guard let answer = outcome.document(or: call, .google) else { return }
+      let results = answer.value("results", of: answer.root).map { Array(answer.elements(of: $0)) } ?? []
+      let error = results.first.flatMap { answer.value("error", of: $0) } ?? answer.value("error", of: answer.root)
+      switch error.map({ answer.text($0) }) {
+      case nil: then()
+      case "NOT_FOUND"?: missing(call)
+      case "TOO_MANY_TOPICS"?: refuse(call, 429, "RESOURCE_EXHAUSTED", "the device has as many topics as it may")
+      case let word?: refuse(call, 400, "INVALID_ARGUMENT", word)
       }
     }
   }

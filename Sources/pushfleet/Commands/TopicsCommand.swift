@@ -56,37 +56,17 @@ enum TopicsCommand: Command {
     let all = session.configuration.apps.map { Array($0.id.utf8) }
     for app in try session.optionalApp(options).map({ [$0] }) ?? all {
       if all.count > 1, !options.asJSON { Terminal.print("\(String(printing: app)):") }
-      try list(app, session, options)
+      try options.printPortions(
+        columns, json: { ["app": app, "topic": $0.name, "members": $0.members] }, none: "no topics"
+      ) { last, limit in try session.store.topics(app: app, after: last?.name ?? [], limit: limit) }
     }
   }
 
-  private static func list(_ app: [UInt8], _ session: RegistrySession, _ options: Options) throws {
-    let width = Terminal.width
-    var last: [UInt8] = []
-    while true {
-      let topics = try session.store.topics(app: app, after: last, limit: 1_000)
-      if options.asJSON {
-        for topic in topics { Terminal.print(["app": app, "topic": topic.name, "members": topic.members] as JSONObject) }
-      } else if !topics.isEmpty {
-        let lines = TextTable(topics).lines(width: width)
-        Terminal.print(lines.dropFirst(last.isEmpty ? 0 : 1).joined(separator: "\n"))
-      } else if last.isEmpty {
-        Terminal.say("no topics")
-      }
-      guard let end = topics.last, topics.count == 1_000 else { return }
-      last = end.name
-    }
-  }
-}
-
-extension TextTable {
-  /// A list of topics comes in portions, whose columns are alike.
-  init(_ topics: [TopicRecord]) {
-    self.init(
-      [
-        (.figure("   MEMBERS"), { Figures.count($0.members) }),
-        (.name("TOPIC", least: 12, rank: 1), { String(printing: $0.name) }),
-      ], of: topics)
+  private static var columns: [(TextTable.Column, (TopicRecord) -> String)] {
+    [
+      (.figure("   MEMBERS"), { Figures.count($0.members) }),
+      (.name("TOPIC", least: 12, rank: 1), { String(printing: $0.name) }),
+    ]
   }
 }
 
