@@ -54,9 +54,8 @@ enum OutboundMethod {
 
   case qos(prefetch: UInt16)
   case consume(queue: [UInt8], consumerTag: [UInt8], arguments: FieldTable)
-  /// Direct reply-to: what is published with `reply_to: amq.rabbitmq.reply-to` on this channel is answered on it, without acknowledgements.
-  case consumeReplies(consumerTag: [UInt8])
-  /// What is delivered counts as acknowledged.
+  /// What is delivered counts as acknowledged. From `amq.rabbitmq.reply-to` (direct reply-to) come the answers to what is published on this
+  /// channel with that name as its `reply_to`.
   case listen(queue: [UInt8], consumerTag: [UInt8])
   case cancel(consumerTag: [UInt8])
   case cancelOK(consumerTag: [UInt8])

@@ -218,7 +218,9 @@ public final class Publisher: Connection {
     send(.select, channel: Self.channel)
     guard let replies else { return }
     replies.reset()
-    guard let calls else { return send(.consumeReplies(consumerTag: Array("replies".utf8)), channel: Self.channel) }
+    guard let calls else {
+      return send(.listen(queue: Self.replyTo, consumerTag: Array("replies".utf8)), channel: Self.channel)
+    }
     let (exchange, queue) = (Array(calls.exchange.utf8), Array(calls.queue.utf8))
     send(.exchangeDeclare(name: exchange, type: Array("fanout".utf8), arguments: FieldTable()), channel: Self.channel)
     send(.ownQueueDeclare(name: queue), channel: Self.channel)

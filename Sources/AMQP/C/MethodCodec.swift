@@ -196,12 +196,6 @@ final class MethodCodec {
       m.consumer_tag = bytes(consumerTag)
       m.arguments = table(arguments)
       append(AMQP_BASIC_CONSUME_METHOD, m, channel, &output)
-    case .consumeReplies(let consumerTag):
-      var m = amqp_basic_consume_t()
-      m.queue = bytes(Publisher.replyTo)
-      m.consumer_tag = bytes(consumerTag)
-      m.no_ack = 1
-      append(AMQP_BASIC_CONSUME_METHOD, m, channel, &output)
     case .listen(let queue, let consumerTag):
       var m = amqp_basic_consume_t()
       m.queue = bytes(queue)

@@ -41,15 +41,13 @@ public struct LossReport: Sendable, Equatable {
   public func append(to body: inout [UInt8]) {
     body.append(0x5B)
     for (index, entry) in entries.enumerated() {
-      body.append(contentsOf: (index > 0 ? #",{"rule":"# : #"{"rule":"#).utf8)
-      body.appendSafeJSONString(entry.rule)
-      body.append(contentsOf: #","field":"#.utf8)
-      body.appendSafeJSONString(entry.field)
-      body.append(contentsOf: #","action":"#.utf8)
-      body.appendSafeJSONString(entry.action.rawValue)
-      body.append(contentsOf: #","words":"#.utf8)
-      body.appendSafeJSONString(entry.words)
-      body.append(0x7D)
+      if index > 0 { body.append(0x2C) }
+      var object = JSONObjectWriter(after: exchange(&body, with: []))
+      object.set("rule", entry.rule)
+      object.set("field", entry.field)
+      object.set("action", entry.action.rawValue)
+      object.set("words", entry.words)
+      body = object.closed()
     }
     body.append(0x5D)
   }

@@ -1,7 +1,7 @@
 import HTTP2
 
 /// How the APNs simulator presents itself. Its defaults are what has been seen of the real service.
-public struct APNsConfiguration: Sendable {
+public struct APNsConfiguration: SimulatorConfiguration {
   public var host = "127.0.0.1"
   /// 0 takes any free port.
   public var port: UInt16 = 0

@@ -4,7 +4,7 @@ import TLS
 import Wire
 
 /// The APNs simulator without its sockets: makes a machine for each connection. A test drives them in memory.
-public final class APNsService {
+public final class APNsService: SimulatedService {
   public let configuration: APNsConfiguration
   public let journal: Journal
   let environment: SimulatorEnvironment

@@ -1,13 +1,15 @@
 import HTTP2
 
 /// How the FCM simulator presents itself: the send endpoint and, on the same port, the OAuth token endpoint `/token`.
-public struct FCMConfiguration: Sendable {
+public struct FCMConfiguration: SimulatorConfiguration {
   public var host = "127.0.0.1"
   /// 0 takes any free port.
   public var port: UInt16 = 0
   /// PEM files of the server's certificate chain and key; without them there is no TLS.
   public var certificate: String?
   public var key: String?
+  /// Client certificates are never asked for.
+  public var clientAuthority: String? { nil }
   /// The only project that exists; nil for any.
   public var project: String?
   /// `client_email` of the only service account; nil for any.

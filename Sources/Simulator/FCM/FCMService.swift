@@ -2,7 +2,7 @@ import HTTP2
 import TLS
 
 /// The FCM simulator without its sockets: makes a machine for each connection. A test drives them in memory.
-public final class FCMService {
+public final class FCMService: SimulatedService {
   public let configuration: FCMConfiguration
   public let journal: Journal
   let environment: SimulatorEnvironment
