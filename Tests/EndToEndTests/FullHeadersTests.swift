@@ -124,7 +124,7 @@ struct FullHeadersTests {
     #expect(try site.depths(["feedback"]) == [0])
   }
 
-  @Test("they don't end the reading of the trace, which finds what stands before and behind them")
+  @Test("they don't end the reading of the trace, which finds the requests before and behind them")
   func trace() throws {
     let site = try Site()
     try site.startSimulator()

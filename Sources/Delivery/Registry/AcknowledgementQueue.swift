@@ -14,7 +14,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
   struct Message {
     var delivery: Delivery
     let messageID: [UInt8]
-    /// Whose rights count; nil where they have been checked. See ``NoteReader/producer(of:areNotesOurs:)``.
+    /// Whose rights count; nil where they have been checked. See ``NoteReader/producer(of:)``.
     let producer: [UInt8]?
     /// Publications that aren't confirmed, and one for as long as more may follow.
     var owed = 1

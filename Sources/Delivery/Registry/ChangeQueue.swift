@@ -16,7 +16,7 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
     let messageID: [UInt8]
     /// Once it has been read.
     var app: [UInt8] = []
-    /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:areNotesOurs:)``.
+    /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:)``.
     var producer: [UInt8]?
     /// Whether its answer may go where `reply_to` says.
     var reply = ReplyQueues.Verdict.allowed

@@ -130,7 +130,7 @@ final class Collapses {
 
   // MARK: requests that are to be sent
 
-  /// Whether other shards are asked first, if they know of a newer one than what has waited. ``CollapsesHandler/answered(_:)`` follows.
+  /// Whether other shards are asked first if they know of a newer request. Only for a request that has waited. ``CollapsesHandler/answered(_:)`` follows.
   func asksFirst(_ entry: InFlight, _ next: PoolLanes.Next, _ pool: Int) -> Bool {
     guard entry.isReplaceable, registry != nil else { return false }
     if let time = entry.collapse.knownAt, self.time.now.seconds(since: time) < Self.longestKnown { return false }
@@ -143,7 +143,7 @@ final class Collapses {
   /// Seconds for which an answer is good.
   private static let longestKnown = 1.0
 
-  /// A newer one has taken the place of what has waited for the device.
+  /// A newer request has taken its place for the device. Only for a request that has waited.
   func isReplaced(_ entry: InFlight, _ index: Int) -> Bool {
     guard entry.isReplaceable, !isEmpty else { return false }
     if let note = entry.collapse.broadcastNote {

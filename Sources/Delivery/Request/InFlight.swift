@@ -237,7 +237,7 @@ package final class InFlight {
     }
   }
 
-  /// What an earlier round has settled of a list.
+  /// Puts back the outcomes of a list's devices that an earlier round has noted.
   func restore(_ settled: [UInt8], at now: Int64) {
     SettledTargets.restore(
       settled, to: &fields.recipients, until: fields.identity.deadline, lag: fields.identity.clockLag)

@@ -126,8 +126,8 @@ final class OutcomePublisher {
     }
   }
 
-  /// Of a request that has killed workers: a dead letter with what earlier rounds have noted, so that replaying it sends to nobody twice. Whoever
-  /// asked has a result where there was no earlier round: of one nothing is known here.
+  /// Publishes a dead letter of a request that has killed workers. The letter keeps the notes of earlier rounds, so that replaying it sends to nobody
+  /// twice. The sender gets a result only if there was no earlier round: the outcome of an earlier round isn't known here.
   func publishAsGivenUp(_ rejection: Rejection, for entry: InFlight) {
     let headers = entry.delivery.properties.headers
     var isFirstRound = !entry.source.areNotesOurs
@@ -138,8 +138,8 @@ final class OutcomePublisher {
     }
   }
 
-  /// It is too late for all recipients that the request has not reached. Where none has it or a dead letter of its own, one for all names them
-  /// as the request came.
+  /// It is too late for all recipients that the request has not reached. If no recipient has the push or a dead letter of its own, one letter names
+  /// them all, as the request came.
   func expireAll(of entry: InFlight) {
     if entry.recipients.isEmpty, entry.broadcast.page?.pending == nil { observers.note(.expired(1), entry) }
     let isWhole = !entry.isPage && entry.attempt.earlier == 0 && !entry.hasSettledDevice
@@ -199,9 +199,9 @@ final class OutcomePublisher {
     return messages.ladder.longestWait(within: life) ?? delay
   }
 
-  /// The broker delivers the originals again, here or elsewhere: copies for the ladder that have not left would be second ones. What was
-  /// only parked goes on as if it had never come; a page's ticket stays as it is, and its copy is published again if it comes back here.
-  /// What else is owed then is the registry's word that the request waits.
+  /// Takes back the copies for the ladder that have not left, as the broker delivers the originals again, here or elsewhere. A request that was
+  /// only parked goes on as if it had never come. A page's ticket stays as it is, and its copy is published again if the page comes back here. Such
+  /// a request may still owe the registry's word that it waits.
   /// - Parameter ofHolds: of requests that the channel of the hold queues has brought, not that of the lanes.
   func withdrawCopies(_ ofHolds: Bool) {
     let table = dispatcher.table
