@@ -30,9 +30,6 @@ extension Pipeline {
       time: time, log: Log(level: .error))
   }
 
-  /// Of what was taken ahead, as much as there is room for; the shard does it at the end of a turn.
-  func beginAhead() { backpressure.beginAhead { delivery, queue, taken in begin(delivery, from: queue, taken: taken) } }
-
   private static let configuration: Configuration = {
     do {
       var configuration = try SendModel.configuration()

@@ -292,12 +292,14 @@ package final class Pipeline {
 
   /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
   package func dispatchAll() {
-    backpressure.beginAhead { delivery, queue, taken in begin(delivery, from: queue, taken: taken) }
+    beginAhead()
     resolver.lookUps?.flush()
     feedback.owners?.flush()
     dispatcher.dispatchAll(for: self)
     collapses.flush()
   }
+
+  func beginAhead() { backpressure.beginAhead { delivery, queue, taken in begin(delivery, from: queue, taken: taken) } }
 
   /// To be called a few times a second.
   package func watchAll() {
