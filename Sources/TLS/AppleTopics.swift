@@ -1,9 +1,9 @@
-/// The extension in which an Apple push certificate lists what it may send to
-/// (`SEQUENCE { UTF8String topic, SEQUENCE { UTF8String kind, … }, … }`).
+/// Reads the extension of an Apple push certificate that lists its topics (`SEQUENCE { UTF8String topic, SEQUENCE { UTF8String
+/// kind, … }, … }`).
 enum AppleTopics {
   static let identifier = "1.2.840.113635.100.6.3.6"
 
-  /// The topics; whatever is not of that form yields what was read before it.
+  /// The topics in the extension. If its form is wrong, the topics before the error.
   static func names(in der: [UInt8]) -> [String] {
     guard let outer = element(der[...]), outer.tag == 0x30 else { return [] }
     var topics: [String] = []
@@ -15,7 +15,7 @@ enum AppleTopics {
     return topics
   }
 
-  /// One DER element: its tag, its content, and what follows it.
+  /// Splits off one DER element: its tag, its content, and the rest.
   private static func element(_ bytes: ArraySlice<UInt8>) -> (tag: UInt8, content: ArraySlice<UInt8>, rest: ArraySlice<UInt8>)?
   {
     guard bytes.count >= 2, let tag = bytes.first else { return nil }

@@ -1,16 +1,15 @@
-/// Exponential back-off with full jitter above a floor: attempt `n` waits between half and all of `base · 2ⁿ`, capped.
+/// Exponential backoff with jitter: attempt `n` waits between half and all of `base · 2ⁿ`, capped.
 public struct Backoff: Sendable {
   public let base: Double
   public let cap: Double
   public private(set) var attempts = 0
 
-  /// Both in seconds.
+  /// In seconds.
   public init(base: Double, cap: Double) {
     self.base = base
     self.cap = cap
   }
 
-  /// Seconds to wait before the next attempt.
   public mutating func next() -> Double {
     var generator = SystemRandomNumberGenerator()
     return next(using: &generator)
@@ -22,6 +21,6 @@ public struct Backoff: Sendable {
     return Double.random(in: ceiling / 2...ceiling, using: &generator)
   }
 
-  /// To be called once an attempt has held.
+  /// Call after a successful attempt.
   public mutating func reset() { attempts = 0 }
 }

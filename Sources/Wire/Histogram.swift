@@ -1,10 +1,9 @@
-/// How often something took how long: counts by upper bounds that are fixed, and the sum, as Prometheus wants them.
+/// A distribution of durations as in Prometheus: counts by fixed upper bounds, and the sum.
 public struct Histogram: Sendable {
-  /// Seconds, ascending; a last count stands for what took longer.
+  /// Upper bounds in seconds, ascending. An additional count has all longer durations.
   public let bounds: [Double]
-  /// Of each bound alone, and of what is beyond the last.
+  /// Not cumulative; the last count is for durations above all bounds.
   public private(set) var counts: [Int]
-  /// Seconds.
   public private(set) var sum = 0.0
 
   public init(bounds: [Double]) {
@@ -14,7 +13,7 @@ public struct Histogram: Sendable {
 
   public var count: Int { counts.reduce(0, +) }
 
-  /// - Parameter counts: as ``counts`` has them; nil unless there is one for each bound and one more, none below zero.
+  /// - Parameter counts: one for each bound and one more, none negative; otherwise nil.
   public init?(bounds: [Double], counts: [Int]) {
     guard counts.count == bounds.count + 1, counts.allSatisfy({ (0...1 << 48).contains($0) }),
       zip(bounds, bounds.dropFirst()).allSatisfy(<)
@@ -23,8 +22,7 @@ public struct Histogram: Sendable {
     self.counts = counts
   }
 
-  /// Seconds within which a share of them lie, taken as spread evenly between two bounds; infinite beyond the last one, nil where there
-  /// are none.
+  /// The quantile in seconds, interpolated linearly between bounds. Infinite above the last bound; nil if nothing was recorded.
   public func quantile(_ share: Double) -> Double? {
     let count = Double(count)
     guard count > 0 else { return nil }
@@ -41,7 +39,7 @@ public struct Histogram: Sendable {
     return .infinity
   }
 
-  /// A clock that was set back makes it no less than no time.
+  /// Negative durations, from a clock that was set back, count as 0.
   public mutating func record(seconds: Double) {
     let seconds = max(seconds, 0)
     var index = 0
@@ -50,7 +48,7 @@ public struct Histogram: Sendable {
     sum += seconds
   }
 
-  /// What was recorded since an earlier time; both have the same bounds.
+  /// The durations recorded since `earlier`, which has the same bounds.
   public func since(_ earlier: Histogram) -> Histogram {
     var recent = self
     for index in counts.indices { recent.counts[index] -= earlier.counts[index] }
@@ -58,14 +56,13 @@ public struct Histogram: Sendable {
     return recent
   }
 
-  /// Both have the same bounds.
   public static func += (a: inout Histogram, b: Histogram) {
     for index in a.counts.indices { a.counts[index] += b.counts[index] }
     a.sum += b.sum
   }
 }
 
-/// One that several of one thread record into.
+/// A histogram that several objects of one thread share.
 public final class Latencies {
   public private(set) var histogram: Histogram
 

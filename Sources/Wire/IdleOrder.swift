@@ -1,5 +1,4 @@
-/// Open connections of which those that wait for nothing stand in the order in which they were last heard of: where room is needed, the first
-/// of them goes. Every step takes the same short time, however many there are.
+/// Open connections, the idle ones ordered by last activity: the oldest is closed if room is needed. Every operation is O(1).
 public struct IdleOrder<Element> {
   @usableFromInline struct Place {
     @usableFromInline let element: Element
@@ -15,20 +14,19 @@ public struct IdleOrder<Element> {
 
   @inlinable public init() {}
 
-  /// How many are open.
   @inlinable public var count: Int { places.count }
 
-  /// What the one is known by that was silent for longest; nil where all are busy.
+  /// The id of the connection that has been idle longest; nil if all are busy.
   @inlinable public var oldest: Int? { ends.oldest >= 0 ? ends.oldest : nil }
 
-  /// - Returns: what it is known by until it is closed; it stands last in the order.
+  /// - Returns: the id of the connection until it is closed. The connection is idle.
   @inlinable public mutating func open(_ element: Element) -> Int {
     let id = places.insert(Place(element))
     idle(id)
     return id
   }
 
-  /// It was heard of, and waits for nothing: it stands last in the order now.
+  /// Marks a connection as active just now, and idle.
   @inlinable public mutating func idle(_ id: Int) {
     leave(id)
     places[id]?.isIdle = true
@@ -37,7 +35,7 @@ public struct IdleOrder<Element> {
     ends.newest = id
   }
 
-  /// Something is under way: it may not be asked to go.
+  /// Marks a connection as busy, so that `takeOldest` skips it.
   @inlinable public mutating func busy(_ id: Int) { leave(id) }
 
   @inlinable public mutating func close(_ id: Int) {
@@ -45,7 +43,7 @@ public struct IdleOrder<Element> {
     places.remove(id)
   }
 
-  /// Takes the one out of the order that was silent for longest; nil where all are busy.
+  /// Removes the connection that has been idle longest from the order; nil if all are busy.
   @inlinable public mutating func takeOldest() -> Element? {
     guard ends.oldest >= 0 else { return nil }
     let id = ends.oldest

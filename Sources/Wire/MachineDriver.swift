@@ -1,19 +1,17 @@
-/// Drives one machine in memory: the test plays the network and the clock.
-///
-/// Keeps the promises of a real link: calls are never re-entrant, `transportClosed` comes exactly once, and a machine
-/// that pauses reading is given nothing until it resumes.
+/// Drives one machine in memory: the test plays the network and the clock. Keeps the guarantees of a real link: calls are never
+/// re-entrant, `transportClosed` comes exactly once, and a machine that pauses reading gets no bytes.
 public final class MachineDriver: Transport {
   public let machine: any Machine
   public var isReadingPaused = false
-  /// Everything the machine has ever written.
+  /// Set by the test before `open`, as if by a TLS handshake.
+  public var applicationProtocol: String?
   public private(set) var transcript: [UInt8] = []
-  /// How the transport ended, once it did.
   public private(set) var end: TransportEnd?
   public private(set) var isOpen = false
-  /// True while `outputReady` was called and the output has not been collected since.
+  /// True from `outputReady` until the output is collected.
   public private(set) var isOutputReady = false
   private var pendingEnd: TransportEnd?
-  /// Something has come up outside a call of the driver's.
+  /// True if the machine asked for something outside of the driver's calls.
   public var isDue: Bool { isOutputReady || pendingEnd != nil }
   private var output = OutputBuffer()
 
@@ -33,13 +31,11 @@ public final class MachineDriver: Transport {
     machine.transportOpened(at: now)
   }
 
-  /// Hands bytes over as one call.
   public func receive(_ bytes: [UInt8], at now: MonotonicTime) {
     guard isOpen, end == nil, pendingEnd == nil, !bytes.isEmpty else { return }
     unsafe machine.receive(bytes.span.bytes, at: now)
   }
 
-  /// All the output that the machine has now.
   public func collect(at now: MonotonicTime) -> [UInt8] {
     guard isOpen, end == nil, pendingEnd == nil else { return [] }
     isOutputReady = false
@@ -54,7 +50,7 @@ public final class MachineDriver: Transport {
     return bytes
   }
 
-  /// Delivers an end that is due: asked for by `close`, or by a machine that has finished. True when it did.
+  /// Ends the transport if `close` was called or the machine is finished. Returns true if it did.
   @discardableResult
   public func settle(at now: MonotonicTime) -> Bool {
     guard end == nil else { return false }
@@ -64,7 +60,7 @@ public final class MachineDriver: Transport {
     return true
   }
 
-  /// The transport ends from outside: the peer closed, a fault, a refused connection (then without `open`).
+  /// Ends the transport from outside: closed by the peer, an error, or a refused connection (without `open`).
   public func finish(_ reason: TransportEnd, at now: MonotonicTime) {
     guard end == nil else { return }
     end = reason
@@ -72,7 +68,6 @@ public final class MachineDriver: Transport {
     machine.transportClosed(reason, at: now)
   }
 
-  /// Calls `deadlineReached` when the deadline has come. True when it did.
   @discardableResult
   public func checkDeadline(at now: MonotonicTime) -> Bool {
     guard isOpen, end == nil, pendingEnd == nil, machine.deadline <= now else { return false }

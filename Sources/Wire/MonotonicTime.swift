@@ -1,10 +1,9 @@
-/// A point on the monotonic clock, in nanoseconds. Machines never read a clock: time is an argument, so tests own it.
+/// A point on the monotonic clock, in nanoseconds. Machines get the time as an argument and never read a clock.
 public struct MonotonicTime: Comparable, Hashable, Sendable {
   public var nanoseconds: Int64
 
   @inlinable public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-  /// Later than every deadline.
   public static let distantFuture = MonotonicTime(nanoseconds: .max)
 
   @inlinable public static func < (a: MonotonicTime, b: MonotonicTime) -> Bool { a.nanoseconds < b.nanoseconds }
@@ -17,7 +16,7 @@ public struct MonotonicTime: Comparable, Hashable, Sendable {
     return overflow ? .distantFuture : MonotonicTime(nanoseconds: sum)
   }
 
-  /// Seconds from `earlier` to `self`; negative when `self` is before it.
+  /// Negative if `self` is before `earlier`.
   @inlinable public func seconds(since earlier: MonotonicTime) -> Double {
     Double(nanoseconds &- earlier.nanoseconds) / 1e9
   }

@@ -1,9 +1,7 @@
-/// Bytes on their way to a peer: machines append at the end, the link takes from the front.
-///
-/// The storage is kept between flushes, so a steady connection allocates nothing.
+/// Bytes for a peer: machines append at the end, the link removes from the front. Keeps its storage between flushes.
 public struct OutputBuffer: ~Copyable {
   public var bytes: [UInt8] = []
-  /// Index of the first byte not yet taken.
+  /// Index of the first byte not yet removed.
   public private(set) var head = 0
 
   public init(reserving capacity: Int = 0) { bytes.reserveCapacity(capacity) }
@@ -13,7 +11,6 @@ public struct OutputBuffer: ~Copyable {
 
   public mutating func append(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
 
-  /// Removes `count` bytes from the front.
   public mutating func take(_ count: Int) {
     precondition(count <= self.count, "took more than the buffer holds")
     head += count
@@ -23,6 +20,6 @@ public struct OutputBuffer: ~Copyable {
     }
   }
 
-  /// A burst's larger storage is given back.
+  /// Bytes. A larger storage is released after a burst.
   static let keptCapacity = 256 * 1024
 }

@@ -1,9 +1,8 @@
-/// Random numbers: the system's or, for a simulation that is to repeat itself, those that follow from a seed (SplitMix64).
+/// Random numbers: from the system, or reproducible from a seed (SplitMix64) for simulations.
 public struct RandomSource: RandomNumberGenerator, Sendable {
-  /// nil for the system's numbers.
+  /// Nil for the system's numbers.
   private var state: UInt64?
 
-  /// The system's, which can't be guessed.
   public init() {}
 
   public init(seed: UInt64) { state = seed }

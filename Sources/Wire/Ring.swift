@@ -1,4 +1,4 @@
-/// A first-in, first-out queue whose storage is kept.
+/// A first-in, first-out queue that keeps its storage.
 public struct Ring<Element>: Sequence {
   @usableFromInline var storage: [Element?] = []
   @usableFromInline var head = 0
@@ -39,7 +39,7 @@ public struct Ring<Element>: Sequence {
     }
   }
 
-  /// In front of the first element that belongs behind it, or at the end.
+  /// Inserts before the first element that `isLater` accepts, or at the end.
   public mutating func insert(_ element: Element, before isLater: (Element) -> Bool) {
     var isIn = false
     for _ in 0..<count {
@@ -70,7 +70,7 @@ public struct Ring<Element>: Sequence {
     }
   }
 
-  /// Of what is less than two rounds from the storage's begin.
+  /// - Parameter index: less than twice the size of the storage.
   @inlinable func place(_ index: Int) -> Int { index < storage.count ? index : index &- storage.count }
 
   @usableFromInline mutating func grow() {

@@ -1,4 +1,4 @@
-/// Values that are known by a small number as long as they are there. The number is given again to others afterwards.
+/// Values identified by small numbers. The number of a removed value is reused.
 public struct Slab<Element> {
   @usableFromInline var storage: [Element?] = []
   @usableFromInline var free: [Int] = []
@@ -7,7 +7,7 @@ public struct Slab<Element> {
 
   @inlinable public var count: Int { storage.count - free.count }
 
-  /// The numbers that are given, ascending. For looking at everything: it takes time by the most that there ever were at once.
+  /// The numbers in use, ascending. Takes time proportional to the largest number of values so far.
   @inlinable public var indices: [Int] { storage.indices.filter { storage[$0] != nil } }
 
   @inlinable public mutating func insert(_ element: Element) -> Int {
@@ -19,7 +19,7 @@ public struct Slab<Element> {
     return index
   }
 
-  /// nil where nothing is known by the number, which can only be given by ``insert(_:)``.
+  /// Nil if the number isn't in use. Setting can't add a value; use ``insert(_:)``.
   @inlinable public subscript(index: Int) -> Element? {
     get { index >= 0 && index < storage.count ? storage[index] : nil }
     set {

@@ -1,14 +1,13 @@
-/// Amounts by key; a key whose amount is 0 takes no room.
+/// Amounts by key. A key whose amount is 0 is not stored.
 public struct Tally<Key: Hashable> {
   @usableFromInline var amounts: [Key: Int] = [:]
   @usableFromInline var sum = 0
 
   public init() {}
 
-  /// Of all keys.
   @inlinable public var total: Int { sum }
 
-  /// Keys whose amount isn't 0.
+  /// The number of keys whose amount isn't 0.
   @inlinable public var keys: Int { amounts.count }
 
   @inlinable public subscript(key: Key) -> Int { amounts[key] ?? 0 }

@@ -1,11 +1,11 @@
-/// Names a scheduled timer; harmless once the timer has fired or been cancelled.
+/// Identifies a scheduled timer; harmless after the timer has fired or been cancelled.
 public struct TimerToken: Hashable, Sendable {
   let slot: Int32
   let generation: UInt32
 }
 
-/// Timers ordered by deadline, then by when they were scheduled: a binary heap whose entries know their place, so that
-/// scheduling and cancelling are O(log n) and a cancelled timer's closure is released at once.
+/// Timers ordered by deadline, then by scheduling order. A binary heap whose entries know their place: scheduling and
+/// cancelling are O(log n), and a cancelled timer releases its closure at once.
 struct TimerHeap {
   private struct Entry {
     var deadline: MonotonicTime
@@ -27,9 +27,8 @@ struct TimerHeap {
   private var nextSequence: UInt64 = 0
 
   var count: Int { heap.count }
-  /// `distantFuture` when there is none.
+  /// `distantFuture` if there is no timer.
   var nextDeadline: MonotonicTime { heap.first?.deadline ?? .distantFuture }
-  /// Timers scheduled from now on have at least this sequence number.
   var horizon: UInt64 { nextSequence }
 
   mutating func schedule(at deadline: MonotonicTime, _ body: @escaping () -> Void) -> TimerToken {
@@ -49,7 +48,7 @@ struct TimerHeap {
     return TimerToken(slot: slot, generation: slots[Int(slot)].generation)
   }
 
-  /// True when the timer was still waiting.
+  /// Returns true if the timer was still waiting.
   @discardableResult
   mutating func cancel(_ token: TimerToken) -> Bool {
     let slot = Int(token.slot)
@@ -60,9 +59,8 @@ struct TimerHeap {
     return true
   }
 
-  /// Removes the first timer due at `now` and scheduled before `horizon`; the caller runs it.
-  ///
-  /// The horizon keeps a timer that schedules itself without delay from filling a turn.
+  /// Removes the first timer that is due at `now` and was scheduled before `horizon`; the caller runs it. The horizon stops a
+  /// timer that reschedules itself without delay from running forever in one turn.
   mutating func popDue(at now: MonotonicTime, before horizon: UInt64) -> (() -> Void)? {
     guard let first = heap.first, first.deadline <= now, first.sequence < horizon else { return nil }
     return remove(at: 0)

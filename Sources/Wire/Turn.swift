@@ -1,15 +1,14 @@
-/// What the code of one thread knows of time and chance: the clocks as the thread's present turn began, its timers, random numbers.
-///
-/// A loop moves it on by real clocks, a simulation by virtual ones; whoever is given a turn can't tell which. Confined to its thread.
+/// The time and randomness of one thread: the clocks at the start of the current turn, timers, random numbers. An event loop
+/// advances it by real clocks, a simulation by virtual ones. Confined to its thread.
 public final class Turn {
-  /// The monotonic clock as the turn began.
+  /// The monotonic clock at the start of the turn.
   public private(set) var now: MonotonicTime
-  /// Unix time in milliseconds as the turn began.
+  /// Unix milliseconds at the start of the turn.
   public private(set) var wallClock: Int64
   public var random: RandomSource
   private var timers = TimerHeap()
   private var isBeforeHooks = false
-  /// Another turn is to follow this one at once.
+  /// True if another turn must follow at once.
   public private(set) var isAnotherDue = false
 
   public init(now: MonotonicTime, wallClock: Int64, random: RandomSource = RandomSource()) {
@@ -18,9 +17,9 @@ public final class Turn {
     self.random = random
   }
 
-  // MARK: timers
+  // MARK: Timers
 
-  /// Runs `body` once, `seconds` after `now`; timers of one deadline run in the order they were scheduled.
+  /// Runs `body` once, `seconds` after `now`. Timers with the same deadline run in the order they were scheduled.
   @discardableResult
   public func schedule(after seconds: Double, _ body: @escaping () -> Void) -> TimerToken {
     timers.schedule(at: now.advanced(bySeconds: seconds), body)
@@ -31,23 +30,21 @@ public final class Turn {
     timers.schedule(at: deadline, body)
   }
 
-  /// Releases the timer's closure at once; does nothing when it has fired already.
+  /// Releases the timer's closure at once. Does nothing if the timer has fired.
   public func cancel(_ token: TimerToken) { timers.cancel(token) }
 
-  // MARK: asked of whoever moves it on
+  // MARK: Requests to the loop
 
-  /// Has what runs at a turn's end run again: in this turn, or, when that is over, in one that follows at once.
+  /// Makes the hooks at a turn's end run again: in this turn, or in another turn that follows at once.
   public func ensureHooksRun() { if !isBeforeHooks { isAnotherDue = true } }
 
-  /// Has another turn follow this one at once.
   public func requestAnother() { isAnotherDue = true }
 
-  // MARK: for whoever moves it on
+  // MARK: For the loop
 
-  /// `distantFuture` when there is no timer.
+  /// `distantFuture` if there is no timer.
   public var nextTimer: MonotonicTime { timers.nextDeadline }
 
-  /// Reads the clocks without beginning a turn.
   public func refresh(now: MonotonicTime) { self.now = now }
 
   public func begin(now: MonotonicTime, wallClock: Int64) {
@@ -63,6 +60,6 @@ public final class Turn {
     while let body = timers.popDue(at: now, before: horizon) { body() }
   }
 
-  /// What runs at the turn's end begins to.
+  /// The hooks at the turn's end are about to run.
   public func endsEvents() { isBeforeHooks = false }
 }

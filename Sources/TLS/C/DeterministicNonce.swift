@@ -1,17 +1,16 @@
 import COpenSSL
 
-/// The nonces of ECDSA on P-256 with SHA-256, made of private key and message: HMAC-DRBG as RFC 6979 §3.2 has it.
-///
-/// Nearly always the first one serves. All of the state is as secret as the key; it lies in one place and is wiped at the end.
+/// The ECDSA nonces for P-256 with SHA-256, derived from private key and message: HMAC-DRBG of RFC 6979 §3.2. The first nonce
+/// is nearly always usable. The whole state is as secret as the key. It is stored in one place and wiped at the end.
 struct DeterministicNonce: ~Copyable {
   static let size = 32
-  /// K, then what HMAC takes: V, a byte that says what for, the private key, the digest.
+  /// K, then the input of HMAC: V, a domain byte, the private key, the digest.
   private let state: UnsafeMutablePointer<UInt8>
   private static let total = 4 * size + 1
   private var value: UnsafeMutablePointer<UInt8> { state + Self.size }
   private var mark: UnsafeMutablePointer<UInt8> { state + 2 * Self.size }
 
-  /// Writes key and digest, 32 bytes each and the latter less than the group's order, to the given place; nil when it fails, or HMAC does.
+  /// `fill` writes key and digest, 32 bytes each, the digest less than the group's order. Returns nil if `fill` or HMAC fails.
   init?(fill: (_ privateKey: UnsafeMutablePointer<UInt8>, _ digest: UnsafeMutablePointer<UInt8>) -> Bool) {
     state = .allocate(capacity: Self.total)
     state.initialize(repeating: 0, count: Self.total)
@@ -25,10 +24,9 @@ struct DeterministicNonce: ~Copyable {
     state.deallocate()
   }
 
-  /// 32 bytes, valid until the next call, which the caller may find too large for the group; nil when HMAC fails.
+  /// The next 32 bytes, valid until the next call. They may be too large for the group. Returns nil if HMAC fails.
   func next() -> UnsafePointer<UInt8>? { hmac(into: value, inputs: Self.size) ? UnsafePointer(value) : nil }
 
-  /// The nonce before did not serve.
   func reject() -> Bool { step(0, inputs: Self.size + 1) }
 
   /// K = HMAC_K(V ‖ mark ‖ …), V = HMAC_K(V).

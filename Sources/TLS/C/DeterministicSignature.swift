@@ -1,15 +1,15 @@
 import COpenSSL
 
-/// ECDSA on P-256 with SHA-256 whose nonce is made of key and message (RFC 6979): whoever has the key makes the same signature.
+/// ECDSA on P-256 with SHA-256 and a deterministic nonce (RFC 6979): the same key and message give the same signature.
 ///
-/// OpenSSL does this by itself from 3.2 on (`nonce-type`). Before that, HMAC, curve and arithmetic are OpenSSL's, and this is the order
-/// of the steps: RFC 6979 §3.2 and SEC 1 §4.1.3. Secret numbers are multiplied by Montgomery's method and inverted by an exponentiation in
-/// constant time, and what is computed with the private key is blinded. The caller verifies what comes out.
+/// OpenSSL offers this from version 3.2 (`nonce-type`). For older versions, this type performs the steps of RFC 6979 §3.2 and
+/// SEC 1 §4.1.3 with OpenSSL's HMAC, curve and arithmetic. Secret numbers are multiplied by Montgomery's method and inverted by
+/// exponentiation in constant time. Computations with the private key are blinded. The caller verifies the signature.
 struct DeterministicSignature: ~Copyable {
   private let context = BN_CTX_new()
   private let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
   private let montgomery = BN_MONT_CTX_new()
-  /// Wiped at the end, with those that the steps below take from here.
+  /// All numbers, including those of the steps below. Wiped at the end.
   private var numbers: [OpaquePointer] = []
   private static let size = DeterministicNonce.size
 
@@ -20,7 +20,7 @@ struct DeterministicSignature: ~Copyable {
     BN_CTX_free(context)
   }
 
-  /// R ‖ S, 64 bytes; nil when OpenSSL fails.
+  /// R ‖ S, 64 bytes; nil if OpenSSL fails.
   static func make(_ key: OpaquePointer, _ message: [UInt8]) -> [UInt8]? {
     var steps = DeterministicSignature()
     return steps.sign(key, message)
@@ -51,7 +51,6 @@ struct DeterministicSignature: ~Copyable {
     return nil
   }
 
-  /// The x coordinate of nonce × G, modulo the order.
   private mutating func x(of nonce: OpaquePointer, _ order: OpaquePointer) -> OpaquePointer? {
     let point = EC_POINT_new(group)
     defer { EC_POINT_clear_free(point) }
@@ -61,7 +60,7 @@ struct DeterministicSignature: ~Copyable {
     return r
   }
 
-  /// (hash + r × private key) ÷ nonce, with a random factor on the way.
+  /// (hash + r × private key) ÷ nonce, blinded by a random factor.
   private mutating func proof(
     _ privateKey: OpaquePointer, _ nonce: OpaquePointer, _ hash: OpaquePointer, _ r: OpaquePointer, _ order: OpaquePointer
   ) -> OpaquePointer? {
@@ -82,7 +81,7 @@ struct DeterministicSignature: ~Copyable {
     return result
   }
 
-  /// By Fermat: the order is a prime.
+  /// Fermat inverse; the order is a prime.
   private mutating func inverse(_ a: OpaquePointer, _ order: OpaquePointer) -> OpaquePointer? {
     guard let exponent = number(), let result = secretNumber(), BN_copy(exponent, order) != nil, BN_sub_word(exponent, 2) == 1,
       BN_mod_exp_mont_consttime(result, a, exponent, order, context, montgomery) == 1

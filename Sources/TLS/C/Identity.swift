@@ -1,21 +1,21 @@
 import COpenSSL
 import Glibc
 
-/// A client's or server's certificate with its private key and chain. Immutable, shareable between threads.
+/// A client or server certificate with its private key and chain. Immutable; may be shared between threads.
 public final class Identity: @unchecked Sendable {
   private let key: OpaquePointer
   private let certificate: OpaquePointer
   private let chain: [OpaquePointer]
 
-  /// When the certificate ends, Unix seconds.
+  /// End of the certificate's validity in Unix seconds.
   public let notAfter: Int64
-  /// The topics of Apple's extension 1.2.840.113635.100.6.3.6; empty where the certificate has none.
+  /// The topics in Apple's extension 1.2.840.113635.100.6.3.6; empty if the certificate has none.
   public let topics: [String]
 
   /// - Parameters:
-  ///   - pem: the certificate, then its chain.
+  ///   - pem: the certificate, followed by its chain.
   ///   - key: the private key in PEM form.
-  ///   - file, keyFile: where they came from, for errors.
+  ///   - file, keyFile: the source files, for errors.
   public convenience init(
     pem: [UInt8], file: String? = nil, key: [UInt8], keyFile: String? = nil, passphrase: String? = nil
   ) throws(CredentialError) {
@@ -29,7 +29,7 @@ public final class Identity: @unchecked Sendable {
       KeyFiles.Bundle(key: privateKey, certificate: certificates[0], chain: Array(certificates.dropFirst())), file: file)
   }
 
-  /// - Parameter pkcs12: a PKCS#12 archive (.p12, .pfx), Keychain's old ciphers included.
+  /// - Parameter pkcs12: a PKCS#12 archive (.p12, .pfx). The old ciphers of Apple's Keychain are supported.
   public convenience init(pkcs12: [UInt8], file: String? = nil, passphrase: String = "") throws(CredentialError) {
     try self.init(KeyFiles.pkcs12(pkcs12, file: file, passphrase: passphrase), file: file)
   }

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// Reading PEM and PKCS#12 into OpenSSL's handles. Never asks on a terminal for a passphrase.
+/// Parses PEM and PKCS#12 into OpenSSL handles. Never asks for a passphrase on a terminal.
 enum KeyFiles {
   static func privateKey(_ pem: [UInt8], file: String?, passphrase: String?) throws(CredentialError) -> OpaquePointer {
     let (key, wasAsked) = withBIO(pem) { bio in
@@ -14,7 +14,7 @@ enum KeyFiles {
       file, passphrase == nil ? "the private key needs a passphrase" : "the passphrase does not open the private key")
   }
 
-  /// All certificates of a PEM text, in its order, at least one; the caller owns them.
+  /// All certificates of a PEM text in order, at least one. The caller owns them.
   static func certificates(_ pem: [UInt8], file: String?) throws(CredentialError) -> [OpaquePointer] {
     var found: [OpaquePointer] = []
     let isWhole = withBIO(pem) { bio in
@@ -47,7 +47,7 @@ enum KeyFiles {
     var others: OpaquePointer?
     var isOpen = PKCS12_parse(archive, passphrase, &key, &certificate, &others) == 1
     if !isOpen, LegacyAlgorithms.load() {
-      // Keychain's archives use RC2 and 3DES, which OpenSSL 3 keeps in a provider of its own.
+      // Keychain's archives use RC2 and 3DES, which OpenSSL 3 has only in its legacy provider.
       isOpen = PKCS12_parse(archive, passphrase, &key, &certificate, &others) == 1
     }
     guard isOpen else {
@@ -78,6 +78,15 @@ enum KeyFiles {
       return body(bio)
     }
   }
+
+  /// What `body` writes; nil if it fails.
+  static func written(by body: (OpaquePointer?) -> Bool) -> [UInt8]? {
+    let bio = BIO_new(BIO_s_mem())
+    defer { BIO_free(bio) }
+    guard body(bio) else { return nil }
+    var bytes = [UInt8](repeating: 0, count: BIO_ctrl_pending(bio))
+    return Int(BIO_read(bio, &bytes, Int32(bytes.count))) == bytes.count ? bytes : nil
+  }
 }
 
 private struct PassphraseRequest {
@@ -97,9 +106,9 @@ private func answerPassphrase(
 
 private func refusePassphrase(_: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?) -> Int32 { -1 }
 
-/// OpenSSL's legacy provider, loaded into the process when a file first needs it.
+/// OpenSSL's legacy provider. Loaded when a file first needs it.
 private enum LegacyAlgorithms {
-  // Naming any provider keeps the default one from loading by itself.
+  // Loading any provider explicitly disables the automatic loading of the default one.
   private static let isLoaded = OSSL_PROVIDER_load(nil, "default") != nil && OSSL_PROVIDER_load(nil, "legacy") != nil
 
   static func load() -> Bool { isLoaded }

@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// OpenSSL's per-thread error queue as words for people.
+/// OpenSSL's per-thread error queue as text for people.
 enum OpenSSLError {
   static func clear() { ERR_clear_error() }
 
-  /// The reason of the first error, in OpenSSL's own words ("wrong version number"), and the queue emptied.
+  /// Returns the first error's reason in OpenSSL's words (such as "wrong version number"), and empties the queue.
   static func take() -> (reason: Int32, text: String)? {
     let code = ERR_get_error()
     guard code != 0 else { return nil }
@@ -16,9 +16,8 @@ enum OpenSSLError {
   static func text() -> String { take()?.text ?? "no reason given" }
 }
 
-/// A credential, CA or TLS setting that cannot be used. Names the file and the rule, never contents.
+/// A credential, CA or TLS setting that can't be used. Names the file and the rule, never secret content.
 public struct CredentialError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// The file's path, where the bytes came from a file.
   public let file: String?
   public let reason: String
 

@@ -1,16 +1,15 @@
 import COpenSSL
 
-/// Keys and certificates to test with: an authority and a server's certificate that it has signed, good for ten years, on P-256.
+/// Keys and certificates for tests: an authority and a server certificate signed by it, on P-256, valid for ten years.
 public struct SelfSignedCertificates {
-  /// PEM.
   public let authority: [UInt8]
   public let certificate: [UInt8]
-  /// PKCS#8 PEM; the authority's own key is not kept.
+  /// PKCS#8 PEM. The authority's key is not kept.
   public let key: [UInt8]
 
   private static let seconds = 10 * 365 * 86_400
 
-  /// - Parameter names: `DNS:localhost`, `IP:127.0.0.1`, as OpenSSL spells a subject's alternative names.
+  /// - Parameter names: subject alternative names in OpenSSL's form, such as `DNS:localhost` or `IP:127.0.0.1`.
   public init(for names: [String]) throws(CredentialError) {
     let authorityKey = try Self.makeKey(EVP_PKEY_EC)
     defer { EVP_PKEY_free(authorityKey) }
@@ -37,14 +36,13 @@ public struct SelfSignedCertificates {
 
   public enum KeyKind { case p256, rsa }
 
-  /// A private key as PKCS#8 PEM, the form in which Apple and Google issue theirs.
+  /// A new private key as PKCS#8 PEM, the form of Apple's and Google's keys.
   public static func privateKey(_ kind: KeyKind) throws(CredentialError) -> [UInt8] {
     let key = try makeKey(kind == .p256 ? EVP_PKEY_EC : EVP_PKEY_RSA)
     defer { EVP_PKEY_free(key) }
     return try pem(ofKey: key)
   }
 
-  /// The public key of a private one, both as PEM.
   public static func publicKey(of pem: [UInt8]) throws(CredentialError) -> [UInt8] {
     let key = try KeyFiles.privateKey(pem, file: nil, passphrase: nil)
     defer { EVP_PKEY_free(key) }
@@ -66,7 +64,6 @@ public struct SelfSignedCertificates {
     return key
   }
 
-  /// - Parameter issuer: nil for what signs itself.
   private static func make(
     _ name: String, _ key: OpaquePointer, issuer: OpaquePointer?, _ signer: OpaquePointer, _ extensions: [(Int32, String)]
   ) throws(CredentialError) -> OpaquePointer {
@@ -81,7 +78,7 @@ public struct SelfSignedCertificates {
     }
     guard isRandom, X509_set_version(certificate, 2) == 1,
       ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1) == 1,
-      // An hour back, for clocks that aren't together.
+      // Valid from one hour ago, because clocks differ.
       X509_gmtime_adj(X509_getm_notBefore(certificate), -3600) != nil,
       X509_gmtime_adj(X509_getm_notAfter(certificate), seconds) != nil, X509_set_pubkey(certificate, key) == 1,
       X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, Array(name.utf8), Int32(name.utf8.count), -1, 0) == 1,
@@ -104,12 +101,7 @@ public struct SelfSignedCertificates {
   }
 
   private static func pem(_ write: (OpaquePointer?) -> Int32) throws(CredentialError) -> [UInt8] {
-    let bio = BIO_new(BIO_s_mem())
-    defer { BIO_free(bio) }
-    guard write(bio) == 1 else { throw failure }
-    var bytes = [UInt8](repeating: 0, count: BIO_ctrl_pending(bio))
-    let count = BIO_read(bio, &bytes, Int32(bytes.count))
-    guard Int(count) == bytes.count else { throw failure }
+    guard let bytes = KeyFiles.written(by: { write($0) == 1 }) else { throw failure }
     return bytes
   }
 }

@@ -1,19 +1,20 @@
 import COpenSSL
 
-/// A private key that signs tokens: ES256 for APNs (.p8), RS256 for Google service accounts. Immutable, shareable.
+/// A private key that signs tokens: ES256 for APNs (.p8), RS256 for Google service accounts. Immutable and shareable by
+/// threads.
 public final class SigningKey: @unchecked Sendable {
   public enum Algorithm: String, Sendable {
     case es256 = "ES256"
     case rs256 = "RS256"
   }
 
-  /// What the key can do: P-256 keys sign ES256, RSA keys of 2048 bits or more RS256.
+  /// P-256 keys sign ES256; RSA keys of at least 2048 bits sign RS256.
   public let algorithm: Algorithm
   private let key: OpaquePointer
 
   /// - Parameters:
-  ///   - pem: PKCS#8 in PEM form, unencrypted.
-  ///   - file: where it came from, for errors.
+  ///   - pem: unencrypted PKCS#8 in PEM form.
+  ///   - file: the source file, for errors.
   public init(pem: [UInt8], file: String? = nil) throws(CredentialError) {
     key = try KeyFiles.privateKey(pem, file: file, passphrase: nil)
     switch EVP_PKEY_get_base_id(key) {
@@ -35,8 +36,17 @@ public final class SigningKey: @unchecked Sendable {
 
   deinit { EVP_PKEY_free(key) }
 
-  /// The signature as JWS wants it: R ‖ S, 64 bytes, not DER (RFC 7518 §3.4). The same for the same message, whoever has the key
-  /// (RFC 6979), and verified: a fault in the arithmetic of such a signature would give the key away.
+  /// The uncompressed point of a P-256 key, 65 bytes; nil for RSA.
+  public var publicPoint: [UInt8]? {
+    guard algorithm == .es256 else { return nil }
+    var number: OpaquePointer?
+    guard EVP_PKEY_get_bn_param(key, OSSL_PKEY_PARAM_PRIV_KEY, &number) == 1, let number else { return nil }
+    defer { BN_clear_free(number) }
+    return P256.publicPoint(of: number)
+  }
+
+  /// The signature in JWS form: R ‖ S, 64 bytes, not DER (RFC 7518 §3.4). Deterministic (RFC 6979). It is verified, because a
+  /// faulty deterministic signature would reveal the key.
   public func signES256(_ message: [UInt8]) throws(CredentialError) -> [UInt8] {
     guard algorithm == .es256 else { throw CredentialError(file: nil, reason: "an RSA key cannot sign ES256") }
     OpenSSLError.clear()

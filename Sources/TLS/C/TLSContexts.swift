@@ -1,27 +1,29 @@
 import COpenSSL
 
-/// What TLS clients of one destination share. TLS 1.2 or newer; the server's certificate is always verified, for its
-/// issuer, its dates and its name: there is no way to turn that off.
+/// The shared TLS settings of all connections to one destination. TLS 1.2 or newer. The server certificate is always verified:
+/// its issuer, dates and name. Verification can't be turned off.
 public final class TLSClientContext: @unchecked Sendable {
-  // An SSL_CTX is safe to share between threads once it is configured.
   let context: OpaquePointer
-  let hasApplicationProtocols: Bool
+  private let isApplicationProtocolRequired: Bool
 
   /// - Parameters:
-  ///   - trust: the authorities that a server's certificate must come from.
-  ///   - identity: presented when the server asks for a client certificate.
-  ///   - alpn: protocols by preference; where there are any, a server that takes none fails the handshake.
-  public init(trust: TrustStore, identity: Identity? = nil, alpn: [String] = []) throws(CredentialError) {
-    hasApplicationProtocols = !alpn.isEmpty
+  ///   - trust: the authorities that may issue the server certificate.
+  ///   - identity: presented if the server asks for a client certificate.
+  ///   - alpn: protocols by preference.
+  ///   - requiresALPN: if `alpn` is not empty, the handshake fails with a server that selects none.
+  public init(
+    trust: TrustStore, identity: Identity? = nil, alpn: [String] = [], requiresALPN: Bool = true
+  ) throws(CredentialError) {
+    isApplicationProtocolRequired = requiresALPN && !alpn.isEmpty
     context = try TLSSetting.context(TLS_client_method())
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
-    // AES-128 first: half the rounds, and strong enough for everything sent here.
+    // AES-128 first: it needs fewer rounds than AES-256 and is strong enough.
     SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256")
     SSL_CTX_set1_cert_store(context, trust.store)
     if let identity { try identity.install(in: context) }
-    if hasApplicationProtocols {
+    if !alpn.isEmpty {
       let list = try TLSSetting.protocolList(alpn)
-      // Alone in OpenSSL, this call answers 0 for success.
+      // Unlike other OpenSSL calls, this one returns 0 on success.
       guard SSL_CTX_set_alpn_protos(context, list, UInt32(list.count)) == 0 else { throw TLSSetting.failure(nil, "ALPN") }
     }
   }
@@ -31,27 +33,27 @@ public final class TLSClientContext: @unchecked Sendable {
   package func session(on descriptor: Int32, host: String) throws(CredentialError) -> TLSSession {
     try TLSSession(
       context, keeping: self, descriptor: descriptor, isClient: true, host: host,
-      isApplicationProtocolRequired: hasApplicationProtocols)
+      isApplicationProtocolRequired: isApplicationProtocolRequired)
   }
 }
 
-/// What the TLS connections of one listener share. For simulators and the gateway; a worker listens with none.
+/// The shared TLS settings of one listener's connections, for simulators and the gateway. A worker doesn't listen with TLS.
 public final class TLSServerContext: @unchecked Sendable {
   let context: OpaquePointer
   fileprivate let protocols: [UInt8]
 
   /// - Parameters:
-  ///   - clientCA: PEM file; where given, clients are asked for a certificate of one of these authorities.
-  ///   - requiresClientCertificate: refuse clients without one; only with `clientCA`.
-  ///   - alpn: protocols by preference; a client that offers none of them is refused, one that offers nothing is not.
-  ///   - isObsolete: speaks TLS 1.1 only, so that a test can see it refused.
+  ///   - clientCA: PEM file. If given, clients are asked for a certificate of one of these authorities.
+  ///   - requiresClientCertificate: refuses clients without a certificate; only with `clientCA`.
+  ///   - alpn: protocols by preference. A client that offers only others is refused; a client that offers none is not.
+  ///   - isObsolete: allows only TLS 1.1, so that tests can check its refusal.
   package init(
     identity: Identity, clientCA: String? = nil, requiresClientCertificate: Bool = false, alpn: [String] = [],
     isObsolete: Bool = false
   ) throws(CredentialError) {
     protocols = try TLSSetting.protocolList(alpn)
     context = try TLSSetting.context(TLS_server_method())
-    // No tickets: a client here never resumes, and they are bytes on every connection.
+    // No tickets: clients never resume here, and tickets cost bytes on every connection.
     SSL_CTX_set_num_tickets(context, 0)
     try identity.install(in: context)
     if let clientCA {
@@ -71,12 +73,11 @@ public final class TLSServerContext: @unchecked Sendable {
     }
   }
 
-  /// For clients of before TLS 1.3, of which there may be thousands that say nothing for hours: ends with TLS 1.2, so that a client whose
-  /// certificate is refused learns it in the handshake, and finds nothing to read that isn't meant for it.
-  ///
+  /// For clients without TLS 1.3, possibly thousands of mostly idle ones. The highest version is TLS 1.2: a client with a
+  /// refused certificate then learns it in the handshake, and has no unexpected data to read.
   /// - Parameters:
-  ///   - clients: PEM of the authorities that a client's certificate must come from; nil where clients need none.
-  ///   - file: where `clients` came from, for errors.
+  ///   - clients: PEM of the authorities that may issue client certificates; nil if clients need none.
+  ///   - file: the source file of `clients`, for errors.
   public init(forOldClients identity: Identity, clients: [UInt8]?, file: String? = nil) throws(CredentialError) {
     protocols = []
     context = try TLSSetting.context(TLS_server_method())
@@ -107,7 +108,7 @@ private func selectProtocol(
 ) -> Int32 {
   guard let argument, let chosen, let length, let offered else { return SSL_TLSEXT_ERR_ALERT_FATAL }
   let context = Unmanaged<TLSServerContext>.fromOpaque(argument).takeUnretainedValue()
-  // What is chosen must outlive the call: it points into the client's list, which does.
+  // The chosen name must outlive the call. It points into the client's list, which does.
   let list = UnsafeBufferPointer(start: offered, count: Int(offeredLength))
   var own = context.protocols[...]
   while let size = own.first, own.count > Int(size) {
@@ -127,7 +128,6 @@ private func selectProtocol(
   return SSL_TLSEXT_ERR_ALERT_FATAL
 }
 
-/// What both kinds of context have in common.
 enum TLSSetting {
   static func context(_ method: OpaquePointer?) throws(CredentialError) -> OpaquePointer {
     OpenSSLError.clear()
@@ -135,7 +135,7 @@ enum TLSSetting {
       throw failure(nil, "TLS cannot be set up")
     }
     shim_ctx_set_modes(context)
-    // Reading ahead, one call to the kernel brings in several small records.
+    // With read-ahead, one system call can return several small records.
     SSL_CTX_set_default_read_buffer_len(context, 32 * 1024)
     return context
   }
@@ -145,7 +145,7 @@ enum TLSSetting {
     return CredentialError(file: file, reason: reason)
   }
 
-  /// The wire form of RFC 7301 §3.1: each name with its length before it.
+  /// The wire form of RFC 7301 §3.1: each name after its length.
   static func protocolList(_ names: [String]) throws(CredentialError) -> [UInt8] {
     var list: [UInt8] = []
     for name in names {

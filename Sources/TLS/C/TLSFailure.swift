@@ -1,8 +1,8 @@
 import COpenSSL
 
-/// Why a handshake failed, in plain words with one phrase per cause.
+/// Describes in plain words why a handshake failed; one phrase per cause.
 enum TLSFailure {
-  /// From the result of verifying the peer's certificate; nil when it was fine.
+  /// From the verification result of the peer's certificate; nil if it is valid.
   static func ofVerification(_ result: Int, host: String, peer: String) -> String? {
     switch Int32(truncatingIfNeeded: result) {
     case X509_V_OK: nil
@@ -19,7 +19,7 @@ enum TLSFailure {
     }
   }
 
-  /// From OpenSSL's reason code: a local finding, or 1000 + the alert the peer sent (RFC 8446 §6).
+  /// From OpenSSL's reason code: a local finding, or 1000 + the alert from the peer (RFC 8446 §6).
   static func ofReason(_ reason: Int32, _ text: String, isClient: Bool) -> String {
     let credential = isClient ? "the server refused the client certificate" : "the client refused the certificate"
     return switch reason {
@@ -40,7 +40,7 @@ enum TLSFailure {
     }
   }
 
-  /// Alerts that end a handshake even where TLS 1.3 lets them arrive after the client's part of it (RFC 8446 §4.4.2.4).
+  /// Certificate alerts end a handshake, even if TLS 1.3 delivers them after the client's part of it (RFC 8446 §4.4.2.4).
   static func isCertificateAlert(_ reason: Int32) -> Bool {
     [alert(42), alert(43), alert(44), alert(45), alert(46), alert(48), alert(49), alert(116)].contains(reason)
   }

@@ -12,18 +12,16 @@ package final class TLSSession {
   }
 
   package enum ReadCondition: Equatable {
-    /// There is nothing more now.
     case drained
-    /// There may be more.
     case more
-    /// The peer closed in good order.
+    /// The peer closed in order.
     case ended
     case failed(TransportEnd)
   }
 
   package enum WriteStep {
     case count(Int)
-    /// The kernel is full, or TLS wants to read first.
+    /// The kernel's buffer is full, or TLS must read first.
     case blocked
     case failed(TransportEnd)
   }
@@ -36,14 +34,14 @@ package final class TLSSession {
   private var isEstablished = false
   private var isBroken = false
   private var hasReceived = false
-  /// Nothing more is said here: the peer may leave without a word.
+  /// True after our close notification. The peer may then close without one.
   private var hasSaidGoodbye = false
-  /// A read cannot go on before something is written.
+  /// True if reading can continue only after a write.
   package private(set) var readWantsOutput = false
 
   /// - Parameters:
-  ///   - context: kept alive as long as the session, since callbacks refer to it.
-  ///   - host: whom the peer's certificate must be for, and what goes into SNI where it is a name; empty for a server.
+  ///   - context: kept alive with the session, because callbacks refer to it.
+  ///   - host: the name that the peer's certificate must have, and the SNI if it is not an address; empty for a server.
   init(
     _ sslContext: OpaquePointer, keeping context: AnyObject, descriptor: Int32, isClient: Bool, host: String,
     isApplicationProtocolRequired: Bool
@@ -66,7 +64,7 @@ package final class TLSSession {
 
   deinit { SSL_free(ssl) }
 
-  /// The certificate's subject alternative names must have this host: an address matches only an address.
+  /// Requires this host in the certificate's subject alternative names. An address matches only an address.
   private func expect(_ host: String) throws(CredentialError) {
     let parameters = SSL_get0_param(ssl)
     let isAccepted: Bool
@@ -74,7 +72,7 @@ package final class TLSSession {
       isAccepted = true
     } else {
       OpenSSLError.clear()
-      // Without the second, OpenSSL looks into the subject's common name where there is no alternative name (RFC 9110 §4.3.4).
+      // NEVER_CHECK_SUBJECT: otherwise OpenSSL uses the common name if there is no alternative name (RFC 9110 §4.3.4).
       X509_VERIFY_PARAM_set_hostflags(
         parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
       isAccepted = X509_VERIFY_PARAM_set1_host(parameters, host, host.utf8.count) == 1 && shim_set_server_name(ssl, host) == 1
@@ -82,7 +80,7 @@ package final class TLSSession {
     guard isAccepted else { throw CredentialError(file: nil, reason: "TLS: \(host) cannot be a server's name") }
   }
 
-  /// Goes on with the handshake as far as the socket allows.
+  /// Continues the handshake as far as the socket allows.
   package func handshake() -> Handshake {
     OpenSSLError.clear()
     let result = SSL_do_handshake(ssl)
@@ -109,7 +107,6 @@ package final class TLSSession {
     }
   }
 
-  /// What ALPN settled on.
   package var applicationProtocol: String? {
     var name: UnsafePointer<UInt8>?
     var length: UInt32 = 0
@@ -118,10 +115,10 @@ package final class TLSSession {
     return String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
   }
 
-  /// "TLSv1.3"
+  /// For example "TLSv1.3".
   package var version: String { String(cString: SSL_get_version(ssl)) }
 
-  /// The UID in the subject of the peer's certificate, which has been verified: for an Apple push certificate the app's bundle id.
+  /// The UID in the subject of the peer's verified certificate. For an Apple push certificate this is the app's bundle id.
   package var peerUserID: String? {
     guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }
     defer { X509_free(certificate) }
@@ -130,7 +127,7 @@ package final class TLSSession {
 
   package var hasPending: Bool { SSL_has_pending(ssl) == 1 }
 
-  /// Fills the buffer with as many records as are there.
+  /// Fills the buffer with all available records.
   package func read(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, condition: ReadCondition) {
     var filled = 0
     readWantsOutput = false
@@ -158,7 +155,7 @@ package final class TLSSession {
     return (filled, .more)
   }
 
-  /// One record, at most 16 KiB (RFC 8446 §5.1).
+  /// Writes one record, at most 16 KiB (RFC 8446 §5.1).
   package func write(_ bytes: UnsafeRawBufferPointer) -> WriteStep {
     ERR_clear_error()
     var count = 0
@@ -186,7 +183,7 @@ package final class TLSSession {
 
   private static func systemReason() -> String { String(cString: strerror(errno)) }
 
-  /// Says goodbye as far as the kernel takes it at once; never waits for the answer.
+  /// Sends a close notification if the kernel accepts it at once. Never waits for the answer.
   package func sendCloseNotification() {
     guard isEstablished, !isBroken else { return }
     ERR_clear_error()

@@ -1,13 +1,11 @@
 import COpenSSL
 import Glibc
 
-/// Trusted authorities, parsed once and shared by every TLS context that verifies with them: the system's take some 40 ms and
-/// a megabyte. Immutable, shareable between threads.
+/// Trusted authorities, shared by TLS contexts. The system's authorities take about 40 ms to parse and 1 MB of memory.
+/// Immutable; may be shared between threads.
 public final class TrustStore: @unchecked Sendable {
-  // OpenSSL counts the references and locks the look-ups.
   let store: OpaquePointer
 
-  /// The authorities that the system trusts.
   public static func system() throws(CredentialError) -> TrustStore {
     let trust = try TrustStore()
     guard X509_STORE_set_default_paths(trust.store) == 1, trust.hasAuthorities else {
@@ -18,13 +16,13 @@ public final class TrustStore: @unchecked Sendable {
     return trust
   }
 
-  /// OpenSSL takes a missing file for an empty one, and looks into the folder only when it needs an authority.
+  /// OpenSSL treats a missing file as empty, and searches the folder only when it needs an authority.
   private var hasAuthorities: Bool {
     if shim_x509_store_count(store) > 0 { return true }
     return Self.systemFolders.split(separator: ":").contains { Self.holdsAuthorities(String($0)) }
   }
 
-  /// Each is named by a hash, such as 5ed36f99.0.
+  /// Each file is named by a hash, such as 5ed36f99.0.
   private static func holdsAuthorities(_ path: String) -> Bool {
     guard let folder = opendir(path) else { return false }
     defer { closedir(folder) }
@@ -45,7 +43,7 @@ public final class TrustStore: @unchecked Sendable {
 
   /// - Parameters:
   ///   - pem: the authorities' certificates.
-  ///   - file: where they came from, for errors.
+  ///   - file: the source file, for errors.
   public convenience init(pem: [UInt8], file: String? = nil) throws(CredentialError) {
     try self.init()
     for certificate in try KeyFiles.certificates(pem, file: file) {

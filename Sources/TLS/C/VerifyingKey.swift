@@ -1,21 +1,27 @@
 import COpenSSL
 
-/// A public key that checks signatures of tokens: ES256 and RS256. Immutable, shareable.
+/// A public key that checks token signatures: ES256 and RS256. Immutable; may be shared between threads.
 public final class VerifyingKey: @unchecked Sendable {
   private let key: OpaquePointer
 
   /// - Parameters:
-  ///   - pem: a public key (`BEGIN PUBLIC KEY`), or the private key that it belongs to.
-  ///   - file: where it came from, for errors.
+  ///   - pem: a public key (`BEGIN PUBLIC KEY`) or its private key.
+  ///   - file: the source file, for errors.
   public init(pem: [UInt8], file: String? = nil) throws(CredentialError) {
     let found = KeyFiles.withBIO(pem) { PEM_read_bio_PUBKEY($0, nil, nil, nil) }
     OpenSSLError.clear()
     if let found { key = found } else { key = try KeyFiles.privateKey(pem, file: file, passphrase: nil) }
   }
 
+  /// - Parameter publicPoint: an uncompressed point of P-256, 65 bytes.
+  public init(publicPoint: [UInt8]) throws(CredentialError) {
+    guard let key = P256.publicKey(publicPoint) else { throw TLSSetting.failure(nil, "the public key is no point of P-256") }
+    self.key = key
+  }
+
   deinit { EVP_PKEY_free(key) }
 
-  /// - Parameter signature: as JWS has it: R ‖ S for an elliptic curve (RFC 7518 §3.4), PKCS#1 v1.5 for RSA (§3.3).
+  /// - Parameter signature: in JWS form: R ‖ S for an elliptic curve (RFC 7518 §3.4), PKCS#1 v1.5 for RSA (§3.3).
   public func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool { Self.verifies(signature, of: message, key) }
 
   static func verifies(_ signature: [UInt8], of message: [UInt8], _ key: OpaquePointer) -> Bool {
