@@ -1,13 +1,13 @@
 import Wire
 
-/// What a server's machine may ask of its link besides.
+/// Additional services of a link for a server's machine.
 public protocol AcceptedTransport: Transport {
-  /// The UID in the subject of the client's certificate; nil where it has shown none, or that has none.
+  /// The UID in the subject of the client's certificate; nil without a certificate or UID.
   var peerUserID: String? { get }
-  /// Nothing more is written after what the machine has handed over: once that is with the kernel, the peer is told so. Reading goes on, so that
-  /// the machine hears how the peer closes: `closedByPeer` is in good order, after everything was read or at least received.
+  /// Ends the output: the peer is notified after the last byte. Reading continues, so the machine sees how the peer closes.
+  /// `closedByPeer` means that the peer has read, or at least received, everything.
   func finishOutput()
-  /// The peer's system has acknowledged every byte written so far.
+  /// True if the peer's system has acknowledged every byte written so far.
   var isOutputAcknowledged: Bool { get }
 }
 

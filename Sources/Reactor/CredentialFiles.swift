@@ -1,7 +1,6 @@
 import TLS
 
 extension CredentialError {
-  /// A file of keys or certificates.
   fileprivate static func bytes(_ path: String) throws(CredentialError) -> [UInt8] {
     do { return try FileContents.read(path) } catch {
       throw CredentialError(file: path, reason: "cannot be read (\(error))")
@@ -10,7 +9,7 @@ extension CredentialError {
 }
 
 extension Identity {
-  /// A PEM file; the key may stand in the same file or in its own.
+  /// Reads a PEM file. The key may be in the same file or in its own.
   public static func pem(_ path: String, key keyPath: String? = nil, passphrase: String? = nil) throws(CredentialError)
     -> Identity
   {
@@ -19,7 +18,7 @@ extension Identity {
     return try Identity(pem: pem, file: path, key: key, keyFile: keyPath ?? path, passphrase: passphrase)
   }
 
-  /// A PKCS#12 archive (.p12, .pfx), Keychain's old ciphers included.
+  /// Reads a PKCS#12 archive (.p12, .pfx), including Keychain's old ciphers.
   public static func pkcs12(_ path: String, passphrase: String = "") throws(CredentialError) -> Identity {
     try Identity(pkcs12: CredentialError.bytes(path), file: path, passphrase: passphrase)
   }
@@ -55,9 +54,9 @@ extension TLSServerContext {
   /// - Parameters:
   ///   - certificate: PEM file: the certificate, then its chain.
   ///   - key: PEM file without a passphrase.
-  ///   - clientCA: PEM file; where given, clients are asked for a certificate of one of these authorities.
-  ///   - requiresClientCertificate: refuse clients without one; only with `clientCA`.
-  ///   - alpn: protocols by preference; a client that offers none of them is refused, one that offers nothing is not.
+  ///   - clientCA: PEM file; asks clients for a certificate of one of these authorities.
+  ///   - requiresClientCertificate: refuses clients without one; only with `clientCA`.
+  ///   - alpn: protocols by preference. A client that offers only others is refused; a client that offers none is accepted.
   public convenience init(
     certificate: String, key: String, clientCA: String? = nil, requiresClientCertificate: Bool = false, alpn: [String] = []
   ) throws(CredentialError) {

@@ -1,4 +1,4 @@
-/// A host and a port: a DNS name, an IPv4 address or an IPv6 address (without brackets).
+/// A port and a host: a DNS name, an IPv4 address or an IPv6 address (without brackets).
 public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
   public var host: String
   public var port: UInt16
@@ -8,8 +8,8 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     self.port = port
   }
 
-  /// `https://host:port`, `host:port`, `[::1]:port`, `host`: a scheme `https` or `http` may stand before it, a single `/` after.
-  /// - Parameter defaultPort: for text that names none; `nil` makes the port mandatory (`https` implies 443, `http` 80).
+  /// Parses `https://host:port`, `host:port`, `[::1]:port` or `host`. After `https://` or `http://`, the text may end with `/`.
+  /// - Parameter defaultPort: for text without a port; nil requires a port (`https` implies 443, `http` 80).
   public init(parsing text: String, defaultPort: UInt16? = nil) throws(EndpointError) {
     var rest = Substring(text)
     var fallback = defaultPort
@@ -34,12 +34,12 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
       portText = after.isEmpty ? nil : after.dropFirst()
     } else {
       let parts = rest.split(separator: ":", omittingEmptySubsequences: false)
-      guard parts.count <= 2 else { throw EndpointError(reason: "an IPv6 address stands in brackets") }
+      guard parts.count <= 2 else { throw EndpointError(reason: "an IPv6 address must be in brackets") }
       host = String(parts[0])
       portText = parts.count == 2 ? parts[1] : nil
     }
     guard !host.isEmpty, host.utf8.allSatisfy(Self.isHostByte) else {
-      throw EndpointError(reason: "the host is empty or has a character that no host has")
+      throw EndpointError(reason: "the host is empty or has an invalid character")
     }
     guard host.utf8.count <= 253, host.utf8.split(separator: UInt8(ascii: ".")).allSatisfy({ $0.count <= 63 }) else {
       throw EndpointError(reason: "the host is longer than a name can be (RFC 1035: 63 bytes between dots, 253 in all)")
@@ -66,7 +66,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Why a text is no endpoint; the reason names the rule, not the text.
+/// Why a text isn't an endpoint. The reason contains the rule, not the text.
 public struct EndpointError: Error, Equatable, Sendable, CustomStringConvertible {
   public let reason: String
   public var description: String { reason }

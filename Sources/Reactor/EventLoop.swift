@@ -1,35 +1,33 @@
 import Wire
 
-/// Called at the end of each turn of a loop, before the links flush: the place to batch what a turn brought.
+/// Called at the end of each turn of a loop, before the links flush. Use it to batch the work of a turn.
 public protocol TurnHook: AnyObject {
   func turnEnding(at now: MonotonicTime)
 }
 
-/// Something with a descriptor that the loop waits for.
 protocol EventSource: AnyObject {
   func ready(_ readiness: Readiness)
 }
 
-/// Names a watched descriptor. The generation keeps an event of a descriptor that was closed earlier in the same turn
-/// from reaching whoever owns its number next.
+/// Identifies a watched descriptor. If its number is reused in the same turn, the generation drops old events.
 struct Watch {
   fileprivate let slot: UInt32
   fileprivate let generation: UInt32
   fileprivate var key: UInt64 { UInt64(generation) << 32 | UInt64(slot) }
 }
 
-/// One thread's loop: descriptors by epoll, timers, a mailbox for other threads, and one flush of the links a turn.
+/// The event loop of one thread: descriptors by epoll, timers, a mailbox for other threads, one flush of the links a turn.
 ///
-/// A turn is: wait, read the clocks, events (the mailbox is one), timers, hooks, flush. Events come before timers, so that
-/// after a stall what the peers sent meanwhile is heard before they are found silent. Everything that hangs on a loop is
-/// confined to the thread that runs it, except `mailbox`. The loop owns its open links and listeners, nothing owns a loop
-/// but whoever made it: keep it longer than what was made with it.
+/// A turn: wait, read the clocks, events (including the mailbox), timers, hooks, flush. Events come before timers: after a
+/// stall, received bytes are read before a peer counts as silent. Everything that belongs to a loop is confined to its thread,
+/// except `mailbox`. The loop owns its open links and listeners. The loop must outlive the objects made with it.
 public final class EventLoop {
-  /// The clocks, the timers and the random numbers, for what may also run without a loop.
+  /// Clocks, timers and random numbers, for code that can also run without a loop.
   public let time: Turn
-  /// The way in from other threads.
   public let mailbox: Mailbox
 
+  /// Replaces the resolvers of the process in tests.
+  var resolver: Resolver?
   let readBuffer = ReadBuffer(capacity: 16 * 1024)
   private let poller: Poller
   private var slots: [(source: (any EventSource)?, generation: UInt32)] = []
@@ -42,12 +40,12 @@ public final class EventLoop {
   private var owned: [ObjectIdentifier: AnyObject] = [:]
   private var resolutions: [Int: (Resolution) -> Void] = [:]
   private var nextResolution = 0
-  /// Who waits at a gate, by ticket.
+  /// Callbacks that wait at a limiter, by ticket.
   private var admissions: [Int: () -> Void] = [:]
   public private(set) var isInTurn = false
   private var isStopping = false
 
-  /// - Throws: when the process is out of descriptors.
+  /// - Throws: if the process is out of descriptors.
   public init() throws(SystemError) {
     BrokenPipe.ignore()
     poller = try Poller()
@@ -67,10 +65,10 @@ public final class EventLoop {
     while !isStopping { turn(waitingAtMost: .infinity) }
   }
 
-  /// Ends `run` once the current turn is complete, its flush included. From another thread: `mailbox.post { $0.stop() }`.
+  /// Ends `run` after the current turn, including its flush. From another thread: `mailbox.post { $0.stop() }`.
   public func stop() { isStopping = true }
 
-  /// One turn, waiting at most so many seconds for something to happen.
+  /// - Parameter limit: the longest wait for an event, in seconds.
   public func turn(waitingAtMost limit: Double) {
     let count = poller.wait(milliseconds: time.isAnotherDue ? 0 : milliseconds(limit))
     isInTurn = true
@@ -88,12 +86,11 @@ public final class EventLoop {
     if !closingHooks.isEmpty { time.requestAnother() }
   }
 
-  /// The monotonic clock as this turn began.
   public var now: MonotonicTime { time.now }
-  /// Unix time in milliseconds as this turn began.
+  /// Unix milliseconds at the start of this turn.
   public var wallClock: Int64 { time.wallClock }
 
-  /// Has another turn follow this one at once, so that hooks see what the flush brought up.
+  /// Makes another turn follow at once, so that hooks see the effects of the flush.
   func requestTurn() { time.requestAnother() }
 
   private func milliseconds(_ limit: Double) -> Int32 {
@@ -105,7 +102,8 @@ public final class EventLoop {
 
   // MARK: Timers
 
-  /// Runs `body` once, `seconds` after this turn's `now` (outside a turn: after the call); timers of one deadline run in the order they were scheduled.
+  /// Runs `body` once, `seconds` after this turn's `now` (outside of a turn: after the call). Timers with the same deadline run
+  /// in the order they were scheduled.
   @discardableResult
   public func schedule(after seconds: Double, _ body: @escaping () -> Void) -> TimerToken {
     if !isInTurn { time.refresh(now: Clock.monotonic()) }
@@ -117,15 +115,15 @@ public final class EventLoop {
     time.schedule(at: deadline, body)
   }
 
-  /// Releases the timer's closure at once; does nothing when it has fired already.
+  /// Releases the timer's closure at once. Does nothing if the timer has fired.
   public func cancel(_ token: TimerToken) { time.cancel(token) }
 
   // MARK: Hooks and mail
 
-  /// Calls the hook, held weakly, at the end of every turn from now on, in the order the hooks were added.
+  /// Calls the hook at the end of every turn, in the order the hooks were added. Holds it weakly.
   public func afterEvents(_ hook: any TurnHook) { hooks.append(WeakHook(hook: hook)) }
 
-  /// Calls the hook once, when all others have been called at the end of this turn; at the end of the next one where that is too late.
+  /// Calls the hook once, after all others at the end of this turn; if that is too late, at the end of the next turn.
   public func atEndOfTurn(_ hook: any TurnHook) { closingHooks.append(hook) }
 
   private func runHooks() {
@@ -159,7 +157,7 @@ public final class EventLoop {
     try poller.modify(raw, interest, key: watch.key)
   }
 
-  /// To be called before the descriptor is closed.
+  /// Call before the descriptor is closed.
   func unwatch(_ watch: Watch, _ raw: Int32) {
     poller.remove(raw)
     slots[Int(watch.slot)].source = nil
@@ -179,12 +177,11 @@ public final class EventLoop {
   func own(_ object: AnyObject) { owned[ObjectIdentifier(object)] = object }
   func disown(_ object: AnyObject) { owned[ObjectIdentifier(object)] = nil }
 
-  /// How many links, listeners and connectors are open: for tests.
   public var openCount: Int { owned.count }
 
   func flushThisTurn(_ link: Link) { dirty.append(link) }
 
-  /// For a link that has used up its share of this turn.
+  /// For a link that has used its share of this turn.
   func resumeNextTurn(_ link: Link) {
     resuming.append(link)
     time.requestAnother()
@@ -197,7 +194,7 @@ public final class EventLoop {
     for link in links { link.resume() }
   }
 
-  /// Links may mark each other while they flush; a pair that never falls silent goes on in the next turn.
+  /// Links may mark each other while they flush. If this doesn't end, they continue in the next turn.
   private func flushLinks() {
     for _ in 0..<Self.flushRounds where !dirty.isEmpty {
       swap(&dirty, &flushing)
@@ -209,12 +206,13 @@ public final class EventLoop {
 
   // MARK: Names
 
-  /// Resolves off the thread; the answer comes in a later turn unless `forget` is called before.
-  func resolve(_ endpoint: Endpoint, _ answer: @escaping (Resolution) -> Void) -> Int {
+  /// Resolves on another thread. The answer comes in a later turn, unless `forget` is called before.
+  func resolve(_ endpoint: Endpoint, for policy: AddressPolicy, _ answer: @escaping (Resolution) -> Void) -> Int {
     let id = nextResolution
     nextResolution += 1
     resolutions[id] = answer
-    Resolver.shared.ask(endpoint) { [mailbox] resolution in
+    let resolver = resolver ?? (policy == .publicOnly ? Resolver.ofStrangers : .shared)
+    resolver.ask(endpoint) { [mailbox] resolution in
       mailbox.post { loop in loop.resolutions.removeValue(forKey: id)?(resolution) }
     }
     return id
@@ -224,20 +222,20 @@ public final class EventLoop {
 
   // MARK: Gates
 
-  /// Calls `admitted` within this call, or in a later turn unless `forget` is called before. The place goes with the ticket.
-  func enter(_ gate: DialGate, _ endpoint: Endpoint, _ admitted: @escaping () -> Void) -> DialGate.Ticket {
-    let (ticket, isAdmitted) = gate.enter(endpoint) { [mailbox] id in
+  /// Calls `admitted` within this call, or in a later turn unless `forget` is called before. The ticket holds the place.
+  func enter(_ limiter: ConnectLimiter, _ endpoint: Endpoint, _ admitted: @escaping () -> Void) -> ConnectLimiter.Ticket {
+    let (ticket, isAdmitted) = limiter.enter(endpoint) { [mailbox] id in
       mailbox.post { loop in loop.admissions.removeValue(forKey: id)?() }
     }
     if isAdmitted { admitted() } else { admissions[ticket.id] = admitted }
     return ticket
   }
 
-  func forget(_ ticket: DialGate.Ticket) { admissions[ticket.id] = nil }
+  func forget(_ ticket: ConnectLimiter.Ticket) { admissions[ticket.id] = nil }
 
   private struct WeakHook { weak var hook: (any TurnHook)? }
 
-  /// Slot 0 of `slots` stands for the mailbox and is never given out.
+  /// Slot 0 of `slots` is reserved for the mailbox.
   private static let mailboxKey: UInt64 = 0
   private static let lettersPerTurn = 256
   private static let flushRounds = 8

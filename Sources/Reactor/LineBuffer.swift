@@ -1,15 +1,15 @@
-/// Lines that wait for a writer, so many bytes at most: a reader who has stopped costs lines and nothing else.
+/// A bounded buffer of lines for a writer: a stopped reader costs lines, but no memory.
 struct LineBuffer {
   let capacity: Int
   private var bytes: [UInt8] = []
-  /// Lines refused since the last `take`; all of them came after what `take` hands out.
+  /// Lines refused since the last `take`, all later than the lines in `bytes`.
   private var refused = 0
 
   init(capacity: Int) { self.capacity = capacity }
 
   var isEmpty: Bool { bytes.isEmpty && refused == 0 }
 
-  /// False when there is no room: the line is dropped. One that would fit into no buffer is dropped as well.
+  /// Returns false and drops the line if there is no room, or if it is longer than the buffer.
   mutating func append(_ line: [UInt8]) -> Bool {
     guard bytes.count + line.count <= capacity else {
       refused += 1
@@ -19,7 +19,6 @@ struct LineBuffer {
     return true
   }
 
-  /// Everything that waits, and how many lines were dropped after it.
   mutating func take() -> (bytes: [UInt8], refused: Int) {
     defer {
       bytes = []
@@ -28,8 +27,8 @@ struct LineBuffer {
     return (bytes, refused)
   }
 
-  /// How much of `bytes` to write at once: whole lines, and no more than a pipe takes in one piece (pipe(7), PIPE_BUF), so that lines of
-  /// several processes that share a pipe don't mix. A longer line goes by itself.
+  /// The part of `bytes` to write at once: whole lines, at most what a pipe writes atomically (pipe(7), PIPE_BUF), so that
+  /// lines of several processes don't mix. A longer line is written alone.
   static func portion(of bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     let newline = UInt8(ascii: "\n")
     guard bytes.count > atomic else { return bytes }

@@ -1,7 +1,7 @@
 import Wire
 
-/// Keeps a connection that is finished here until the peer has closed too, or two seconds: closing with unread input
-/// would reset it, and the reset could overtake the last bytes sent (RFC 9112 §9.6).
+/// Keeps a finished connection until the peer has closed too, at most two seconds. Closing with unread input would reset the
+/// connection, and the reset could overtake the last bytes sent (RFC 9112 §9.6).
 final class Lingering: EventSource {
   private unowned let loop: EventLoop
   private let stream: ByteStream

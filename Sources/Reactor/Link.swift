@@ -1,39 +1,38 @@
 import TLS
 import Wire
 
-/// A machine on a socket: connects (or takes over an accepted connection), does TLS, carries bytes both ways, keeps the
-/// machine's deadline.
-///
-/// The loop owns the link from `start` until its end; the link owns its machine. The machine is never called from within
-/// one of its own calls: what it asks for meanwhile (flush, pause, close) happens before the loop next waits.
+/// Connects a machine to a socket: connects or accepts, does TLS, transfers bytes both ways, and keeps the machine's deadline.
+/// The loop owns the link from `start` until its end; the link owns its machine. Calls to the machine are never nested. Its
+/// requests (flush, pause, close) are carried out before the loop next waits.
 public final class Link: Transport {
   public let machine: any Machine
-  /// The other side: as configured for a client, numeric for an accepted connection.
+  /// The peer: as configured for a client, numeric for an accepted connection.
   public let endpoint: Endpoint
-  /// The numeric address connected to, once connected.
+  /// The numeric address of the other end of the socket: the peer or the proxy.
   public private(set) var address: Endpoint?
   /// Bytes to the peer, before encryption.
   public private(set) var bytesSent: UInt64 = 0
   /// Bytes taken from the machine that the kernel has not accepted yet.
   public private(set) var bufferedOutput = 0
-  /// Why the link ended, once it has.
   public private(set) var end: TransportEnd?
 
   private enum State {
     /// Not started. → connecting (client), handshaking or open (accepted), ended.
     case idle
-    /// Waiting for its turn, resolving and connecting. → handshaking, open, ended.
+    /// Queued at the limiter, resolving or connecting. → tunnelling, handshaking, open, ended.
     case connecting
-    /// TCP stands, TLS does not. → open, ended.
+    /// Connected to the proxy, which has not opened the tunnel. → handshaking, open, ended.
+    case tunnelling
+    /// Connected to the peer without TLS. → open, ended.
     case handshaking
-    /// The machine is in charge. → ended.
+    /// The machine is running. → ended.
     case open
     case ended
   }
 
   private enum OutputEnd {
     case open
-    /// → `closed`, once all is with the kernel.
+    /// → `closed`, once the kernel has all bytes.
     case wanted
     case closed
   }
@@ -44,8 +43,9 @@ public final class Link: Transport {
   private var state = State.idle
   private var stream: ByteStream?
   private var connector: Connector?
-  /// From the start until the link is open.
-  private var ticket: DialGate.Ticket?
+  private var tunnel: ConnectTunnel?
+  /// Held from the start until the link is open.
+  private var ticket: ConnectLimiter.Ticket?
   private var accepted: Descriptor?
   private var watch: Watch?
   private var interest: Readiness = []
@@ -65,7 +65,7 @@ public final class Link: Transport {
     case server(TLSServerContext)
   }
 
-  /// A client's link. `serverName` is whom the certificate must be for, where that is not the endpoint's host.
+  /// - Parameter serverName: the name in the certificate, if it isn't the endpoint's host.
   public convenience init(
     loop: EventLoop, machine: any Machine, to endpoint: Endpoint, tls: TLSClientContext? = nil, serverName: String? = nil,
     options: LinkOptions = LinkOptions()
@@ -83,7 +83,6 @@ public final class Link: Transport {
     machine.transport = self
   }
 
-  /// A server's link, around a connection that a listener accepted.
   convenience init(
     loop: EventLoop, machine: any Machine, accepted: consuming Descriptor, from peer: Endpoint, tls: TLSServerContext?,
     options: LinkOptions
@@ -92,7 +91,7 @@ public final class Link: Transport {
     self.accepted = consume accepted
   }
 
-  /// Begins connecting. Every outcome, failures included, comes in a later turn.
+  /// Begins connecting. Every result, including failures, comes in a later turn.
   public func start() {
     guard state == .idle, pendingEnd == nil else { return }
     state = .connecting
@@ -100,8 +99,8 @@ public final class Link: Transport {
     if let descriptor = accepted.take() {
       limitTime()
       connected(descriptor, peer: endpoint)
-    } else if let gate = options.gate {
-      ticket = loop.enter(gate, endpoint) { [unowned self] in connect() }
+    } else if let limiter = options.limiter {
+      ticket = loop.enter(limiter, endpoint) { [unowned self] in connect() }
     } else {
       connect()
     }
@@ -113,9 +112,19 @@ public final class Link: Transport {
 
   private func connect() {
     limitTime()
-    let connector = Connector(loop, endpoint, self)
+    let connector: Connector
+    if let proxy = options.proxy {
+      if let refusal = refusalOfNumericPeer { return finish(.connectFailed(refusal)) }
+      connector = Connector(loop, proxy.endpoint, self)
+    } else {
+      connector = Connector(loop, endpoint, self, policy: options.addresses)
+    }
     self.connector = connector
     connector.start()
+  }
+
+  private var refusalOfNumericPeer: String? {
+    Resolver.numeric(endpoint).flatMap { options.addresses.refusal(of: [$0], for: endpoint.host) }
   }
 
   private func leaveGate() {
@@ -134,6 +143,8 @@ public final class Link: Transport {
   public var isReadingPaused = false {
     didSet { if isReadingPaused != oldValue { outputReady() } }
   }
+
+  public var applicationProtocol: String? { tlsSession.map { $0.applicationProtocol ?? "" } }
 
   public func close() { finish(.closedLocally) }
 
@@ -167,11 +178,49 @@ public final class Link: Transport {
     } catch {
       return finish(.connectFailed(error.description))
     }
+    if let proxy = options.proxy { openTunnel(through: proxy) } else { secure() }
+  }
+
+  private func openTunnel(through proxy: ProxyAddress) {
+    let tunnel = ConnectTunnel(to: endpoint, through: proxy)
+    self.tunnel = tunnel
+    state = .tunnelling
+    var request = OutputBuffer()
+    request.append(tunnel.request)
+    var sent: UInt64 = 0
+    // A new socket's buffer has room for all of it.
+    guard stream?.write(&request, sent: &sent) == .all else { return loseTunnel("takes no request") }
+  }
+
+  private func continueTunnel() {
+    guard let stream else { return }
+    let (count, condition) = stream.read(into: loop.readBuffer)
+    var answer: [UInt8] = []
+    loop.readBuffer.withBytes(count) { $0.append(0..<count, to: &answer) }
+    switch tunnel?.receive(answer) {
+    case .open: secure()
+    case .refused(let why): refuseTunnel(why)
+    case .incomplete, nil:
+      if condition == .ended { loseTunnel("closes the connection instead of answering") }
+      if case .failed(let reason) = condition { loseTunnel("gives no answer: \(reason)") }
+    }
+  }
+
+  private func loseTunnel(_ reason: String) { refuseTunnel(tunnel?.refusal(reason) ?? reason) }
+
+  private func refuseTunnel(_ why: String) {
+    guard pendingEnd == nil else { return }
+    ProxyRefusals.shared.add(status: tunnel?.answer ?? 0)
+    finish(.connectFailed(why))
+  }
+
+  private func secure() {
+    tunnel = nil
     state = .handshaking
     switch security {
     case .plain: opened()
     case .client: continueHandshake()
-    // The client speaks first. Until then it costs no session, which takes some forty kilobytes.
+    // The client speaks first. Until then it gets no session, which needs about forty kilobytes.
     case .server: break
     }
   }
@@ -180,7 +229,7 @@ public final class Link: Transport {
     guard let stream else { return }
     if stream.tls == nil {
       do throws(CredentialError) { stream.tls = try security.session(on: stream.raw) } catch {
-        return finish(.handshakeFailed(error.description))
+        return failHandshake(error.description)
       }
     }
     guard let tls = stream.tls else { return }
@@ -188,8 +237,17 @@ public final class Link: Transport {
     case .done: opened()
     case .wantsInput: setInterest([.input, .peerShutdown])
     case .wantsOutput: setInterest([.output])
-    case .failed(let why): finish(.handshakeFailed(why))
+    case .failed(let why): failHandshake(why)
     }
+  }
+
+  private func failHandshake(_ why: String) {
+    finish(.handshakeFailed(options.proxy.map { "\(why) (through the proxy \($0))" } ?? why))
+  }
+
+  private func failConnecting(_ why: String) {
+    guard let proxy = options.proxy else { return finish(.connectFailed(why)) }
+    refuseTunnel("the proxy \(proxy) can't be reached: \(why)")
   }
 
   private func opened() {
@@ -199,14 +257,18 @@ public final class Link: Transport {
     establishing = nil
     machine.transportOpened(at: loop.now)
     outputReady()
-    // What the peer sent right behind its handshake may already be in TLS's buffer.
+    // Bytes sent right after the handshake may already be in TLS's buffer.
     if stream?.hasBufferedInput == true { resumeNextTurn() }
   }
 
   private func establishingTimedOut() {
     establishing = nil
     let why = "timed out after \(Int(options.connectTimeout.rounded(.up))) s"
-    finish(state == .handshaking ? .handshakeFailed(why) : .connectFailed("\(endpoint): \(why)"))
+    switch state {
+    case .handshaking: failHandshake(why)
+    case .tunnelling: loseTunnel("opens no tunnel to \(endpoint): \(why)")
+    default: failConnecting(options.proxy == nil ? "\(endpoint): \(why)" : why)
+    }
   }
 
   // MARK: Reading
@@ -229,11 +291,11 @@ public final class Link: Transport {
       }
     }
     outputReady()
-    // Never after `drained`: half a record in the buffer would have the loop spin until the rest comes.
+    // Never after `drained`: with half a record in the buffer, the loop would spin until the rest arrives.
     if isMore, stream.hasBufferedInput { resumeNextTurn() }
   }
 
-  /// For bytes that lie in TLS's buffer, where epoll cannot see them.
+  /// For bytes in TLS's buffer, which epoll can't see.
   private func resumeNextTurn() {
     guard !isResuming, !isReadingPaused, pendingEnd == nil else { return }
     isResuming = true
@@ -249,7 +311,7 @@ public final class Link: Transport {
 
   // MARK: The end of a turn
 
-  /// Carries out what the turn has brought up: flush, pause or resume, deadline, end.
+  /// Carries out the turn's requests: flush, pause or resume, deadline, end.
   func settle() {
     isDirty = false
     if state == .open, pendingEnd == nil || pendingEnd == .closedByPeer { flush() }
@@ -283,9 +345,9 @@ public final class Link: Transport {
     if output.isEmpty, pendingEnd == nil, machine.isFinished { pendingEnd = .closedLocally }
   }
 
-  /// Fills the buffer up to about a TLS flight. True when the machine has no more.
+  /// Fills the buffer up to about a TLS flight. Returns true if the machine has no more output.
   private func takeOutput() -> Bool {
-    // Out of the link while the machine has it: the machine may look at `bufferedOutput` meanwhile.
+    // Moved out of the link: the machine may read `bufferedOutput` meanwhile.
     var buffer = OutputBuffer()
     swap(&buffer, &output)
     defer { swap(&buffer, &output) }
@@ -314,8 +376,8 @@ public final class Link: Transport {
 
   // MARK: The machine's deadline
 
-  /// One timer at most, armed anew only for an earlier deadline; a later one is found out when the timer fires, so that a
-  /// machine may move its deadline with every message at no cost.
+  /// Uses at most one timer and rearms it only for an earlier deadline. A later deadline is noticed when the timer fires, so
+  /// moving it with every message costs nothing.
   private func watchDeadline() {
     let deadline = machine.deadline
     if deadline < armedDeadline { arm(deadline) }
@@ -353,7 +415,7 @@ public final class Link: Transport {
     watch = nil
     if let stream, reason == .closedLocally || reason == .closedByPeer {
       stream.finishWriting()
-      // A finished machine's last words must not be destroyed by the reset that unread input would cause.
+      // Unread input would cause a reset, which could destroy a finished machine's last bytes.
       if machine.isFinished, reason == .closedLocally { Lingering.start(stream, on: loop) }
     }
     stream = nil
@@ -372,10 +434,11 @@ public final class Link: Transport {
 extension Link: EventSource {
   func ready(_ readiness: Readiness) {
     switch state {
+    case .tunnelling: continueTunnel()
     case .handshaking:
-      // Many that leave together without a word would each need a session to fail in.
+      // Avoids a session for each peer that leaves without a byte.
       guard stream?.tls != nil || !readiness.contains(.peerShutdown) else {
-        return finish(.handshakeFailed("the peer closed the connection during the handshake"))
+        return failHandshake("the peer closed the connection during the handshake")
       }
       continueHandshake()
     case .open:
@@ -384,10 +447,10 @@ extension Link: EventSource {
         outputReady()
       }
       if isReadingPaused {
-        // These two are reported whether asked for or not: without an end the loop would spin.
+        // epoll always reports these two: without an end the loop would spin.
         if !readiness.isDisjoint(with: [.error, .hangup]), let stream { finish(stream.fault()) }
       } else {
-        // TLS may have been waiting for input in order to write.
+        // TLS may have waited for input before it could write.
         isKernelFull = isKernelFull && stream?.tls == nil
         receive()
       }
@@ -404,7 +467,7 @@ extension Link: ConnectorHandler {
 
   func connectingFailed(_ reason: String) {
     connector = nil
-    finish(.connectFailed(reason))
+    failConnecting(reason)
   }
 }
 

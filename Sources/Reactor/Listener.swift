@@ -1,16 +1,16 @@
 import TLS
 import Wire
 
-/// Accepts connections and puts a machine on each. For the gateway and the simulators.
+/// Accepts connections and makes a machine for each. For the gateway and the simulators.
 public final class Listener {
-  /// What is listened on; the port is the real one where 0 was asked for.
+  /// The actual address, also if port 0 was requested.
   public let endpoint: Endpoint
   public var port: UInt16 { endpoint.port }
 
   private unowned let loop: EventLoop
   private var descriptor: Descriptor?
   private let raw: Int32
-  /// What connections from now on are served with.
+  /// For connections accepted from now on.
   public var tls: TLSServerContext?
   private let options: LinkOptions
   private let accept: (Endpoint) -> (any Machine)?
@@ -18,13 +18,13 @@ public final class Listener {
   private var resting: TimerToken?
   private var exhaustion = Backoff(base: 0.05, cap: 1)
   private var links: [WeakLink] = []
-  /// So many links are kept before those that have ended are looked for.
+  /// The number of links at which ended links are removed.
   private var sweepMark = 64
 
-  /// Listens at once and until `close`; the loop owns the listener meanwhile.
+  /// Listens until `close`; the loop owns the listener meanwhile.
   /// - Parameters:
-  ///   - host: a numeric address, or a name whose first address is taken (blocks while it is resolved).
-  ///   - port: 0 for any free one.
+  ///   - host: a numeric address, or a name whose first address is used (blocks while resolving).
+  ///   - port: 0 for any free port.
   ///   - accept: makes the machine for a connection from the given address; nil drops the connection.
   public init(
     loop: EventLoop, host: String, port: UInt16, tls: TLSServerContext? = nil, options: LinkOptions = LinkOptions(),
@@ -43,7 +43,6 @@ public final class Listener {
     loop.own(self)
   }
 
-  /// Accepts no more; the connections stay.
   public func close() {
     if let watch { loop.unwatch(watch, raw) }
     watch = nil
@@ -53,7 +52,6 @@ public final class Listener {
     loop.disown(self)
   }
 
-  /// Drops every connection that was accepted here.
   public func closeConnections() {
     for entry in links { entry.link?.close() }
     links = []
@@ -72,7 +70,7 @@ public final class Listener {
     link.start()
   }
 
-  /// Out of descriptors or memory: the connection that waits would make the loop spin, so nobody looks for a while.
+  /// Pauses accepting when out of descriptors or memory: the waiting connection would make the loop spin.
   private func rest() {
     guard let watch else { return }
     try? loop.change(watch, raw, [])

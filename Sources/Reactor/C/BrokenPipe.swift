@@ -1,6 +1,6 @@
 import Glibc
 
-/// SIGPIPE is ignored in the whole process: OpenSSL writes with `write`, and a peer that went away is an error, not a death.
+/// Ignores SIGPIPE in the whole process: OpenSSL uses `write`, and a closed connection must not end the process.
 enum BrokenPipe {
   private static let ignored: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
   static func ignore() { ignored }

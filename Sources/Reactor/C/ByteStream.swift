@@ -3,12 +3,12 @@ import Glibc
 import TLS
 import Wire
 
-/// An established socket, plain or with TLS on its descriptor: how bytes get in and out, and nothing about when.
+/// Reads and writes an established socket, plain or with TLS.
 final class ByteStream {
   typealias Condition = TLSSession.ReadCondition
   enum Written: Equatable {
     case all
-    /// The kernel is full, or TLS wants to read first.
+    /// The kernel's buffer is full, or TLS must read first.
     case blocked
     case failed(TransportEnd)
   }
@@ -22,12 +22,12 @@ final class ByteStream {
   }
 
   var raw: Int32 { descriptor.raw }
-  /// Bytes wait in TLS's buffers, where epoll does not see them.
+  /// True if TLS's buffers have bytes, which epoll does not see.
   var hasBufferedInput: Bool { tls?.hasPending ?? false }
-  /// A TLS read cannot go on before something is written.
+  /// True if a TLS read must write first.
   var readWantsOutput: Bool { tls?.readWantsOutput ?? false }
 
-  /// Fills the buffer as far as bytes are there. The bytes count even where the condition is an end.
+  /// Reads available bytes into the buffer. They count even if the condition is an end.
   func read(into buffer: ReadBuffer) -> (count: Int, condition: Condition) {
     if let tls { return tls.read(into: buffer.storage) }
     while true {
@@ -40,7 +40,7 @@ final class ByteStream {
     }
   }
 
-  /// Takes from the buffer what the kernel accepts; adds it to `sent`.
+  /// Writes bytes of the buffer until the kernel's is full; adds their number to `sent`.
   func write(_ output: inout OutputBuffer, sent: inout UInt64) -> Written {
     while !output.isEmpty {
       let written = writeSome(output)
@@ -76,13 +76,12 @@ final class ByteStream {
     return .failed(code == 0 ? "the connection hung up" : SystemError.text(code))
   }
 
-  /// Tells the peer that nothing more will come.
   func finishWriting() {
     tls?.sendCloseNotification()
     Socket.finishWriting(raw)
   }
 
-  /// Reads once and forgets. True once the peer has closed or failed too.
+  /// Reads once and discards the bytes. Returns true once the peer has closed or failed.
   func discardInput(_ buffer: ReadBuffer) -> Bool {
     let count = recv(raw, buffer.storage.baseAddress, buffer.storage.count, 0)
     return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)

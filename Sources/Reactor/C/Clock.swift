@@ -1,7 +1,7 @@
 import Glibc
 import Wire
 
-/// The kernel's clocks; the loop reads them once a turn.
+/// The kernel's clocks; the loop reads them once in each turn.
 enum Clock {
   static func monotonic() -> MonotonicTime {
     var time = timespec()
@@ -9,7 +9,7 @@ enum Clock {
     return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
   }
 
-  /// Unix time in milliseconds.
+  /// Unix milliseconds.
   static func wall() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)

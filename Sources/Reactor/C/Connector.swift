@@ -1,15 +1,15 @@
 import Glibc
 import Wire
 
-/// Who wants the connection; exactly one of these is called, once, and never from within `start`.
+/// Receives the result of a connector: exactly one call, never from within `start`.
 protocol ConnectorHandler: AnyObject {
   func connected(_ descriptor: consuming Descriptor, to address: SocketAddress)
   func connectingFailed(_ reason: String)
 }
 
-/// Opens a TCP connection to an endpoint: all its addresses in order, the next one after a short wait or at once when one
-/// fails, the first that answers wins (RFC 8305 in its simplest form). Who hasn't answered is tried again every two seconds: the kernel
-/// waits twice as long before each further SYN (1, 2, 4 s), so that a host that is back would be noticed late.
+/// Opens a TCP connection to an endpoint. Tries all addresses in order, the next after a short wait or as soon as one fails;
+/// the first that answers wins (a simple form of RFC 8305). Addresses without an answer are tried again every two seconds. The
+/// kernel alone would double its wait before each further SYN (1, 2, 4 s), and notice a recovered host late.
 final class Connector {
   private final class Attempt: EventSource {
     let address: SocketAddress
@@ -29,6 +29,7 @@ final class Connector {
 
   private unowned let loop: EventLoop
   private let endpoint: Endpoint
+  private let policy: AddressPolicy
   private unowned let handler: any ConnectorHandler
   private var resolution: Int?
   private var waiting: [SocketAddress] = []
@@ -38,9 +39,13 @@ final class Connector {
   private var stagger: TimerToken?
   private var isOver = false
 
-  init(_ loop: EventLoop, _ endpoint: Endpoint, _ handler: any ConnectorHandler, repeatSeconds: Double = 2) {
+  init(
+    _ loop: EventLoop, _ endpoint: Endpoint, _ handler: any ConnectorHandler, policy: AddressPolicy = .any,
+    repeatSeconds: Double = 2
+  ) {
     self.loop = loop
     self.endpoint = endpoint
+    self.policy = policy
     self.handler = handler
     self.repeatSeconds = repeatSeconds
   }
@@ -48,17 +53,17 @@ final class Connector {
   func start() {
     if let address = Resolver.numeric(endpoint) { return start(trying: [address]) }
     loop.own(self)
-    resolution = loop.resolve(endpoint) { [unowned self] in resolved($0) }
+    resolution = loop.resolve(endpoint, for: policy) { [unowned self] in resolved($0) }
   }
 
   /// Skips the resolver.
   func start(trying addresses: [SocketAddress]) {
     loop.own(self)
-    waiting = addresses
+    take(addresses)
     stagger = loop.schedule(after: 0) { [unowned self] in tryNext() }
   }
 
-  /// Silences the handler too.
+  /// Cancels without calling the handler.
   func cancel() {
     guard !isOver else { return }
     isOver = true
@@ -73,11 +78,16 @@ final class Connector {
     self.resolution = nil
     switch resolution {
     case .success(let addresses) where !addresses.isEmpty:
-      waiting = addresses
+      take(addresses)
       tryNext()
     case .success: fail("\(endpoint.host): the name has no address")
     case .failure(let error): fail(error.description)
     }
+  }
+
+  /// Only these addresses are tried: another look-up could give others.
+  private func take(_ addresses: [SocketAddress]) {
+    if let refusal = policy.refusal(of: addresses, for: endpoint.host) { failures = [refusal] } else { waiting = addresses }
   }
 
   private func tryNext() {
@@ -103,7 +113,7 @@ final class Connector {
     }
   }
 
-  /// A second attempt at each address stands beside the one before it, whose answer may be on its way; earlier ones are given up.
+  /// Keeps the latest attempt at each address beside the new one, since its answer may be on the way; drops earlier ones.
   private func tryAgain() {
     var kept: [Attempt] = []
     for attempt in attempts.reversed() {
@@ -147,6 +157,6 @@ final class Connector {
   }
 
   private static let staggerSeconds = 0.25
-  /// Addresses that are tried again.
+  /// The number of addresses that are tried again.
   private static let mostRepeated = 4
 }

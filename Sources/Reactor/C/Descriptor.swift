@@ -1,6 +1,5 @@
 import Glibc
 
-/// An open file descriptor with one owner; closed when the owner lets go of it.
 struct Descriptor: ~Copyable {
   let raw: Int32
 

@@ -1,8 +1,8 @@
 import Glibc
 
-/// The bytes of small files: configuration, keys, certificates.
+/// Reads and creates small files: configuration, keys, certificates.
 public enum FileContents {
-  /// - Throws: `EFBIG` where the file has more than `limit` bytes, so that a device in a file's place is no trap.
+  /// - Throws: `EFBIG` if the file has more than `limit` bytes; a device file may have no end.
   public static func read(_ path: String, limit: Int = 4 << 20) throws(SystemError) -> [UInt8] {
     let raw = open(path, O_RDONLY | O_CLOEXEC)
     guard raw >= 0 else { throw SystemError("open") }
@@ -16,6 +16,25 @@ public enum FileContents {
       if count == 0 { return bytes }
       bytes.append(contentsOf: chunk[..<count])
       guard bytes.count <= limit else { throw SystemError("read", code: EFBIG) }
+    }
+  }
+
+  /// Creates a file that only its owner may read and write.
+  /// - Throws: `EEXIST` if there is a file of this name.
+  public static func create(_ path: String, _ bytes: [UInt8]) throws(SystemError) {
+    let raw = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard raw >= 0 else { throw SystemError("open") }
+    let file = Descriptor(adopting: raw)
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(file.raw, $0.baseAddress, $0.count) }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else {
+        let error = SystemError("write")
+        unlink(path)
+        throw error
+      }
+      rest = rest.dropFirst(count)
     }
   }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What tells whether a file has been written or replaced, links to it followed: a mounted secret is replaced behind its link.
+/// Detects whether a file was written or replaced. Follows links: a mounted secret is replaced behind its link.
 public struct FileStamp: Equatable, Sendable {
   private let device: UInt
   private let inode: UInt
@@ -8,7 +8,7 @@ public struct FileStamp: Equatable, Sendable {
   /// Seconds and nanoseconds.
   private let modified: [Int]
 
-  /// nil where there is no such file.
+  /// Nil if there is no such file.
   public init?(of path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }

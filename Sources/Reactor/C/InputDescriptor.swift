@@ -1,11 +1,11 @@
 import Glibc
 
-/// What somebody else writes when it suits them: standard input, or a file.
+/// Input that arrives at any time: standard input, or a file.
 public struct InputDescriptor: Sendable {
   public enum Chunk {
     case bytes([UInt8])
     case end
-    /// Nothing is there at present. Never of a regular file.
+    /// Nothing is available now. Never the case for a regular file.
     case notYet
   }
 
@@ -13,7 +13,7 @@ public struct InputDescriptor: Sendable {
 
   public init(_ raw: Int32) { self.raw = raw }
 
-  /// What is there, without waiting for more.
+  /// Reads available bytes without waiting.
   public func read(atMost count: Int) throws(SystemError) -> Chunk {
     var question = pollfd(fd: raw, events: Int16(POLLIN), revents: 0)
     guard poll(&question, 1, 0) != 0 else { return .notYet }
@@ -29,14 +29,14 @@ public struct InputDescriptor: Sendable {
   }
 }
 
-/// Calls its handler once, on the loop, as soon as a descriptor has something or has ended; confined to the loop's thread.
+/// Calls its handler once, on the loop, when a descriptor has input or has ended. Confined to the loop's thread.
 public final class InputWatch {
   private unowned let loop: EventLoop
   private let raw: Int32
   private var then: (() -> Void)?
   private var watch: Watch?
 
-  /// - Parameter input: no regular file: these never have to be waited for.
+  /// - Parameter input: not a regular file, which never needs waiting.
   public init(loop: EventLoop, _ input: InputDescriptor, then: @escaping () -> Void) throws(SystemError) {
     self.loop = loop
     raw = input.raw

@@ -1,34 +1,33 @@
 import Glibc
 
-/// Writes lines to a descriptor on a thread of its own: who logs never waits for who reads.
-///
-/// What doesn't fit into the buffer, and what the descriptor refuses, is dropped and counted; once it can be written again, a line says
-/// how many are missing. Lines are written whole and in order. The descriptor stays as blocking as it was, since others may share it.
+/// Writes lines to a descriptor on its own thread, so that logging never waits for a reader. Lines that don't fit in the buffer
+/// or can't be written are dropped and counted; a later line reports their number. Lines are written whole and in order. The
+/// descriptor's blocking mode stays unchanged, because other processes may share it.
 final class LineWriter: @unchecked Sendable {
-  // The condition variables need a fixed address; everything below is touched with the mutex held, unless it says otherwise.
+  // Allocated, because condition variables need a fixed address. The mutex protects all below, unless noted otherwise.
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  /// There is something to write.
+  /// Signals that there is something to write.
   private let filled: UnsafeMutablePointer<pthread_cond_t>
-  /// Everything has been written.
+  /// Signals that everything has been written.
   private let settled: UnsafeMutablePointer<pthread_cond_t>
   private var buffer: LineBuffer
   private var thread: ThreadHandle?
   private var isWriting = false
-  /// A `flush` has waited in vain, and nothing has been written since.
+  /// True if a `flush` timed out and nothing has been written since.
   private var isStuck = false
   private var droppedCount = 0
   private var notice: @Sendable (Int) -> [UInt8]
 
-  // The writer's thread's own.
+  // Used only on the writer's thread.
   private let descriptor: Int32
-  /// Lines dropped that no line has reported.
+  /// Dropped lines that no line has reported yet.
   private var untold = 0
-  /// The descriptor took a part of a line and refused the rest.
+  /// True if the descriptor accepted only a part of a line.
   private var isMidLine = false
 
   /// - Parameters:
-  ///   - capacity: bytes that may wait; as many again may be on their way out.
-  ///   - notice: the line that says how many lines are missing.
+  ///   - capacity: bytes that may wait; the same number may be on their way out.
+  ///   - notice: the line that reports the number of missing lines.
   init(_ descriptor: Int32, capacity: Int, notice: @escaping @Sendable (Int) -> [UInt8]) {
     self.descriptor = descriptor
     self.notice = notice
@@ -54,12 +53,11 @@ final class LineWriter: @unchecked Sendable {
     mutex.deallocate()
   }
 
-  /// Lines dropped so far.
   var dropped: Int { locked { droppedCount } }
 
   func describeDrops(_ notice: @escaping @Sendable (Int) -> [UInt8]) { locked { self.notice = notice } }
 
-  /// Never waits for the descriptor. Where the process can have no further thread, the line is dropped.
+  /// Never waits for the descriptor. Drops the line if no thread can be started.
   func write(_ line: [UInt8]) {
     locked {
       if thread == nil { thread = try? startThread(named: "log") { [self] in run() } }
@@ -71,7 +69,7 @@ final class LineWriter: @unchecked Sendable {
     }
   }
 
-  /// Waits until everything has been written, so long at most; not at all where that was in vain before and nothing has moved since.
+  /// Waits at most `seconds` until everything is written. Doesn't wait if a flush timed out and nothing was written since.
   func flush(seconds: Double) {
     var deadline = timespec()
     clock_gettime(CLOCK_MONOTONIC, &deadline)
@@ -113,7 +111,7 @@ final class LineWriter: @unchecked Sendable {
     return count
   }
 
-  /// False when the descriptor refuses: a full disk, a closed pipe.
+  /// False if the descriptor refuses: a full disk, a closed pipe.
   private func put(_ lines: ArraySlice<UInt8>) -> Bool {
     if isMidLine {
       guard push([UInt8(ascii: "\n")]) == 1 else { return false }
@@ -124,7 +122,7 @@ final class LineWriter: @unchecked Sendable {
     return written == lines.count
   }
 
-  /// How much the descriptor has taken: all, unless it refuses.
+  /// Returns the number of bytes written: all, unless the descriptor refuses.
   private func push(_ bytes: ArraySlice<UInt8>) -> Int {
     bytes.withUnsafeBytes { bytes in
       var written = 0

@@ -2,9 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// The one way into a loop from another thread: closures posted here run on the loop's thread, in order.
-///
-/// Outlives its loop safely: once the loop is gone, posting does nothing.
+/// The only way into a loop from another thread: posted closures run on the loop's thread, in order. May outlive its loop.
 public final class Mailbox: Sendable {
   public typealias Letter = @Sendable (EventLoop) -> Void
 
@@ -22,7 +20,7 @@ public final class Mailbox: Sendable {
 
   deinit { _ = Glibc.close(wakeup) }
 
-  /// Callable from any thread. False when the loop is gone and the closure was dropped.
+  /// Callable from any thread. Returns false if the loop is gone and the closure was dropped.
   @discardableResult
   public func post(_ letter: @escaping Letter) -> Bool {
     let (accepted, isFirst) = state.withLock { state in
@@ -34,7 +32,7 @@ public final class Mailbox: Sendable {
     return accepted
   }
 
-  /// At most `limit` letters; wakes the loop again where more are left.
+  /// Takes at most `limit` letters; wakes the loop again if more are left.
   func take(_ limit: Int) -> [Letter] {
     var count: UInt64 = 0
     _ = read(wakeup, &count, 8)
@@ -49,7 +47,7 @@ public final class Mailbox: Sendable {
   }
 
   func close() {
-    // The letters are released outside the lock: what they capture may post in its deinit.
+    // Releases the letters outside of the lock: a captured object may post in its deinit.
     let dropped = state.withLock { state in
       state.isClosed = true
       defer { state.letters = [] }

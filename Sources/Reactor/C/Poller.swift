@@ -1,13 +1,13 @@
 import CLinux
 import Glibc
 
-/// What a descriptor is waited for, and what came up: epoll's bits.
+/// epoll's event bits.
 struct Readiness: OptionSet {
   let rawValue: UInt32
   static let input = Readiness(rawValue: EPOLLIN.rawValue)
   static let output = Readiness(rawValue: EPOLLOUT.rawValue)
   static let peerShutdown = Readiness(rawValue: EPOLLRDHUP.rawValue)
-  /// Reported without being asked for.
+  /// Reported even if not requested.
   static let hangup = Readiness(rawValue: EPOLLHUP.rawValue)
   static let error = Readiness(rawValue: EPOLLERR.rawValue)
 }
@@ -41,7 +41,7 @@ final class Poller {
     guard epoll_ctl(descriptor.raw, operation, raw, &event) == 0 else { throw SystemError("epoll_ctl") }
   }
 
-  /// Waits and returns how many events `event(at:)` then has. A negative timeout waits without end; a signal ends the wait.
+  /// Waits and returns the number of events for `event(at:)`. A negative timeout waits without end; a signal ends the wait.
   func wait(milliseconds: Int32) -> Int {
     Int(max(0, epoll_wait(descriptor.raw, events.baseAddress, Int32(events.count), milliseconds)))
   }

@@ -1,16 +1,15 @@
 import Glibc
 
-/// What this process has used so far.
 public struct ProcessUsage: Sendable {
-  /// Seconds of CPU, user and system, of all threads.
+  /// CPU seconds, user and system, of all threads.
   public var cpuSeconds: Double
-  /// Resident memory now, bytes; 0 where /proc is not mounted.
+  /// Bytes of resident memory; 0 if /proc is not mounted.
   public var residentBytes: Int
-  /// Open file descriptors' limit (soft).
+  /// The soft limit of open file descriptors.
   public var descriptorLimit: Int
-  /// Open file descriptors now; 0 where /proc is not mounted.
+  /// Open file descriptors; 0 if /proc is not mounted.
   public var openDescriptors: Int
-  /// When the process began, in unix seconds; 0 where /proc is not mounted.
+  /// The start of the process in Unix seconds; 0 if /proc is not mounted.
   public var startTime: Double
 
   public static func current() -> ProcessUsage {
@@ -24,8 +23,8 @@ public struct ProcessUsage: Sendable {
       descriptorLimit: Int(clamping: limit.rlim_cur), openDescriptors: countDescriptors(), startTime: began)
   }
 
-  /// Raises the limit of open descriptors as far as it may be raised.
-  /// - Returns: the limit now.
+  /// Raises the soft limit of open descriptors to the hard limit.
+  /// - Returns: the new limit.
   public static func raiseDescriptorLimit() -> Int {
     let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
     var limit = rlimit()
@@ -36,7 +35,6 @@ public struct ProcessUsage: Sendable {
     return Int(clamping: limit.rlim_cur)
   }
 
-  /// Nothing more can be opened at this moment.
   public static var isOutOfDescriptors: Bool {
     let raw = open("/dev/null", O_RDONLY | O_CLOEXEC)
     if raw >= 0 { close(raw) }
@@ -50,12 +48,12 @@ public struct ProcessUsage: Sendable {
     defer { closedir(folder) }
     var count = 0
     while let entry = readdir(folder) { if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 } }
-    // Without the one that this listing has.
+    // Excludes the descriptor of this listing.
     return max(count - 1, 0)
   }
 
-  /// The 22nd field of /proc/self/stat, in clock ticks since the machine's start (proc(5)). /proc/stat, which names that moment, isn't there in a
-  /// service that sees processes only.
+  /// The 22nd field of /proc/self/stat, in clock ticks since boot (proc(5)). A service that sees only processes in /proc has no
+  /// /proc/stat with the boot time.
   private static let began: Double = {
     guard let own = try? FileContents.read("/proc/self/stat"), let end = own.lastIndex(of: UInt8(ascii: ")")) else { return 0 }
     let fields = own[end...].split(separator: 0x20)

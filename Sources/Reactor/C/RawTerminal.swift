@@ -1,15 +1,14 @@
 import Glibc
 
-/// Standard input as a terminal whose keys are read one by one, without echo. Signals are left as they are.
+/// Reads the keys of a terminal on standard input one by one, without echo. Doesn't change signals.
 public final class RawTerminal {
   private var before = termios()
 
-  /// nil where standard input is no terminal.
   public init?() {
     guard tcgetattr(STDIN_FILENO, &before) == 0 else { return nil }
     var raw = before
     raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
-    // A read waits for nothing.
+    // A read returns at once.
     withUnsafeMutableBytes(of: &raw.c_cc) { characters in
       characters[Int(VMIN)] = 0
       characters[Int(VTIME)] = 0
@@ -17,7 +16,7 @@ public final class RawTerminal {
     guard tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0 else { return nil }
   }
 
-  /// Keys that were pressed since the last time; nil when the terminal has gone.
+  /// Keys pressed since the last call; nil if the terminal has gone.
   public func keys() -> [UInt8]? {
     var buffer = [UInt8](repeating: 0, count: 64)
     let count = read(STDIN_FILENO, &buffer, buffer.count)
@@ -29,7 +28,7 @@ public final class RawTerminal {
 }
 
 extension TerminalWidth {
-  /// Lines of the terminal that standard output is; nil where it is none.
+  /// Lines of the terminal on standard output; nil if it isn't a terminal.
   public static var linesOfOutput: Int? {
     var size = winsize()
     guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return nil }

@@ -1,4 +1,4 @@
-/// The loop's one buffer: every link reads into it and hands its machine a span of it.
+/// The loop's only read buffer: links read into it and pass a span to their machines.
 final class ReadBuffer {
   let storage: UnsafeMutableRawBufferPointer
 

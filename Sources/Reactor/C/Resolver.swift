@@ -1,27 +1,27 @@
+import CLinux
 import Glibc
 import Synchronization
 import Wire
 
-/// Addresses in the order to be tried, or why there are none.
 typealias Resolution = Result<[SocketAddress], ResolutionError>
 
 struct ResolutionError: Error, Equatable, Sendable, CustomStringConvertible {
   let description: String
 }
 
-/// Names to addresses, for all loops of a process. Nothing is cached: each new connection asks again (Apple: resolve before each connection),
-/// but whoever asks for a name that is being looked up shares the answer.
-///
-/// A look-up takes as long as the system's resolver does. A few run at a time, each on a thread that ends when nothing waits.
+/// Resolves names for all loops of a process. Caches nothing, because Apple asks for a look-up before each connection.
+/// Concurrent questions about the same name share one look-up. A few run at a time, each on a thread that ends with the queue.
 final class Resolver: Sendable {
   static let shared = Resolver(lookUp: addresses)
+  /// For hosts that strangers name: their name servers may be slow, which must not hold up other look-ups.
+  static let ofStrangers = Resolver(lookUp: addresses)
 
   typealias Answer = @Sendable (Resolution) -> Void
 
   private struct Question {
     var answers: [(at: MonotonicTime, answer: Answer)] = []
 
-    /// Takes out those who have waited too long, and asked again since, if they still want to know.
+    /// Removes the callers that have waited too long.
     mutating func takeOld(at now: MonotonicTime) -> [Answer] {
       let old = answers.prefix { now.seconds(since: $0.at) >= Resolver.timeout }
       answers.removeFirst(old.count)
@@ -30,15 +30,14 @@ final class Resolver: Sendable {
   }
 
   private struct State {
-    /// Under way or in the queue.
+    /// Running or queued.
     var questions: [Endpoint: Question] = [:]
     var queue = Ring<Endpoint>()
     var threads = 0
   }
 
-  /// Look-ups at a time.
   static let threads = 4
-  /// Seconds for which somebody waits: as long as a connection may take.
+  /// Seconds that a caller waits: as long as a connection may take.
   static let timeout = 10.0
 
   private let state = Mutex(State())
@@ -52,7 +51,7 @@ final class Resolver: Sendable {
     self.lookUp = lookUp
   }
 
-  /// - Parameter answer: called once, on a thread of the resolver's or within this call.
+  /// - Parameter answer: called once, on a resolver thread or within this call.
   func ask(_ endpoint: Endpoint, _ answer: @escaping Answer) {
     let now = now()
     let (old, isThreadNeeded) = state.withLock { state in
@@ -70,7 +69,6 @@ final class Resolver: Sendable {
     do throws(SystemError) { try startThread(named: "resolver") { [self] in work() } } catch { threadFailed(error) }
   }
 
-  /// A thread's life.
   private func work() {
     while let endpoint = next() {
       let resolution = lookUp(endpoint)
@@ -79,7 +77,7 @@ final class Resolver: Sendable {
     }
   }
 
-  /// The first in the queue for whom somebody still waits; nil ends the thread.
+  /// The next name that a caller still waits for; nil ends the thread.
   private func next() -> Endpoint? {
     let now = now()
     while true {
@@ -103,7 +101,7 @@ final class Resolver: Sendable {
     for answer in answers { answer(.failure(ResolutionError(description: "\(endpoint.host): the resolver takes too long"))) }
   }
 
-  /// The other threads, where there are any, see to the queue.
+  /// Other threads, if any, continue with the queue.
   private func threadFailed(_ error: SystemError) {
     let failed = state.withLock { state -> [Answer] in
       state.threads -= 1
@@ -117,15 +115,15 @@ final class Resolver: Sendable {
     for answer in failed { answer(.failure(ResolutionError(description: error.description))) }
   }
 
-  // MARK: the system's resolver
+  // MARK: The system's resolver
 
-  /// The address a numeric host stands for; nil for a name. Never blocks.
+  /// The address of a numeric host; nil for a name. Never blocks.
   static func numeric(_ endpoint: Endpoint) -> SocketAddress? {
     guard case .success(let addresses) = lookUp(endpoint, flags: AI_NUMERICHOST) else { return nil }
     return addresses.first
   }
 
-  /// Blocks for as long as the system's resolver takes.
+  /// Blocks while the system's resolver works.
   @Sendable static func addresses(_ endpoint: Endpoint) -> Resolution { lookUp(endpoint, flags: 0) }
 
   private static func lookUp(_ endpoint: Endpoint, flags: Int32) -> Resolution {
@@ -147,7 +145,7 @@ final class Resolver: Sendable {
     return .success(alternating(found))
   }
 
-  /// The families take turns, beginning with the resolver's first choice (RFC 8305 §4).
+  /// Alternates address families, beginning with the resolver's first choice (RFC 8305 §4).
   static func alternating(_ addresses: [SocketAddress]) -> [SocketAddress] {
     guard let first = addresses.first else { return [] }
     let preferred = addresses.filter { $0.family == first.family }

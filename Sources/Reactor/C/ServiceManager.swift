@@ -1,9 +1,8 @@
 import CLinux
 import Glibc
 
-/// systemd, which is told how the process stands (sd_notify(3)); nobody where the environment names no socket.
-///
-/// Sending never waits: what the manager has no room for is lost, and the next word follows soon.
+/// Reports the state of the process to systemd (sd_notify(3)); does nothing if the environment names no socket. Never waits: a
+/// message that doesn't fit is lost, and the next one follows soon.
 public struct ServiceManager: Sendable {
   public enum Word: String, Sendable {
     case ready = "READY=1"
@@ -16,7 +15,6 @@ public struct ServiceManager: Sendable {
 
   public init(socket: String?) { self.socket = socket.flatMap { $0.hasPrefix("/") || $0.hasPrefix("@") ? $0 : nil } }
 
-  /// The manager that has started this process.
   public static var ofProcess: ServiceManager { ServiceManager(socket: getenv("NOTIFY_SOCKET").map { String(cString: $0) }) }
 
   public func tell(_ word: Word) {

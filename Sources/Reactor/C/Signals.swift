@@ -1,20 +1,17 @@
 import CLinux
 import Glibc
 
-/// Signals as events of a loop, through a signalfd.
-///
-/// The signals must be blocked in every thread, or the kernel delivers them the old way: call `Signals.block` first thing
-/// in the process, before a thread starts (threads inherit the mask).
+/// Delivers signals as events of a loop, through a signalfd. The signals must be blocked in every thread, or the kernel
+/// delivers them directly. Call `Signals.block` at the start of the process: threads inherit the mask.
 public final class Signals {
   private unowned let loop: EventLoop
   private let descriptor: Descriptor
   private let handler: (Int32) -> Void
   private var watch: Watch?
-  /// The calling thread's mask before.
   private var formerMask: sigset_t
 
-  /// Blocks the signals in the calling thread and in threads it starts from now on.
-  /// - Returns: the calling thread's mask before.
+  /// Blocks the signals in the calling thread and in threads that it starts later.
+  /// - Returns: the previous mask of the calling thread.
   @discardableResult
   public static func block(_ signals: [Int32]) -> sigset_t {
     var set = mask(signals)
@@ -23,13 +20,15 @@ public final class Signals {
     return former
   }
 
-  /// Has the whole process do nothing when they come, instead of what the system would do.
+  /// SIGHUP, which asks for a reload. A process that reloads blocks it at its start: sent before the handler is there, it waits.
+  public static let hangUp: Int32 = 1
+
   public static func ignore(_ signals: [Int32]) {
     for number in signals { signal(number, SIG_IGN) }
   }
 
-  /// Calls the handler on the loop once per signal that arrived (the kernel merges equal ones that are pending), until
-  /// `close`. Until then they are blocked in the calling thread, too, which has to be the one that closes.
+  /// Calls the handler on the loop for each signal until `close`; the kernel merges equal pending signals. Blocks them in the
+  /// calling thread, which must also call `close`.
   public init(loop: EventLoop, _ signals: [Int32], _ handler: @escaping (Int32) -> Void) throws(SystemError) {
     formerMask = Self.block(signals)
     self.loop = loop

@@ -1,9 +1,8 @@
 import CLinux
 import Glibc
 
-/// The socket calls, non-blocking throughout.
 enum Socket {
-  /// Starts a connection; its outcome shows as writability, then by `pendingError`.
+  /// Starts connecting. The socket becomes writable when done; then read `pendingError`.
   static func connecting(to address: SocketAddress) throws(SystemError) -> Descriptor {
     let descriptor = try stream(family: address.family)
     let code = address.withPointer { connect(descriptor.raw, $0, $1) }
@@ -19,7 +18,6 @@ enum Socket {
     return descriptor
   }
 
-  /// Nil when nobody waits.
   static func accepted(_ listener: Int32) throws(SystemError) -> (raw: Int32, peer: SocketAddress)? {
     while true {
       let (raw, peer) = SocketAddress.filled {
@@ -27,7 +25,7 @@ enum Socket {
       }
       if raw >= 0 { return (raw, peer) }
       switch errno {
-      // Linux hands a dead connection's own network error to accept (accept(2)).
+      // Linux passes a dead connection's network error to accept (accept(2)).
       case EINTR, ECONNABORTED, EPROTO, ENETDOWN, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH, ENONET, EOPNOTSUPP: continue
       case EAGAIN: return nil
       default: throw SystemError("accept")
@@ -37,15 +35,15 @@ enum Socket {
 
   static func localAddress(_ raw: Int32) -> SocketAddress { SocketAddress.filled { getsockname(raw, $0, $1) }.1 }
 
-  /// What the kernel has against the socket; 0 for nothing. Reading clears it.
+  /// The socket's pending error, 0 for none. Reading clears it.
   static func pendingError(_ raw: Int32) -> Int32 {
     var code: Int32 = 0
     var length = socklen_t(MemoryLayout<Int32>.size)
     return getsockopt(raw, SOL_SOCKET, SO_ERROR, &code, &length) == 0 ? code : errno
   }
 
-  /// For an established connection: no Nagle delay; a silent peer is noticed by keep-alive, an unacknowledged write by
-  /// `TCP_USER_TIMEOUT`. Both are a last resort behind the machines' own heartbeats.
+  /// Configures an established connection: no Nagle delay, keep-alive for silent peers, `TCP_USER_TIMEOUT` for unacknowledged
+  /// writes. The last two are a fallback behind the machines' own heartbeats.
   static func tune(_ raw: Int32, userTimeout: Double) {
     set(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
     set(raw, SOL_SOCKET, SO_KEEPALIVE, 1)
@@ -55,7 +53,7 @@ enum Socket {
     set(raw, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(min(userTimeout * 1000, 2e9)))
   }
 
-  /// Bytes that the peer's system hasn't acknowledged, those not yet sent among them.
+  /// Bytes that the peer's system hasn't acknowledged, including unsent ones.
   static func unacknowledged(_ raw: Int32) -> Int {
     var count: Int32 = 0
     return ioctl(raw, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A numeric address with its port, as the kernel takes it.
+/// A numeric address with its port in the kernel's form.
 struct SocketAddress: Sendable, CustomStringConvertible {
   var storage = sockaddr_storage()
   var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -20,7 +20,6 @@ struct SocketAddress: Sendable, CustomStringConvertible {
     withUnsafeBytes(of: storage) { body($0.assumingMemoryBound(to: sockaddr.self).baseAddress!, length) }
   }
 
-  /// Filled by a call such as `accept4` or `getsockname`.
   static func filled(_ body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32) -> (
     Int32, SocketAddress
   ) {
@@ -33,7 +32,7 @@ struct SocketAddress: Sendable, CustomStringConvertible {
     return (result, address)
   }
 
-  /// The address as an endpoint; a Unix socket or an unknown family is `"?"` with port 0.
+  /// The address as an endpoint; `"?"` with port 0 for a Unix socket or an unknown family.
   var endpoint: Endpoint {
     var host = [CChar](repeating: 0, count: 1025)
     var port = [CChar](repeating: 0, count: 32)

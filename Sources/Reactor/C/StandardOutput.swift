@@ -1,18 +1,15 @@
 import Glibc
 
-/// The process's standard output, for commands whose result it carries.
 public enum StandardOutput {
-  /// Why a result could not be written.
   public enum Failure: Error, Equatable {
-    /// Whoever read it has gone: the rest of the result is of no use to anybody.
+    /// The reader has closed the pipe: the rest of the result has no use.
     case readerGone
-    /// The process was started with its standard output closed.
+    /// The process was started with standard output closed.
     case closed
-    /// Another error, in the system's words: a full disk for one.
+    /// Another system error, for example a full disk.
     case other(String)
   }
 
-  /// Writes all of it.
   public static func write(_ bytes: [UInt8]) throws(Failure) {
     var written = 0
     while written < bytes.count {
@@ -32,7 +29,7 @@ public enum StandardOutput {
     }
   }
 
-  /// Ends the process as a closed pipe ends any other program of a pipeline: by SIGPIPE, without a word.
+  /// Ends the process by SIGPIPE without a message, like other programs of a pipeline.
   public static func endForReaderGone() -> Never {
     signal(SIGPIPE, SIG_DFL)
     raise(SIGPIPE)

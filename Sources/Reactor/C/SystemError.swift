@@ -1,9 +1,8 @@
 import Glibc
 
-/// A failed system call: which one, and why. Never names a secret.
+/// A failed system call and its error. Never contains a secret.
 public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
   public let call: String
-  /// The call's `errno`.
   public let code: Int32
 
   public init(_ call: String, code: Int32 = errno) {
@@ -13,12 +12,12 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
 
   public var description: String { "\(call): \(reason)" }
 
-  /// The system's own words for the code, such as "No such file or directory".
+  /// The system's text for the code, such as "No such file or directory".
   public var reason: String { Self.text(code) }
 
-  /// Somebody else listens there.
+  /// True if another socket already listens there.
   public var isInUse: Bool { code == EADDRINUSE }
-  /// This machine has no such address.
+  /// True if this machine doesn't have the address.
   public var isOfNoAddress: Bool { code == EADDRNOTAVAIL }
 
   static func text(_ code: Int32) -> String { String(cString: strerror(code)) }

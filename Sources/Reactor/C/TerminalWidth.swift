@@ -1,8 +1,7 @@
 import Glibc
 
-/// How many columns a terminal has.
 public enum TerminalWidth {
-  /// nil where standard output (or standard error) is no terminal, or one that doesn't know its size.
+  /// Nil if the stream isn't a terminal with a known size.
   public static var ofOutput: Int? { columns(STDOUT_FILENO) }
   public static var ofErrors: Int? { columns(STDERR_FILENO) }
 

@@ -1,10 +1,9 @@
 import Glibc
 
-/// What tells this process from others of its fleet.
+/// Identifies this process in its fleet.
 public enum ThisProcess {
   public static let pid = Int(getpid())
 
-  /// The machine's or container's name.
   public static let host: String = {
     var name = [CChar](repeating: 0, count: 256)
     guard gethostname(&name, name.count - 1) == 0 else { return "unknown" }

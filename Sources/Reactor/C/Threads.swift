@@ -1,15 +1,14 @@
 import CLinux
 import Glibc
 
-/// A thread that was started. Joining is optional: a handle let go of leaves its thread running.
+/// A started thread. Joining is optional: without its handle the thread keeps running.
 public final class ThreadHandle: @unchecked Sendable {
-  // Confined by contract: `join` is called by one thread, once.
+  // Confined by contract: one thread calls `join`, once.
   private let thread: pthread_t
   private var isJoined = false
 
   fileprivate init(_ thread: pthread_t) { self.thread = thread }
 
-  /// Waits for the thread's end.
   public func join() {
     guard !isJoined else { return }
     isJoined = true
@@ -19,9 +18,9 @@ public final class ThreadHandle: @unchecked Sendable {
   deinit { if !isJoined { pthread_detach(thread) } }
 }
 
-/// Starts a thread outside Swift's pool, so that it may block in a loop. The kernel shows the first 15 bytes of the name. It takes no
-/// signal but those of its own faults: the others are the main thread's.
-/// - Throws: when the process or the machine is out of threads.
+/// Starts a thread outside of Swift's pool, so that it may block. The kernel shows the first 15 bytes of the name. The thread
+/// receives only the signals of its own faults; the main thread receives the others.
+/// - Throws: if the process or the machine is out of threads.
 @discardableResult
 public func startThread(named name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) -> ThreadHandle {
   let start = Unmanaged.passRetained(ThreadStart(name: String(name.prefix(15)), body: body))

@@ -1,31 +1,32 @@
 import Synchronization
 import Wire
 
-/// How many connections to one host a process makes at a time, on whichever loops; the others wait in line. Thousands of pools that lose
-/// their connections at one moment would look like an attack, and each would be slowed by all.
-public final class DialGate: Sendable {
-  public static let shared = DialGate(places: 16)
+/// Limits the connections that a process makes to one host at a time; others queue. If thousands of pools reconnected at once,
+/// it would look like an attack and slow all of them. Behind a proxy, the host still counts and not the proxy: a host that does
+/// not answer must not hold up the connections to others.
+public final class ConnectLimiter: Sendable {
+  public static let shared = ConnectLimiter(places: 16)
 
-  /// A place, or one in the line; given up with the last reference.
+  /// A place, or a position in the queue; given up with the last reference.
   final class Ticket: Sendable {
     let id: Int
     fileprivate let endpoint: Endpoint
-    private let gate: DialGate
+    private let limiter: ConnectLimiter
 
-    fileprivate init(_ id: Int, _ endpoint: Endpoint, _ gate: DialGate) {
+    fileprivate init(_ id: Int, _ endpoint: Endpoint, _ limiter: ConnectLimiter) {
       self.id = id
       self.endpoint = endpoint
-      self.gate = gate
+      self.limiter = limiter
     }
 
-    deinit { gate.giveUp(id, endpoint) }
+    deinit { limiter.giveUp(id, endpoint) }
   }
 
   typealias Call = @Sendable (_ id: Int) -> Void
 
   private struct Line {
     var inside: Set<Int> = []
-    /// Who gave up in the line is in `calls` no longer.
+    /// Includes tickets given up in the queue, which are no longer in `calls`.
     var order = Ring<Int>()
     var calls: [Int: Call] = [:]
   }
@@ -40,7 +41,7 @@ public final class DialGate: Sendable {
 
   init(places: Int) { self.places = places }
 
-  /// - Parameter call: called, on any thread, when a place has become free; never where `isAdmitted` is true.
+  /// - Parameter call: called, on any thread, when a place is free; never if `isAdmitted` is true.
   func enter(_ endpoint: Endpoint, _ call: @escaping Call) -> (ticket: Ticket, isAdmitted: Bool) {
     let (id, isAdmitted) = state.withLock { state in
       state.lastID += 1
@@ -71,7 +72,7 @@ public final class DialGate: Sendable {
       if !line.inside.isEmpty { state.lines[endpoint] = line }
       return (dropped, next)
     }
-    // Released outside of the lock: what it captures may be a ticket.
+    // Released outside of the lock: it may capture a ticket.
     _ = dropped
     next?.call(next?.id ?? 0)
   }
