@@ -1,26 +1,28 @@
-/// What one client session may use and for how long it waits. Times are in seconds, sizes in bytes.
+/// Limits of one client session. Times in seconds, sizes in bytes.
 public struct ClientConfiguration: Sendable {
-  /// Streams open at once, whatever the server would allow.
+  /// Maximum open streams, even if the server allows more.
   public var ownStreamLimit = 1000
-  /// Streams that may be opened before the server's first SETTINGS has been seen; 0 waits for it.
+  /// Maximum streams opened before the server's first SETTINGS; 0 waits for it.
   public var streamsBeforeSettings = 0
-  /// From submission to the last byte of the answer. Then the answer is what has come of it, where its headers have.
+  /// Time from submission to the end of the response. If only the headers have arrived by then, they are the response.
   public var requestTimeout = 30.0
-  /// Silence of the server after which it is asked with a PING.
+  /// Silence of the server after which a PING is sent.
   public var pingInterval = 20.0
-  /// How long the answer to a PING, and the server's first SETTINGS, may take before the session ends.
+  /// Maximum wait for the answer to a PING and for the server's first SETTINGS. Then the session ends.
   public var pingTimeout = 10.0
-  /// Bytes kept of an answer's body; one with more is not waited for to end.
+  /// Bytes of a response's body to keep. A longer body isn't read to its end.
   public var maxResponseBody = 16 * 1024
-  /// Announced, and held to: an answer with a larger header list is reset (RFC 9113 §6.5.2 counts 32 per field).
+  /// Announced and enforced: a response with a larger header list is reset (RFC 9113 §6.5.2 adds 32 bytes per field).
   public var maxHeaderListSize = 16 * 1024
-  /// Lower-case names of answer headers to keep, at most eight; `Response.header` takes an index into this list.
+  /// Lower-case names of response headers to keep, at most eight. `Response.header` uses the index in this list.
   public var keptResponseHeaders: [String] = []
-  /// False: those of an answer with status 200 are not kept.
+  /// If false, headers of responses with status 200 aren't kept.
   public var keepsHeadersOfSuccess = true
-  /// Receive window of the whole connection, so that answers never wait for a WINDOW_UPDATE.
+  /// Receive window of the whole connection, large enough that responses never wait for a WINDOW_UPDATE.
   public var connectionWindow = 1 << 20
-  /// Odd; a session whose ids reach `lastStreamID` drains (RFC 9113 §5.1.1).
+  /// Speaks HTTP/1.1 over TLS if the server selects `http/1.1` or no protocol.
+  public var allowsHTTP1 = false
+  /// Odd. A session whose ids reach `lastStreamID` drains (RFC 9113 §5.1.1).
   public var firstStreamID: Int32 = 1
   public var lastStreamID = Int32.max
 

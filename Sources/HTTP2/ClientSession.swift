@@ -1,10 +1,11 @@
 import Wire
 
-/// The client's end of one HTTP/2 connection, without its I/O (RFC 9113).
+/// The client side of one HTTP/2 connection without its I/O (RFC 9113). The server's current SETTINGS, the configuration and
+/// `limitStreams` limit its open streams. Every request has one deadline. A PING detects a silent server. Requests without a
+/// response are either safe to send again or possibly processed. Confined to the thread that drives it.
 ///
-/// It opens no more streams than the server's live SETTINGS, the configuration and `limitStreams` allow, gives every
-/// request one deadline, finds a silent server out by PING, and sorts every request without an answer into what is safe to
-/// send again and what may have been processed. Confined to the thread that drives it.
+/// If the configuration allows it and the server has nothing else, the connection is HTTP/1.1 (RFC 9112): one stream at a time,
+/// no PING, and the session drains when the server closes it.
 public final class ClientSession: Machine {
   public weak var transport: (any Transport)?
   public weak var handler: (any ClientSessionHandler)?
@@ -17,20 +18,20 @@ public final class ClientSession: Machine {
   private(set) var isReady = false
   let engine: ClientEngine
   private var streamCap: Int?
-  /// Above this one the server's GOAWAY has promised not to act.
+  /// The last stream that the server may process, according to its GOAWAY.
   private var lastProcessedStreamID = Int32.max
-  /// Why the session ended, where the transport doesn't know better.
+  /// Why the session ended; nil if only the transport knows.
   var fault: TransportEnd?
   var liveness: Liveness
-  /// Work is under way that ends by looking at the output anyway.
+  /// True while the current call writes the output at its end anyway.
   private var isBusy = false
   private var outputRequested = false
   private var availabilityReported = false
   private var latestBodySize = 0
   private var largestBodySize = 0
-  /// The first of the engine's events that is not delivered yet.
+  /// Index of the engine's first undelivered event.
   private var nextEvent = 0
-  /// No deadline is acted upon before this time.
+  /// Deadlines are ignored before this time.
   private var notBefore = MonotonicTime(nanoseconds: .min)
 
   public init(configuration: ClientConfiguration = .init(), handler: (any ClientSessionHandler)? = nil) {
@@ -42,8 +43,8 @@ public final class ClientSession: Machine {
 
   // MARK: Submitting
 
-  /// Requests that may be submitted now; 0 before the transport is open, while draining and after the end, and from the moment in
-  /// which nghttp2 gives the session up: what it ended with may free a request for being sent again before the end is reported.
+  /// Number of requests that may be submitted now. 0 before the transport is open, while draining and after the end. Also 0
+  /// once nghttp2 has failed: requests may be released for resending before the end is reported.
   public var availableStreams: Int {
     guard state == .open, !engine.isBroken else { return 0 }
     var limit = min(configuration.ownStreamLimit, isReady ? engine.remoteStreamLimit : configuration.streamsBeforeSettings)
@@ -51,10 +52,12 @@ public final class ClientSession: Machine {
     return max(0, min(limit - engine.streams.count, engine.remainingStreamIDs))
   }
 
-  /// How many requests fit into the server's flow-control window now, assuming that each body is as large as the latest one and the last
-  /// as large as the largest seen. More would only queue in memory, where no more urgent one can overtake them, and nghttp2 starves a body
-  /// that is cut off by the window's end, since it prefers streams that have sent less. At least 1 while none is active, so that a window
-  /// that never opens shows as a time-out.
+  /// Number of requests that fit into the server's flow-control window now. The estimate assumes that each body is as large as
+  /// the latest one, and the last body as large as the largest one.
+  ///
+  /// More requests would only queue in memory, where urgent ones can't overtake them. nghttp2 also starves a body that the
+  /// window cuts off, because it prefers streams that have sent less. The result is at least 1 while no request is active, so
+  /// that a window that never opens causes a timeout.
   public var sendableStreams: Int {
     let available = availableStreams
     guard available > 0 else { return 0 }
@@ -63,25 +66,22 @@ public final class ClientSession: Machine {
     return min(available, 1 + room / max(latestBodySize, 1))
   }
 
-  /// Requests submitted and neither answered nor failed.
   public var activeStreams: Int { engine.streams.count }
 
-  /// No new stream will be opened any more.
   public var isDraining: Bool { state != .connecting && state != .open }
 
-  /// The server's SETTINGS_MAX_CONCURRENT_STREAMS, once it has sent its first SETTINGS.
   public var remoteStreamLimit: Int? { isReady ? engine.remoteStreamLimit : nil }
 
-  /// Sends a request; `tag` comes back in exactly one of `nextAnswer` and `failed`, never from inside this call.
-  /// - Parameter values: the template's variable headers, in its order; comes back empty, to be filled for the next request.
+  /// Sends a request. `nextAnswer` or `failed` later returns `tag`, exactly once and never during this call.
+  /// - Parameter values: the template's variable headers in order. Returned empty, for the next request.
   /// - Precondition: `availableStreams` > 0.
   public func submit(_ template: consuming HeaderTemplate, body: consuming [UInt8], tag: Int, _ values: inout HeaderValues) {
     precondition(availableStreams > 0, "submitted without a stream available")
     latestBodySize = body.count
-    // Shrinks with each smaller one: a single very large body is not to be reckoned with for ever.
+    // The estimate decays with smaller bodies, so that one very large body doesn't count forever.
     largestBodySize = max(latestBodySize, largestBodySize - (largestBodySize - latestBodySize) / 128)
     guard engine.submit(consume template, body: consume body, tag: tag, &values) else {
-      // A session that is not broken, with a stream id left, refuses for nothing else.
+      // An unbroken session with a free stream id refuses only if memory is exhausted.
       fatalError("out of memory")
     }
     if engine.remainingStreamIDs == 0 { beginDraining() }
@@ -89,14 +89,14 @@ public final class ClientSession: Machine {
     requestOutput()
   }
 
-  /// Opens no further stream; once the open ones have ended, so does the session.
+  /// Opens no further streams. The session ends after the open ones.
   public func drain() {
     beginDraining()
     requestOutput()
     if !isBusy { settle() }
   }
 
-  /// Holds the session to `limit` streams at once, below what else would be allowed; nil lifts that.
+  /// Limits the session to `limit` open streams, below its other limits; nil removes this limit.
   public func limitStreams(to limit: Int?) {
     streamCap = limit
     if !isBusy { settle() }
@@ -112,9 +112,25 @@ public final class ClientSession: Machine {
 
   public func transportOpened(at now: MonotonicTime) {
     state = state == .connecting ? .open : state
-    engine.open()
-    liveness.opened(at: now)
-    busy { settle() }
+    busy {
+      if hasOnlyHTTP1 {
+        engine.openHTTP1()
+        becomeReady()
+      } else {
+        engine.open()
+        liveness.opened(at: now)
+      }
+      settle()
+    }
+  }
+
+  /// True if the server has only HTTP/1.1.
+  public var isHTTP1: Bool { engine.isHTTP1 }
+
+  /// Every server that knows HTTP/2 selects it in the TLS handshake (RFC 9113 §3.2).
+  private var hasOnlyHTTP1: Bool {
+    guard configuration.allowsHTTP1, let selected = transport?.applicationProtocol else { return false }
+    return selected.isEmpty || selected == "http/1.1"
   }
 
   public func receive(_ bytes: RawSpan, at now: MonotonicTime) {
@@ -157,13 +173,14 @@ public final class ClientSession: Machine {
     busy {
       engine.streams.stamp(now.advanced(bySeconds: configuration.requestTimeout))
       failOverdue(at: now)
+      deliverEvents()
       checkLiveness(at: now)
       settle()
     }
   }
 
-  /// A deadline that is noticed late has been slept through by this process (a stopped process, a suspended machine), not by
-  /// the server, whose answers may lie in the socket unread: they get a moment to be read first.
+  /// A late deadline means that this process was stopped, and responses may be unread in the socket. They get a moment to be
+  /// read.
   private func isToWaitForInput(_ now: MonotonicTime) -> Bool {
     let due = due
     guard now.seconds(since: due) > 1, notBefore < due else { return false }
@@ -177,6 +194,8 @@ public final class ClientSession: Machine {
     guard state != .ended else { return }
     state = .ended
     isBusy = true
+    engine.connectionEnded()
+    deliverEvents()
     while engine.streams.first >= 0 {
       let slot = engine.streams.remove(engine.streams.first)
       handler?.failed(slot.tag, slot.isSent ? .unknown(.connectionLost) : .notProcessed(.neverSent))
@@ -200,7 +219,7 @@ public final class ClientSession: Machine {
       if case .streamClosed(let slot, let streamID, _) = event, engine.streams.isAnswered(slot, streamID) {
         let before = nextEvent
         handler?.answersReady(in: self)
-        // Left by the handler.
+        // The handler left this response.
         if nextEvent == before { _ = nextAnswer() }
       } else {
         nextEvent += 1
@@ -211,8 +230,7 @@ public final class ClientSession: Machine {
     nextEvent = 0
   }
 
-  /// The next of the answers that have come, in their order. To be called from within `answersReady` until there is none: what the
-  /// handler leaves is dropped.
+  /// The next response in order of arrival. Call this in `answersReady` until it returns nil; remaining responses are dropped.
   public func nextAnswer() -> (tag: Int, response: Response)? {
     guard nextEvent < engine.events.count, case .streamClosed(let slot, let streamID, _) = engine.events[nextEvent],
       engine.streams.isAnswered(slot, streamID)
@@ -231,15 +249,21 @@ public final class ClientSession: Machine {
       let stream = engine.streams.remove(slot)
       handler?.failed(stream.tag, .notProcessed(lastProcessedStreamID == .max ? .neverSent : .goAway))
     case .settingsReceived:
-      guard !isReady else { return }
-      isReady = true
-      liveness.ready()
-      handler?.sessionReady()
+      becomeReady()
     case .goAwayReceived:
       goAwayReceived(engine.goAways.removeFirst())
     case .pong(let number):
       liveness.answered(number)
+    case .connectionClosing:
+      beginDraining()
     }
+  }
+
+  private func becomeReady() {
+    guard !isReady else { return }
+    isReady = true
+    liveness.ready()
+    handler?.sessionReady()
   }
 
   private func reportUnanswered(_ stream: borrowing StreamSlot, _ code: ErrorCode, to handler: (any ClientSessionHandler)?) {
@@ -256,7 +280,7 @@ public final class ClientSession: Machine {
     lastProcessedStreamID = min(lastProcessedStreamID, goAway.lastStreamID)
     beginDraining()
     handler?.goAwayReceived(goAway)
-    // Those that were never framed are in no stream table of nghttp2's yet; it would only find out when sending.
+    // nghttp2 doesn't know unframed streams yet and would notice only when sending.
     while let slot = engine.streams.firstIndex(where: { !$0.isSent }) {
       engine.reset(engine.streams[slot].streamID, .cancel)
       let stream = engine.streams.remove(slot)
@@ -271,7 +295,7 @@ public final class ClientSession: Machine {
       let streamID = engine.streams[slot].streamID
       engine.reset(streamID, .cancel)
       if engine.streams[slot].isHeaded {
-        // Its status says what has become of the request, although its body hasn't ended.
+        // The status is final although the body hasn't ended.
         engine.streams[slot].isAnswered = true
         engine.events.append(.streamClosed(slot: slot, streamID: streamID, code: .cancel))
         deliverEvents()
@@ -280,7 +304,7 @@ public final class ClientSession: Machine {
       let stream = engine.streams.remove(slot)
       if stream.isSent {
         liveness.suspect()
-        // The server's window stays shut: what is sent here next would not leave either.
+        // The server's window stays closed, so later requests would not be sent either.
         if !stream.body.isEmpty { beginDraining() }
         handler?.failed(stream.tag, .unknown(.timedOut))
       } else {
@@ -312,7 +336,7 @@ public final class ClientSession: Machine {
     transport?.close()
   }
 
-  /// After every step: ends a session that has nothing left to do, and says when streams have become available.
+  /// Called after every step. Ends a session that has nothing left to do, and reports available streams.
   private func settle() {
     switch state {
     case .draining where engine.streams.count == 0:
@@ -320,8 +344,8 @@ public final class ClientSession: Machine {
       state = .finishing
       transport?.outputReady()
     case .open where !engine.wantsRead, .draining where !engine.wantsRead:
-      // nghttp2 has ended the connection over what the server sent; its GOAWAY still goes out.
-      fault = .failed("HTTP/2: \(engine.fault ?? "the server broke the protocol")")
+      // nghttp2 ended the connection because of the server's input. Its GOAWAY is still sent.
+      fault = .failed("\(engine.isHTTP1 ? "HTTP/1.1" : "HTTP/2"): \(engine.fault ?? "the server broke the protocol")")
       state = .finishing
       transport?.outputReady()
     default: break
@@ -330,6 +354,7 @@ public final class ClientSession: Machine {
     if isAvailable, !availabilityReported {
       availabilityReported = true
       handler?.streamsAvailable()
+      if state == .draining { settle() }
     }
     availabilityReported = sendableStreams > 0
   }

@@ -1,21 +1,17 @@
 import Wire
 
-/// What a client session tells its owner, on the owner's thread and never from inside the protocol library:
-/// the handler may submit, cancel and drain from each of these calls.
+/// Receives a client session's events on its thread, never inside nghttp2. The handler may submit and drain in each call.
 public protocol ClientSessionHandler: AnyObject {
-  /// The server's first SETTINGS have come.
   func sessionReady()
-  /// One or more streams have ended with a complete answer, of any status: drain them with the session's `nextAnswer` before returning.
-  /// Batched, so that the receiver is looked up once.
+  /// One or more responses are complete, with any status. Take them with `nextAnswer` before returning. Batched for speed.
   func answersReady(in session: ClientSession)
-  /// The stream of `tag` has ended without a complete answer.
   func failed(_ tag: Int, _ failure: RequestFailure)
-  /// `sendableStreams` was zero and no longer is.
+  /// `sendableStreams` was zero and is now positive.
   func streamsAvailable()
   func goAwayReceived(_ goAway: GoAway)
-  /// No stream will be opened any more, by GOAWAY, `drain` or because the stream ids are used up; open ones go on.
+  /// No further stream will be opened, because of GOAWAY, `drain` or exhausted stream ids. Open streams continue.
   func sessionDraining()
-  /// Every request has been answered or has failed before this call; nothing follows it.
+  /// The session ended. Every request was answered or failed before.
   func sessionEnded(_ reason: TransportEnd)
 }
 
@@ -23,19 +19,18 @@ extension ClientSessionHandler {
   public func sessionDraining() {}
 }
 
-/// Why a request has no answer, sorted by what it means for sending it again.
+/// Why a request has no response, and whether it may be sent again.
 public enum RequestFailure: Error, Hashable, Sendable {
-  /// The server has not acted on it: it is safe to send elsewhere.
+  /// The server has not processed the request. It is safe to send it elsewhere.
   case notProcessed(NotProcessed)
-  /// The server may have acted on it.
   case unknown(Unknown)
 
   public enum NotProcessed: Hashable, Sendable {
     /// RST_STREAM with REFUSED_STREAM (RFC 9113 §8.7).
     case refusedStream
-    /// Its stream id is above the last one that the server's GOAWAY names (RFC 9113 §6.8).
+    /// The stream id is above the last one in the server's GOAWAY (RFC 9113 §6.8).
     case goAway
-    /// Not one byte of it was handed to the transport.
+    /// No byte of it was passed to the transport.
     case neverSent
   }
 
@@ -46,11 +41,11 @@ public enum RequestFailure: Error, Hashable, Sendable {
   }
 }
 
-/// The server's announcement that it takes no further streams (RFC 9113 §6.8).
+/// The GOAWAY of a server, which accepts no further streams (RFC 9113 §6.8).
 public struct GoAway: Equatable, Sendable {
   public var lastStreamID: Int32
   public var code: ErrorCode
-  /// APNs puts `{"reason": …}` or a plain sentence here; at most 1 KiB is kept.
+  /// APNs sends `{"reason": …}` or a plain sentence. At most 1 KiB is kept.
   public var debugData: [UInt8]
 
   public init(lastStreamID: Int32, code: ErrorCode, debugData: [UInt8]) {

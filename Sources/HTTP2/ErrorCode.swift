@@ -1,4 +1,4 @@
-/// An HTTP/2 error code as RST_STREAM and GOAWAY carry it (RFC 9113 §7). Unknown codes are kept as they came.
+/// An HTTP/2 error code of RST_STREAM and GOAWAY (RFC 9113 §7). Unknown codes are kept.
 public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   public let rawValue: UInt32
 

@@ -1,7 +1,7 @@
-/// The nine bytes in front of a frame (RFC 9113 §4.1), where header blocks of our own need them changed.
+/// The nine-byte frame header (RFC 9113 §4.1), for frames with our own header blocks.
 enum FrameHeader {
   static let size = 9
-  /// What every peer takes (RFC 9113 §4.2).
+  /// The payload size that every peer accepts (RFC 9113 §4.2).
   static let payloadLimit = 16_384
   private static let endHeaders: UInt8 = 0x4
   private static let continuation: UInt8 = 0x9
@@ -12,7 +12,7 @@ enum FrameHeader {
     output[start + 2] = UInt8(length & 0xFF)
   }
 
-  /// Cuts the HEADERS frame at the end of `output` into one that fits and CONTINUATION frames (RFC 9113 §6.10).
+  /// Splits the HEADERS frame at the end of `output` into a HEADERS frame and CONTINUATION frames (RFC 9113 §6.10).
   static func split(_ output: inout [UInt8], from start: Int) {
     let block = Array(output[(start + size)...])
     output.removeSubrange((start + size)...)

@@ -1,43 +1,40 @@
-/// The header list that all requests of one kind share: names, constant values, and how each is compressed; made once.
-///
-/// Pseudo-headers are put first, whatever the order given (RFC 9113 §8.3).
+/// The common header list of requests of one kind: names, constant values, and the compression of each. Pseudo-headers come
+/// first (RFC 9113 §8.3).
 public final class HeaderTemplate {
-  /// What becomes of a value in the compression table (RFC 7541 §6).
+  /// How a value uses the compression table (RFC 7541 §6).
   enum Indexing {
-    /// Enters it: from the second time on field and value are one index.
+    /// The field enters the table. From the second time on, name and value are one index.
     case whole
-    /// Only the name is to be found there: it enters with the first value, the values that follow are literals.
+    /// Only the name is looked up. It enters with the first value; later values are literals.
     case name
-    /// As `name`, and marked as not to be indexed by anybody on the way (§6.2.3).
+    /// Like `name`, and marked so that no intermediary indexes it (§6.2.3).
     case never
   }
 
-  /// What of a field is decided beforehand; its bytes are in `names` and `constants`.
+  /// The constant properties of a field. Its bytes are in `names` and `constants`.
   struct Field {
     let isPseudo: Bool
-    /// Which value of a `HeaderValues` it has; -1 for a constant.
+    /// Index of its value in `HeaderValues`; -1 for a constant.
     let variable: Int
     let indexing: Indexing
-    /// Where the static table has name and value; 0 for nowhere.
+    /// Index of name and value in the static table; 0 if absent.
     let staticField: Int
-    /// Where the static table has the name; 0 for nowhere.
     let staticName: Int
   }
 
   let fields: [Field]
   let names: [[UInt8]]
-  /// By field; empty for variable ones.
   let constants: [[UInt8]]
   public let variableCount: Int
-  /// None of the variable headers enters the table more than by its name: a block of the template is like the one before but for
-  /// their values.
+  /// True if no variable value enters the table, only its name. Blocks of the template then differ only in these values.
   let repeats: Bool
+  /// The most bytes of a block without the variable values: names, constants, and a byte or two integers of five for each.
+  let mostBytes: Int
 
   /// - Parameters:
-  ///   - constant: names in lower case with their values, `:method` among them.
-  ///   - variable: names in the order in which `HeaderValues` gives them. Pseudo-headers among them are never absent.
-  ///   - unindexed: names of variable headers whose values differ from request to request, and so must not push out of the
-  ///     compression table what repeats.
+  ///   - constant: lower-case names with values, including `:method`.
+  ///   - variable: names in the order of `HeaderValues`. Pseudo-headers among them are never absent.
+  ///   - unindexed: variable headers with different values in each request, which must not evict repeated fields.
   public init(constant: [(String, String)], variable: [String], unindexed: [String] = []) {
     precondition(constant.contains { $0.0 == ":method" }, "a request has a method")
     precondition(variable.count <= HeaderValues.most, "at most sixteen headers are variable")
@@ -51,10 +48,10 @@ public final class HeaderTemplate {
     names = layout.map { Array($0.name.utf8) }
     constants = layout.map { Array($0.value.utf8) }
     variableCount = variable.count
+    mostBytes = Self.mostBytes(names, constants)
   }
 
-  /// Another one, of the requests that have `values` in common except for those of `varying`, by which theirs are given: what is
-  /// constant is neither handed over nor compared again.
+  /// Derives a template in which all `values` are constant, except the `varying` ones, and need no further copy.
   public init(_ template: HeaderTemplate, fixing values: HeaderValues, varying: [Int]) {
     var layout: [(name: [UInt8], value: [UInt8], field: Field)] = []
     for (index, field) in template.fields.enumerated() {
@@ -71,6 +68,11 @@ public final class HeaderTemplate {
     names = layout.map(\.name)
     constants = layout.map(\.value)
     variableCount = varying.count
+    mostBytes = Self.mostBytes(names, constants)
+  }
+
+  private static func mostBytes(_ names: [[UInt8]], _ constants: [[UInt8]]) -> Int {
+    (names + constants).reduce(0) { $0 + $1.count + 10 }
   }
 }
 

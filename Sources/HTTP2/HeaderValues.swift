@@ -1,16 +1,14 @@
-/// The values of a template's variable headers for one request, in the template's order.
-/// Reused from request to request, so filling it allocates nothing.
+import Wire
+
+/// The values of a template's variable headers for one request, in the template's order. Reused to avoid allocations.
 public struct HeaderValues {
-  /// The values one after the other. One that is put together of several pieces is appended here and closed by `endValue`.
+  /// All values, concatenated. A value made of several parts is appended here and ended with `endValue`.
   public var bytes: [UInt8] = []
-  /// Bounds of each value in `bytes`; -1 as the end of an absent one.
+  /// Bounds of each value in `bytes`; the end is -1 for an absent value.
   private var bounds = InlineArray<16, Bounds>(repeating: Bounds(start: 0, end: -1))
   public private(set) var count = 0
-  /// Where the value that is being written begins.
   private var start: Int32 = 0
-  /// None is absent.
   private(set) var areAllPresent = true
-  /// A template has no more variable headers.
   static let most = 16
 
   private struct Bounds {
@@ -20,13 +18,12 @@ public struct HeaderValues {
 
   public init() {}
 
-  /// Where a value lies in `bytes`; nil when it is absent.
   func range(_ index: Int) -> Range<Int>? {
     let bounds = bounds[index]
     return bounds.end < 0 ? nil : Int(bounds.start)..<Int(bounds.end)
   }
 
-  /// What was appended to `bytes` since the last value is the next one.
+  /// Ends a value: the bytes appended since the previous value.
   public mutating func endValue() {
     bounds[count] = Bounds(start: start, end: Int32(bytes.count))
     start = Int32(bytes.count)
@@ -43,9 +40,9 @@ public struct HeaderValues {
     endValue()
   }
 
-  /// A decimal number: `content-length`, `apns-expiration`.
+  /// Appends a decimal number, for example for `content-length` or `apns-expiration`.
   public mutating func append(decimal value: Int64) {
-    // From the last digit on; nineteen and a sign are the most.
+    // Written from the last digit on; at most nineteen digits and a sign.
     var digits = InlineArray<20, UInt8>(repeating: 0)
     var first = digits.count
     var magnitude = value.magnitude
@@ -62,7 +59,6 @@ public struct HeaderValues {
     endValue()
   }
 
-  /// The header is left out of this request.
   public mutating func appendAbsent() {
     bounds[count] = Bounds(start: 0, end: -1)
     count += 1

@@ -1,7 +1,7 @@
 import Wire
 
-/// Judges by PING whether the server still answers: after a silence, and after a request has run out of time.
-/// A server that trickles bytes without ever completing a frame counts as silent.
+/// Detects by PING whether the server still answers: after a silence, and after a request timed out. A server that sends bytes
+/// without completing a frame counts as silent.
 struct Liveness {
   enum Verdict {
     case alive
@@ -22,6 +22,7 @@ struct Liveness {
     self.timeout = timeout
   }
 
+  /// Before this call, no PING is sent. HTTP/1.1 has none.
   mutating func opened(at now: MonotonicTime) {
     lastHeard = now
     settingsDue = now.advanced(bySeconds: timeout)
@@ -31,14 +32,14 @@ struct Liveness {
 
   mutating func heard(at now: MonotonicTime) { lastHeard = now }
 
-  /// The answer to a PING; one that was never asked for says nothing.
+  /// Records the answer to a PING. An answer with another number is ignored.
   mutating func answered(_ number: UInt64) {
     guard number == self.number else { return }
     pongDue = .distantFuture
     isSuspected = false
   }
 
-  /// The next check asks, whatever has been heard.
+  /// The next check sends a PING, even if the server was heard.
   mutating func suspect() { isSuspected = true }
 
   var isAwaitingPong: Bool { pongDue != .distantFuture }
@@ -50,7 +51,8 @@ struct Liveness {
   mutating func check(at now: MonotonicTime) -> Verdict {
     if settingsDue <= now { return .dead("the server sent no SETTINGS within \(timeout) s") }
     if pongDue <= now { return .dead("the server did not answer a PING within \(timeout) s") }
-    guard !isAwaitingPong, isSuspected || lastHeard.advanced(bySeconds: interval) <= now else { return .alive }
+    guard !isAwaitingPong, lastHeard != .distantFuture else { return .alive }
+    guard isSuspected || lastHeard.advanced(bySeconds: interval) <= now else { return .alive }
     number += 1
     pongDue = now.advanced(bySeconds: timeout)
     return .ping(number)

@@ -1,7 +1,7 @@
 import Wire
 
-/// The server's end of one HTTP/2 connection, without its I/O: what the provider simulators answer with.
-/// Confined to the thread that drives it; the handler may answer from within any of its calls, or later.
+/// The server side of one HTTP/2 connection without its I/O, for the provider simulators. Confined to the thread that drives
+/// it. The handler may answer in any call or later.
 public final class ServerSession: Machine {
   public weak var transport: (any Transport)?
   public weak var handler: (any ServerSessionHandler)?
@@ -12,7 +12,7 @@ public final class ServerSession: Machine {
   private enum State { case open, finishing, ended }
   private var state = State.open
   private var isBusy = false
-  /// The lowest last stream that a GOAWAY has named.
+  /// The lowest last stream of our GOAWAYs.
   private var lastAccepted = Int32.max
 
   public init(configuration: ServerConfiguration = .init(), handler: (any ServerSessionHandler)? = nil) {
@@ -21,15 +21,13 @@ public final class ServerSession: Machine {
     engine = ServerEngine(configuration)
   }
 
-  /// Streams opened by the client and not yet closed: for tests.
   public var openStreams: Int { engine.streams.count }
 
-  /// The highest stream id that the client has used.
   public var lastStreamID: Int32 { engine.highestStreamID }
 
   // MARK: Answering
 
-  /// Answers a request; nothing happens when its stream has been closed meanwhile.
+  /// Answers a request. Does nothing if its stream has been closed.
   public func respond(_ stream: Int32, status: Int, headers: [HeaderField] = [], body: [UInt8] = []) {
     engine.respond(stream, [HeaderField(":status", String(status))] + headers, body)
     requestOutput()
@@ -40,20 +38,19 @@ public final class ServerSession: Machine {
     requestOutput()
   }
 
-  /// Announces that streams above `lastStreamID` are not acted upon; the others go on, and the session ends after them.
+  /// Announces that streams above `lastStreamID` are not processed. The others continue, and then the session ends.
   public func goAway(lastStreamID: Int32, code: ErrorCode = .noError, debugData: [UInt8] = []) {
     lastAccepted = min(lastAccepted, lastStreamID)
     engine.goAway(lastStreamID, code, debugData)
     requestOutput()
   }
 
-  /// Announces another stream limit; streams opened before the client has acknowledged it are refused.
+  /// Announces a new stream limit. Streams above it are refused if they are opened before the client has acknowledged it.
   public func setMaxConcurrentStreams(_ limit: Int) {
     engine.setMaxConcurrentStreams(limit)
     requestOutput()
   }
 
-  /// Drops the connection at once.
   public func abort() { transport?.close() }
 
   private func requestOutput() {
@@ -107,7 +104,7 @@ public final class ServerSession: Machine {
       next += 1
       switch event {
       case .requestReceived(let request):
-        // What came in the same breath as the goodbye is above its last stream too.
+        // A request received together with the GOAWAY may also be above its last stream.
         if request.stream <= lastAccepted { handler?.requestReceived(request, on: self) }
       case .streamClosed(let stream, let code): handler?.streamClosed(stream, code, on: self)
       case .violated(let what): handler?.protocolViolated(what, on: self)

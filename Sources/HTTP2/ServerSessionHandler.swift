@@ -1,6 +1,5 @@
 import Wire
 
-/// One header field as it came.
 public struct HeaderField: Equatable, Sendable {
   public var name: [UInt8]
   public var value: [UInt8]
@@ -15,29 +14,34 @@ public struct HeaderField: Equatable, Sendable {
   }
 }
 
-/// A request received whole.
 public struct ServerRequest: Sendable {
   public var stream: Int32
-  /// In order, pseudo-headers included, duplicates kept.
+  /// In order, with pseudo-headers and duplicates.
   public var headers: [HeaderField]
   /// At most `ServerConfiguration.maxRequestBody` bytes.
   public var body: [UInt8]
-  /// Bytes that came, kept or not.
+  /// Bytes received, whether kept or not.
   public var bodySize: Int
 
-  /// The first value of a header.
+  /// - Parameter body: the whole body.
+  public init(stream: Int32, headers: [HeaderField], body: [UInt8] = []) {
+    self.stream = stream
+    self.headers = headers
+    self.body = body
+    bodySize = body.count
+  }
+
   public func header(_ name: String) -> [UInt8]? {
     headers.first { $0.name.elementsEqual(name.utf8) }?.value
   }
 }
 
-/// What a server session tells its owner, never from inside the protocol library.
+/// Receives a server session's events, never inside nghttp2.
 public protocol ServerSessionHandler: AnyObject {
   func sessionOpened(_ session: ServerSession)
   func requestReceived(_ request: ServerRequest, on session: ServerSession)
-  /// The stream has ended, answered or not.
   func streamClosed(_ stream: Int32, _ code: ErrorCode, on session: ServerSession)
-  /// The client broke HTTP/2, a SETTINGS limit included; `what` is for people.
+  /// The client violated HTTP/2 or a SETTINGS limit. `what` is text for people.
   func protocolViolated(_ what: String, on session: ServerSession)
   func sessionEnded(_ reason: TransportEnd, of session: ServerSession)
 }
@@ -49,18 +53,18 @@ extension ServerSessionHandler {
   public func sessionEnded(_ reason: TransportEnd, of session: ServerSession) {}
 }
 
-/// How a server session presents itself. Sizes in bytes.
+/// Settings of a server session. Sizes in bytes.
 public struct ServerConfiguration: Sendable {
   public var maxConcurrentStreams = 100
   public var initialWindowSize = 65_535
   public var headerTableSize = 4096
   public var maxFrameSize = 16_384
   public var maxHeaderListSize = 8000
-  /// Of a request's body; what follows is counted and forgotten.
+  /// Bytes of a request's body to keep. Further bytes are counted and dropped.
   public var maxRequestBody = 64 * 1024
-  /// False: the windows shrink and are never widened again, as a server that has hung.
+  /// If false, windows are never enlarged, as with a server that hangs.
   public var updatesWindows = true
-  /// What a client gets that opens more streams than SETTINGS it has acknowledged allow.
+  /// The GOAWAY for a client that opens more streams than the SETTINGS that it acknowledged.
   public var streamLimitGoAway: (code: ErrorCode, debugData: [UInt8]) = (.protocolError, [])
 
   public init() {}

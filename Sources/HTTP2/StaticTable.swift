@@ -1,13 +1,12 @@
-/// The compression table's constant part (RFC 7541, appendix A).
+/// The static table of HPACK (RFC 7541, appendix A).
 enum StaticTable {
   static let count = 61
 
-  /// Where a name and its value stand; 0 for nowhere.
+  /// Index of a name with a value; 0 if absent.
   static func index(_ name: String, _ value: String) -> Int {
     (fields.firstIndex { $0.name == name && $0.value == value } ?? -1) + 1
   }
 
-  /// Where a name first stands; 0 for nowhere.
   static func index(_ name: String) -> Int { (fields.firstIndex { $0.name == name } ?? -1) + 1 }
 
   private static let fields: [(name: String, value: String)] = [

@@ -1,41 +1,39 @@
 import Wire
 
-/// One open stream: the request on its way and the answer as it comes in.
 struct StreamSlot {
   /// 0 while the slot is free.
   var streamID: Int32 = 0
-  /// Neighbours in order of submission, which is the order of the deadlines; of a free slot, `next` is the next free one.
+  /// Neighbours in order of submission, which is also the order of deadlines. In a free slot, `next` is the next free slot.
   var previous: Int32 = -1
   var next: Int32 = -1
   var tag = 0
   /// `distantFuture` until the session next learns the time.
   var deadline = MonotonicTime.distantFuture
   var template: HeaderTemplate?
-  /// Empty once all of it is framed.
+  /// Empty once it is completely framed.
   var body: [UInt8] = []
   var bodySent = 0
-  /// The HEADERS frame has been handed to the transport.
+  /// True after the HEADERS frame was passed to the transport.
   var isSent = false
-  /// The answer's final headers have come, all of them.
+  /// True after all final headers of the response arrived.
   var isHeaded = false
-  /// The answer is complete, or as complete as it is waited for.
+  /// True if the response is complete, or no more of it is awaited.
   var isAnswered = false
   var response = Response()
 }
 
-/// The open streams of a session: slots with a free list, linked in order of submission.
-/// All requests share one timeout, so the first in the list is the first to run out of time.
+/// The open streams of a session: slots with a free list, linked in order of submission. All requests have the same timeout, so
+/// the first one in the list times out first.
 struct StreamTable {
   private(set) var slots: [StreamSlot] = []
-  /// The header values of each slot's request until it is framed; their storage stays with the slot.
+  /// Header values of each slot's request until it is framed. The storage stays with the slot.
   private var values: [HeaderValues] = []
   private(set) var count = 0
-  /// Bytes of bodies that are not framed yet.
   var unsentBytes = 0
   private(set) var first: Int32 = -1
   private var last: Int32 = -1
   private var firstFree: Int32 = -1
-  /// First slot in the list without a deadline; all after it have none either.
+  /// First slot in the list without a deadline. All later slots have none either.
   private var firstUnstamped: Int32 = -1
 
   subscript(index: Int32) -> StreamSlot {
@@ -43,14 +41,13 @@ struct StreamTable {
     @inline(__always) _modify { yield &slots[Int(index)] }
   }
 
-  /// Whether the slot is still this stream's, and its answer complete.
+  /// True if the slot still belongs to this stream and its response is complete.
   @inline(__always)
   func isAnswered(_ index: Int32, _ streamID: Int32) -> Bool {
     slots[Int(index)].streamID == streamID && slots[Int(index)].isAnswered
   }
 
-  /// An index for a new stream, linked at the end of the list; its id is set by the caller. `values` comes back empty, with
-  /// storage of an earlier request.
+  /// Adds a slot at the end and returns its index; the caller sets the stream id. `values` becomes empty, with used storage.
   mutating func add(
     tag: Int, body: consuming [UInt8], template: consuming HeaderTemplate, _ values: inout HeaderValues
   ) -> Int32 {
@@ -78,11 +75,10 @@ struct StreamTable {
     return index
   }
 
-  /// A slot's header values, where they are: a copy of them would be counted.
+  /// Gives access to a slot's header values without a copy.
   @inline(__always)
   mutating func withValues(of index: Int32, _ body: (inout HeaderValues) -> Void) { body(&values[Int(index)]) }
 
-  /// Frees the slot and hands out what was in it.
   mutating func remove(_ index: Int32) -> StreamSlot {
     unlink(index)
     var slot = StreamSlot()
@@ -91,8 +87,7 @@ struct StreamTable {
     return slot
   }
 
-  /// Frees the slot of a stream that is answered, and so has neither a body left nor anything to be sent. Field by field: moving all
-  /// of it would cost as much as all the rest.
+  /// Frees the slot of an answered stream, which has no unsent body. Field by field, because moving the whole slot is slow.
   mutating func takeAnswer(_ index: Int32) -> (tag: Int, response: Response) {
     unlink(index)
     var response = Response()
@@ -123,7 +118,6 @@ struct StreamTable {
     count -= 1
   }
 
-  /// Gives every stream submitted since the last call its deadline.
   mutating func stamp(_ deadline: MonotonicTime) {
     while firstUnstamped >= 0 {
       slots[Int(firstUnstamped)].deadline = deadline
@@ -131,7 +125,7 @@ struct StreamTable {
     }
   }
 
-  /// Rare: for frames that nghttp2 gave up before their stream existed, and for `cancel`.
+  /// Rarely needed: for frames that nghttp2 dropped before their stream existed, and for unsent requests after GOAWAY.
   func firstIndex(where matches: (borrowing StreamSlot) -> Bool) -> Int32? {
     var index = first
     while index >= 0 {

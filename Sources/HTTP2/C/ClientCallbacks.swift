@@ -1,7 +1,7 @@
 import CNGHTTP2
 
-/// nghttp2's callbacks of a client session. Each notes what happened in the engine and returns: none calls a handler,
-/// and none receives or sends, which nghttp2 forbids inside its callbacks.
+/// nghttp2's callbacks for a client session. Each records an event in the engine and returns. None calls a handler, and none
+/// receives or sends, which nghttp2 forbids inside callbacks.
 enum ClientCallbacks {
   static func install(in callbacks: OpaquePointer) {
     nghttp2_session_callbacks_set_on_header_callback(callbacks, onHeader)
@@ -13,7 +13,7 @@ enum ClientCallbacks {
     nghttp2_session_callbacks_set_error_callback2(callbacks, onError)
   }
 
-  /// The session that nghttp2 calls back for, which outlives the call: no retain, of which every push would need ten.
+  /// The engine outlives the call, so no retain is needed. Each push would cost ten.
   @inline(__always)
   private static func with<R>(_ context: UnsafeMutableRawPointer?, _ body: (ClientEngine) -> R) -> R {
     Unmanaged<ClientEngine>.fromOpaque(context!)._withUnsafeGuaranteedRef(body)
@@ -64,14 +64,13 @@ enum ClientCallbacks {
     return 0
   }
 
-  /// Copies the next piece of a request's body into the frame.
   static let readBody: nghttp2_data_source_read_callback = { _, streamID, target, capacity, flags, source, context in
     with(context) { $0.readBody(slot: source!.pointee.fd, streamID, target!, capacity, flags!) }
   }
 }
 
 extension ClientEngine {
-  /// A header of an answer; an error, which ends the stream, when the list has grown beyond its limit, or the status is none.
+  /// Handles one response header. Returns an error, which ends the stream, for an oversized list or an invalid status.
   fileprivate func headerReceived(
     _ streamID: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
   ) -> Int32 {
@@ -129,7 +128,7 @@ extension ClientEngine {
     }
   }
 
-  /// An answer may end before the request has (RFC 9113 §8.1): what remains of the request is then not sent.
+  /// A response may end before the request (RFC 9113 §8.1). The rest of the request is then not sent.
   private func answerCompleted(_ streamID: Int32) {
     let slot = slot(of: streamID)
     guard slot >= 0, streams[slot].response.isFinal else { return }
@@ -137,7 +136,7 @@ extension ClientEngine {
     if !streams[slot].body.isEmpty { reset(streamID, .cancel) }
   }
 
-  /// An answer whose body has as many bytes as are kept needs no more of it: whether it ever ends doesn't matter.
+  /// Completes a response once its body has as many bytes as are kept. It need not end.
   private func answerContinues(_ streamID: Int32) {
     let slot = slot(of: streamID)
     guard slot >= 0, streams[slot].response.isFinal, !streams[slot].isAnswered else { return }
@@ -168,7 +167,7 @@ extension ClientEngine {
 extension StreamSlot {
   private static let status: InlineArray<7, UInt8> = [0x3A, 0x73, 0x74, 0x61, 0x74, 0x75, 0x73]
 
-  /// The only pseudo-header that an answer has (RFC 9113 §8.3.2); false for any other, and for a status that is none.
+  /// Reads `:status`, a response's only pseudo-header (RFC 9113 §8.3.2). Returns false for any other, or an invalid status.
   fileprivate mutating func takeStatus(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
     guard name.count == Self.status.count, value.count == 3, name.indices.allSatisfy({ name[$0] == Self.status[$0] }) else {
       return false
@@ -176,7 +175,7 @@ extension StreamSlot {
     return response.begin(statusDigits: value)
   }
 
-  /// The next piece of the request's body, which is let go of with the last one.
+  /// Copies the next part of the request's body, and releases the body with the last part.
   fileprivate mutating func readBody(into target: UnsafeMutablePointer<UInt8>, _ capacity: Int) -> (count: Int, isLast: Bool) {
     let count = min(capacity, body.count - bodySent)
     body.withUnsafeBufferPointer { body in

@@ -1,42 +1,43 @@
 import CNGHTTP2
 import Wire
 
-/// What a client session's frames amounted to, queued while nghttp2 runs and acted upon afterwards.
+/// An event of a client session. Queued while nghttp2 runs, and processed afterwards.
 enum ClientEvent {
   case settingsReceived
-  /// The next one in `ClientEngine.goAways`.
+  /// The frame is the first one in `ClientEngine.goAways`.
   case goAwayReceived
   case streamClosed(slot: Int32, streamID: Int32, code: ErrorCode)
-  /// nghttp2 gave the request up before it was framed.
   case notSent(streamID: Int32)
   case pong(UInt64)
+  /// HTTP/1.1 only: no request follows on the connection.
+  case connectionClosing
 }
 
-/// nghttp2's client session: frames in, events out, frames out. It decides nothing; `ClientSession` does.
+/// Wraps nghttp2's client session: frames in, events out, frames out. All decisions are in `ClientSession`. With HTTP/1.1,
+/// nghttp2's session stays as it was made.
 final class ClientEngine {
   private let session: OpaquePointer
   private let outline = RequestOutline()
   let configuration: ClientConfiguration
   let keptNames: [[UInt8]]
-  /// Bit n: a kept name has n bytes. Nearly all headers of an answer are done with by looking at it.
+  /// Bit n is set if a kept name has n bytes. This check alone skips nearly all headers of a response.
   let keptLengths: UInt64
-  /// The stream whose header list is being received, and what of it has come, as SETTINGS_MAX_HEADER_LIST_SIZE counts.
+  /// The stream whose header list is being received, and the list's size so far, counted as for SETTINGS_MAX_HEADER_LIST_SIZE.
   var headersOf: Int32 = 0
   var headerListSize = 0
   var streams = StreamTable()
   var events: [ClientEvent] = []
   var goAways: [GoAway] = []
-  /// Frames received whole.
   var framesReceived = 0
-  /// nghttp2's words for what was wrong with the peer's bytes.
+  /// nghttp2's description of the peer's protocol error.
   var fault: String?
   private(set) var nextStreamID: Int32
   private var compressor = HeaderCompressor()
-  /// The slot whose HEADERS frame nghttp2 hands out next; -1 for none.
+  /// The slot whose HEADERS frame nghttp2 returns next; -1 for none.
   private var framedSlot: Int32 = -1
-  /// nghttp2 ended with an error and is not to be called again, except to be deleted.
   private(set) var isBroken = false
-  /// No stream has this id.
+  private var http1: HTTP1Exchange?
+  /// -1 matches no stream.
   private var cachedStreamID: Int32 = -1
   private var cachedSlot: Int32 = -1
 
@@ -60,7 +61,7 @@ final class ClientEngine {
     }
     ClientCallbacks.install(in: callbacks)
     nghttp2_option_set_max_reserved_remote_streams(option, 0)
-    // A tenth of a push: names and values that nobody reads. What is read of an answer is checked where it is read.
+    // Saves a tenth of the time per push: unread names and values aren't checked. Our own code checks what it reads.
     nghttp2_option_set_no_http_messaging(option, 1)
     nghttp2_option_set_peer_max_concurrent_streams(option, UInt32(max(configuration.streamsBeforeSettings, 0)))
     guard nghttp2_session_client_new2(&created, callbacks, nil, option) == 0 else { fatalError("out of memory") }
@@ -71,7 +72,6 @@ final class ClientEngine {
 
   deinit { nghttp2_session_del(session) }
 
-  /// Queues the preface, our SETTINGS and the larger connection window.
   func open() {
     let settings = [
       nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
@@ -83,19 +83,23 @@ final class ClientEngine {
       session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, Int32(clamping: configuration.connectionWindow))
   }
 
+  func openHTTP1() { http1 = HTTP1Exchange(configuration) }
+
+  var isHTTP1: Bool { http1 != nil }
+
   var wantsWrite: Bool { !isBroken && nghttp2_session_want_write(session) != 0 }
   var wantsRead: Bool { !isBroken && nghttp2_session_want_read(session) != 0 }
 
-  /// The server's live SETTINGS_MAX_CONCURRENT_STREAMS; `Int.max` while it sets none.
+  /// The server's current SETTINGS_MAX_CONCURRENT_STREAMS; `Int.max` if it sets none.
   var remoteStreamLimit: Int {
+    if let http1 { return http1.requestLimit }
     let value = nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
     return value == .max ? .max : Int(value)
   }
 
-  /// Bytes of bodies that the server takes now, on all streams together (RFC 9113 §5.2).
+  /// Bytes of bodies that the server currently accepts on all streams together (RFC 9113 §5.2).
   var remoteWindow: Int { Int(nghttp2_session_get_remote_window_size(session)) }
 
-  /// Requests for which stream ids are left.
   var remainingStreamIDs: Int {
     nextStreamID < 0 || nextStreamID > configuration.lastStreamID
       ? 0 : (Int(configuration.lastStreamID) - Int(nextStreamID)) / 2 + 1
@@ -103,6 +107,11 @@ final class ClientEngine {
 
   func receive(_ bytes: RawSpan) {
     guard !isBroken else { return }
+    if isHTTP1 {
+      fault = http1?.receive(bytes, &streams, &events)
+      isBroken = fault != nil
+      return
+    }
     let result = bytes.withUnsafeBytes { raw -> Int in
       guard let base = raw.baseAddress else { return 0 }
       return nghttp2_session_mem_recv(session, base.assumingMemoryBound(to: UInt8.self), raw.count)
@@ -110,8 +119,9 @@ final class ClientEngine {
     if result < 0 { failed(Int32(result)) }
   }
 
-  /// Appends frames until about `limit` bytes have been added.
+  /// Appends frames until about `limit` bytes are added.
   func write(to buffer: inout OutputBuffer, limit: Int) -> Int {
+    if let count = http1?.write(&streams, to: &buffer.bytes, limit: limit) { return count }
     var total = 0
     while total < limit, !isBroken {
       var start: UnsafePointer<UInt8>?
@@ -130,7 +140,7 @@ final class ClientEngine {
     return total
   }
 
-  /// Our header block in the place of nghttp2's, which knows only a request's outline.
+  /// Appends our header block instead of nghttp2's, which only has the request's outline.
   private func appendHeaders(_ frame: UnsafePointer<UInt8>, of slot: Int32, to output: inout [UInt8]) {
     guard let template = streams[slot].template else { return }
     let start = output.count
@@ -144,7 +154,7 @@ final class ClientEngine {
     }
   }
 
-  /// nghttp2 is about to hand out the request's HEADERS frame; false when the request has been given up.
+  /// Called before nghttp2 returns the request's HEADERS frame. Returns false if the request was given up.
   func headersFramed(_ streamID: Int32) -> Bool {
     let slot = slot(of: streamID)
     guard slot >= 0 else { return false }
@@ -153,19 +163,20 @@ final class ClientEngine {
     return true
   }
 
-  /// The server's SETTINGS have changed.
   func settingsReceived() {
     compressor.setTableLimit(Int(nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_HEADER_TABLE_SIZE)))
     events.append(.settingsReceived)
   }
 
-  /// Queues a request; false when nghttp2 can't take it (broken, memory, ids), which leaves nothing behind.
+  /// Queues a request. Returns false, without side effects, if nghttp2 can't accept it (broken, out of memory, out of ids).
   func submit(_ template: consuming HeaderTemplate, body: consuming [UInt8], tag: Int, _ values: inout HeaderValues) -> Bool {
     guard !isBroken else { return false }
     let isEmpty = body.isEmpty
     let slot = streams.add(tag: tag, body: consume body, template: consume template, &values)
     let streamID: Int32
-    if isEmpty {
+    if isHTTP1 {
+      streamID = nextStreamID
+    } else if isEmpty {
       streamID = nghttp2_submit_request(session, nil, outline.fields, outline.count, nil, SlotReference.encode(slot))
     } else {
       var provider = nghttp2_data_provider()
@@ -182,8 +193,13 @@ final class ClientEngine {
     return true
   }
 
+  /// With HTTP/1.1, gives up the connection.
   func reset(_ streamID: Int32, _ code: ErrorCode) {
     guard !isBroken else { return }
+    if isHTTP1 {
+      http1?.close(&events)
+      return
+    }
     nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), streamID, code.rawValue)
   }
 
@@ -195,18 +211,20 @@ final class ClientEngine {
     }
   }
 
-  /// Queues a last GOAWAY; nothing is read after it.
+  /// Queues a final GOAWAY. Nothing is read after it.
   func terminate(_ code: ErrorCode) {
-    guard !isBroken else { return }
+    guard !isBroken, !isHTTP1 else { return }
     nghttp2_session_terminate_session(session, code.rawValue)
   }
+
+  func connectionEnded() { http1?.connectionEnded(&streams, &events) }
 
   private func failed(_ code: Int32) {
     isBroken = true
     if fault == nil { fault = String(cString: nghttp2_strerror(code)) }
   }
 
-  /// The slot of an open stream, or -1 for a stream that is none of ours or already given up.
+  /// The slot of an open stream; -1 if the stream is unknown or given up.
   @inline(__always)
   func slot(of streamID: Int32) -> Int32 {
     if streamID == cachedStreamID, streams[cachedSlot].streamID == streamID { return cachedSlot }
@@ -218,7 +236,7 @@ final class ClientEngine {
   }
 }
 
-/// A slot index in the place of nghttp2's pointer to stream data: plus one, so that nil means none.
+/// Encodes a slot index as nghttp2's stream data pointer. The value is index + 1, so that nil means none.
 enum SlotReference {
   @inline(__always) static func encode(_ slot: Int32) -> UnsafeMutableRawPointer? {
     UnsafeMutableRawPointer(bitPattern: Int(slot) + 1)

@@ -1,7 +1,7 @@
 import CNGHTTP2
 
-/// What nghttp2 is told of a request's header list: enough to know that it is a POST, in three bytes of its static table. The
-/// list itself is compressed by a `HeaderCompressor` and takes the outline's place when the request is framed.
+/// The header list that nghttp2 gets for each request: three bytes of its static table that say "POST". When the request is
+/// framed, the block of a `HeaderCompressor` replaces it.
 final class RequestOutline {
   let fields: UnsafeMutablePointer<nghttp2_nv>
   let count = 3

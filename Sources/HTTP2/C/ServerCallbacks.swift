@@ -1,6 +1,6 @@
 import CNGHTTP2
 
-/// nghttp2's callbacks of a server session; like the client's, they only note what happened.
+/// nghttp2's callbacks for a server session. They only record events.
 enum ServerCallbacks {
   static func install(in callbacks: OpaquePointer) {
     nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, onBeginFrame)
@@ -18,7 +18,7 @@ enum ServerCallbacks {
     Unmanaged<ServerEngine>.fromOpaque(context!).takeUnretainedValue()
   }
 
-  /// nghttp2's own answer to too many streams is a bare PROTOCOL_ERROR; a provider's has its own code and words.
+  /// nghttp2 answers too many streams with a bare PROTOCOL_ERROR. A provider sends its own code and text.
   private static let onBeginFrame: nghttp2_on_begin_frame_callback = { _, header, context in
     let engine = engine(context)
     guard header!.pointee.type == UInt8(NGHTTP2_HEADERS.rawValue), header!.pointee.stream_id > engine.highestStreamID,
@@ -33,7 +33,7 @@ enum ServerCallbacks {
     let stream = frame!.pointee.hd.stream_id
     guard frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
     engine.highestStreamID = max(engine.highestStreamID, stream)
-    engine.streams[stream] = .init(request: ServerRequest(stream: stream, headers: [], body: [], bodySize: 0))
+    engine.streams[stream] = .init(request: ServerRequest(stream: stream, headers: []))
     return 0
   }
 
@@ -67,7 +67,7 @@ enum ServerCallbacks {
   }
 
   private static let onInvalidFrame: nghttp2_on_invalid_frame_recv_callback = { _, frame, code, context in
-    // A stream that only came before a lowered limit was acknowledged is refused, and is no fault.
+    // A stream opened before a lowered limit was acknowledged is refused. It is no protocol violation.
     guard code != NGHTTP2_ERR_REFUSED_STREAM.rawValue else { return 0 }
     let type = frame!.pointee.hd.type
     engine(context).events.append(

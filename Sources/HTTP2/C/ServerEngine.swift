@@ -7,7 +7,6 @@ enum ServerEvent {
   case violated(String)
 }
 
-/// nghttp2's server session: frames in, requests out, answers in, frames out.
 final class ServerEngine {
   struct Stream {
     var request: ServerRequest
@@ -61,7 +60,6 @@ final class ServerEngine {
 
   var wantsWrite: Bool { !isBroken && nghttp2_session_want_write(session) != 0 }
   var wantsRead: Bool { !isBroken && nghttp2_session_want_read(session) != 0 }
-  /// The stream limit that the client has acknowledged.
   var acknowledgedStreamLimit: Int {
     Int(nghttp2_session_get_local_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS))
   }
