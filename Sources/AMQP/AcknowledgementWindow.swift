@@ -1,7 +1,5 @@
-/// The deliveries of one channel that the broker still holds for us, and which of them may be acknowledged together.
-///
-/// Tags count 1, 2, 3 … (AMQP 0-9-1 §1.8.3.13), so a ring of one byte per delivery is enough. It is as long as what is in hand
-/// needs: a delivery that stays in hand while many others come and go leaves it for a set of its own.
+/// The unacknowledged deliveries of one channel, and which of them one acknowledgement may cover. Tags count 1, 2, 3 … (AMQP
+/// 0-9-1 §1.8.3.13), so a ring of bytes is enough. A delivery that outlasts many others moves from the ring to a set.
 struct AcknowledgementWindow {
   private enum Mark {
     static let inHand: UInt8 = 0
@@ -9,21 +7,19 @@ struct AcknowledgementWindow {
   }
 
   private var marks = [UInt8](repeating: Mark.done, count: 256)
-  /// The lowest tag in the ring; what is below it and not among `stragglers` is done.
+  /// The lowest tag in the ring. Lower tags are done, unless they are in `stragglers`.
   private var base: UInt64 = 1
   private var next: UInt64 = 1
-  /// In hand, and below `base`.
+  /// Tags below `base` that are still in hand.
   private var stragglers: Set<UInt64> = []
-  /// Acknowledged by the handler, not yet told to the broker; in no order.
+  /// Tags that the handler acknowledged and that are not yet sent to the broker; in no order.
   private var untold: [UInt64] = []
 
-  /// Deliveries acknowledged but not yet told to the broker.
   var waiting: Int { untold.count }
 
-  /// Deliveries neither acknowledged nor rejected.
+  /// Number of deliveries neither acknowledged nor rejected.
   private(set) var inHand = 0
 
-  /// Bytes of the ring.
   var span: Int { marks.count }
 
   private func index(_ tag: UInt64) -> Int { Int(truncatingIfNeeded: tag) & (marks.count - 1) }
@@ -36,7 +32,7 @@ struct AcknowledgementWindow {
     untold.removeAll(keepingCapacity: true)
   }
 
-  /// False when the broker's tag is not the next one.
+  /// Returns false if the tag is not the next one.
   mutating func delivered(_ tag: UInt64) -> Bool {
     guard tag == next else { return false }
     if next - base == UInt64(marks.count) { makeRoom() }
@@ -65,14 +61,14 @@ struct AcknowledgementWindow {
     marks = larger
   }
 
-  /// False for a tag that is unknown or settled already.
+  /// Returns false for a tag that is unknown or already settled.
   mutating func acknowledge(_ tag: UInt64) -> Bool {
     guard settle(tag) else { return false }
     untold.append(tag)
     return true
   }
 
-  /// Settles a delivery that is rejected by a frame of its own; false for a tag that is unknown or settled already.
+  /// Settles a delivery that its own frame rejects. Returns false for a tag that is unknown or already settled.
   mutating func reject(_ tag: UInt64) -> Bool { settle(tag) }
 
   private mutating func settle(_ tag: UInt64) -> Bool {
@@ -86,7 +82,7 @@ struct AcknowledgementWindow {
     return true
   }
 
-  /// Takes what one acknowledgement of everything up to a tag may cover.
+  /// Removes the acknowledgements that one frame can cover. Returns the highest tag, or nil if there are none.
   mutating func takePrefix() -> (tag: UInt64, multiple: Bool)? {
     skipDone()
     guard stragglers.isEmpty else { return nil }
@@ -101,7 +97,7 @@ struct AcknowledgementWindow {
     return (last, count > 1)
   }
 
-  /// Takes, one by one, what can't be acknowledged together because something before it is still in hand.
+  /// Removes the acknowledgements that need one frame each, because an earlier delivery is still in hand.
   mutating func takeScattered(_ body: (UInt64) -> Void) {
     for tag in untold { body(tag) }
     untold.removeAll(keepingCapacity: true)

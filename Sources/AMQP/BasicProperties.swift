@@ -1,9 +1,9 @@
-/// The properties of a message (AMQP 0-9-1, class basic). Strings are the bytes that came; none has more than 255.
+/// The properties of a message (AMQP 0-9-1, class basic). Strings are raw bytes, at most 255 each.
 public struct BasicProperties: Equatable, Sendable {
   public var contentType: [UInt8]?
   public var contentEncoding: [UInt8]?
   public var headers = FieldTable()
-  /// 2 is persistent.
+  /// 2 means persistent.
   public var deliveryMode: UInt8?
   public var priority: UInt8?
   public var correlationID: [UInt8]?
@@ -14,18 +14,17 @@ public struct BasicProperties: Equatable, Sendable {
   /// Seconds since 1970, by the publisher's clock.
   public var timestamp: UInt64?
   public var type: [UInt8]?
-  /// Must be the connection's own user when publishing, or RabbitMQ closes the channel: don't copy it from a delivery.
+  /// RabbitMQ closes the channel if this isn't the connection's own user. Don't copy it from a delivery.
   public var userID: [UInt8]?
   public var appID: [UInt8]?
-  /// The headers that came were malformed or nested too deep; `headers` has those of them that can be read.
+  /// True if the received headers were malformed or nested too deep. `headers` then has the readable ones.
   public var hasUnreadableHeaders = false
-  /// How many bytes of headers came, where the reader has left some out because they were too many; otherwise 0.
+  /// Size of the received headers in bytes if the reader left some out because they were too many; otherwise 0.
   public var omittedHeaders = 0
 
   public init() {}
 }
 
-/// Presence bits, in the order in which the values stand on the wire.
 private enum Flag {
   static let contentType: UInt16 = 1 << 15
   static let contentEncoding: UInt16 = 1 << 14
@@ -44,7 +43,7 @@ private enum Flag {
   static let undefined: UInt16 = 1 << 1 | 1
 }
 
-/// Keeps the last value of a property that is mostly the same from message to message, so that it is allocated once.
+/// Keeps the last value of a property that rarely changes between messages, to avoid allocations.
 struct RepeatedBytes {
   private var last: [UInt8] = []
 
@@ -54,7 +53,6 @@ struct RepeatedBytes {
   }
 }
 
-/// The repeated properties of one channel.
 struct PropertyCache {
   var contentType = RepeatedBytes()
   var replyTo = RepeatedBytes()
@@ -62,11 +60,11 @@ struct PropertyCache {
 }
 
 extension BasicProperties {
-  /// Reads what follows the body size in a content header frame; nil when it is malformed.
-  init?(_ cursor: inout WireCursor, in bytes: RawSpan, cache: inout PropertyCache) {
-    self.init()
+  /// Reads the part of a content header frame after the body size, over properties that are all absent. Returns false if it is
+  /// malformed.
+  mutating func read(_ cursor: inout WireCursor, in bytes: RawSpan, cache: inout PropertyCache) -> Bool {
     let flags = cursor.uint16(in: bytes)
-    guard flags & Flag.undefined == 0 else { return nil }
+    guard flags & Flag.undefined == 0 else { return false }
     if flags & Flag.contentType != 0 { contentType = cache.contentType.read(cursor.shortString(in: bytes), in: bytes) }
     if flags & Flag.contentEncoding != 0 { contentEncoding = bytes.array(cursor.shortString(in: bytes)) }
     if flags & Flag.headers != 0 {
@@ -89,24 +87,22 @@ extension BasicProperties {
     if flags & Flag.userID != 0 { userID = bytes.array(cursor.shortString(in: bytes)) }
     if flags & Flag.appID != 0 { appID = cache.appID.read(cursor.shortString(in: bytes), in: bytes) }
     if flags & Flag.clusterID != 0 { _ = cursor.shortString(in: bytes) }
-    guard !cursor.isBroken, cursor.isAtEnd else { return nil }
+    return !cursor.isBroken && cursor.isAtEnd
   }
 
-  /// Reads the rest of a content header frame from behind the body size; nil when it is malformed.
   package init?(encoded: [UInt8]) {
     var cursor = WireCursor(0..<encoded.count)
     var cache = PropertyCache()
-    self.init(&cursor, in: encoded.span.bytes, cache: &cache)
+    self.init()
+    guard read(&cursor, in: encoded.span.bytes, cache: &cache) else { return nil }
   }
 
-  /// What stands in a content header frame behind the body size.
   package var encoded: [UInt8] {
     var output: [UInt8] = []
     append(to: &output)
     return output
   }
 
-  /// Whether every short string fits its one-byte length.
   var isEncodable: Bool {
     func fits(_ bytes: [UInt8]?) -> Bool { bytes.map { $0.count <= 255 } ?? true }
     return fits(contentType) && fits(contentEncoding) && fits(correlationID) && fits(replyTo) && fits(expiration)

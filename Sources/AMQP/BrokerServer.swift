@@ -1,8 +1,6 @@
-/// What a broker says of itself before it lets anybody in.
+/// The product and version that a broker announces before authentication.
 public struct BrokerServer: Sendable, Equatable {
-  /// `RabbitMQ`.
   public var product: String
-  /// `3.10.8`.
   public var version: String
 
   public init(product: String, version: String) {
@@ -10,7 +8,7 @@ public struct BrokerServer: Sendable, Equatable {
     self.version = version
   }
 
-  /// - Parameter properties: `connection.start`'s; what is missing there is empty here.
+  /// - Parameter properties: the server properties of `connection.start`. A missing text becomes empty.
   init(_ properties: FieldTable) {
     func text(_ key: String) -> String {
       String(decoding: (properties.string(key) ?? []).prefix(Self.longest), as: UTF8.self)
@@ -21,7 +19,7 @@ public struct BrokerServer: Sendable, Equatable {
 
   private static let longest = 100
 
-  /// The first two numbers of the version; nil where it doesn't begin with any.
+  /// The first two numbers of the version, or nil if it doesn't begin with two numbers.
   public var release: (major: Int, minor: Int)? {
     let parts = version.split(separator: ".", maxSplits: 2).prefix(2).map { Int($0) }
     guard parts.count == 2, let major = parts[0], let minor = parts[1] else { return nil }

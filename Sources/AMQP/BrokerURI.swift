@@ -1,19 +1,22 @@
-/// Where a broker is and who asks: `amqp[s]://user:password@host:port/vhost`, as RabbitMQ's URI specification defines it.
-///
-/// Defaults: port 5672 (5671 with TLS), user and password `guest`, virtual host `/` (also for a path of only `/`).
-/// Descriptions never show the password.
+import Wire
+
+/// Address and credentials of a broker: `amqp[s]://user:password@host:port/vhost` (RabbitMQ URI specification). Defaults: port
+/// 5672 (5671 with TLS), user and password `guest`, virtual host `/` (also if the path is only `/`). Descriptions never show
+/// the password.
 public struct BrokerURI: Equatable, Sendable {
-  /// A name or a numeric address; IPv6 without its brackets.
+  /// A name or a numeric address; IPv6 without brackets.
   public var host: String
   public var port: UInt16
   public var virtualHost: String
   public var user: String
   public var password: String
   public var isTLS: Bool
+  /// True if the client's certificate proves the user (SASL EXTERNAL). `user` is then a note, or empty; `password` is empty.
+  public var isExternal: Bool
 
   public init(
     host: String, port: UInt16? = nil, virtualHost: String = "/", user: String = "guest", password: String = "guest",
-    isTLS: Bool = false
+    isTLS: Bool = false, isExternal: Bool = false
   ) {
     self.host = host
     self.port = port ?? Self.defaultPort(isTLS: isTLS)
@@ -21,12 +24,16 @@ public struct BrokerURI: Equatable, Sendable {
     self.user = user
     self.password = password
     self.isTLS = isTLS
+    self.isExternal = isExternal
   }
 
   static func defaultPort(isTLS: Bool) -> UInt16 { isTLS ? 5671 : 5672 }
+
+  /// The SASL response: empty for EXTERNAL (RFC 4422, appendix A), otherwise that of PLAIN (RFC 4616).
+  var response: [UInt8] { isExternal ? [] : [0] + Array(user.utf8) + [0] + Array(password.utf8) }
 }
 
-/// What is wrong with a broker URI; says the part, never its secret content.
+/// Why a broker URI is invalid. Names the part, never its secret content.
 public enum BrokerURIError: Error, Equatable, Sendable, CustomStringConvertible {
   case scheme
   case host
@@ -50,8 +57,9 @@ public enum BrokerURIError: Error, Equatable, Sendable, CustomStringConvertible 
 }
 
 extension BrokerURI {
-  /// - Throws: `BrokerURIError`.
-  public init(parsing text: String) throws(BrokerURIError) {
+  /// - Parameter hasCertificate: true if the client has a certificate. It then proves the user at an `amqps` address without a
+  ///   password.
+  public init(parsing text: String, hasCertificate: Bool = false) throws(BrokerURIError) {
     let bytes = Array(text.utf8)
     let schemes: [(prefix: String, isTLS: Bool)] = [("amqp://", false), ("amqps://", true)]
     guard let scheme = schemes.first(where: { text.lowercased().hasPrefix($0.prefix) }) else { throw .scheme }
@@ -65,8 +73,9 @@ extension BrokerURI {
     let virtualHost = path.isEmpty ? "/" : try Self.decode(path, part: "virtual host")
     guard virtualHost.utf8.count <= 255 else { throw .tooLong(part: "virtual host") }
 
-    var user = "guest"
-    var password = "guest"
+    let hasCertificate = hasCertificate && scheme.isTLS
+    var user = hasCertificate ? "" : "guest"
+    var password = hasCertificate ? "" : "guest"
     var hostAndPort = authority
     if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
       let credentials = authority[..<at]
@@ -83,7 +92,8 @@ extension BrokerURI {
 
     let (host, port) = try Self.split(hostAndPort)
     self.init(
-      host: host, port: port, virtualHost: virtualHost, user: user, password: password, isTLS: scheme.isTLS)
+      host: host, port: port, virtualHost: virtualHost, user: user, password: password, isTLS: scheme.isTLS,
+      isExternal: hasCertificate && password.isEmpty)
   }
 
   private static func split(_ part: ArraySlice<UInt8>) throws(BrokerURIError) -> (host: String, port: UInt16?) {
@@ -93,7 +103,7 @@ extension BrokerURI {
       guard let end = part.firstIndex(of: UInt8(ascii: "]")) else { throw .host }
       host = part[(part.startIndex + 1)..<end]
       rest = part[(end + 1)...]
-      guard host.allSatisfy({ isHexDigit($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") }) else { throw .host }
+      guard host.allSatisfy({ $0.hexValue != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") }) else { throw .host }
     } else {
       let colon = part.firstIndex(of: UInt8(ascii: ":")) ?? part.endIndex
       host = part[..<colon]
@@ -120,23 +130,12 @@ extension BrokerURI {
     }
   }
 
-  private static func isHexDigit(_ byte: UInt8) -> Bool { hexValue(byte) != nil }
-
-  private static func hexValue(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
-  }
-
   private static func decode(_ bytes: ArraySlice<UInt8>, part: String) throws(BrokerURIError) -> String {
     var decoded: [UInt8] = []
     var index = bytes.startIndex
     while index < bytes.endIndex {
       if bytes[index] == UInt8(ascii: "%") {
-        guard bytes.endIndex - index >= 3, let high = hexValue(bytes[index + 1]), let low = hexValue(bytes[index + 2]) else {
+        guard bytes.endIndex - index >= 3, let high = bytes[index + 1].hexValue, let low = bytes[index + 2].hexValue else {
           throw .percentEncoding(part: part)
         }
         decoded.append(high << 4 | low)
@@ -154,11 +153,10 @@ extension BrokerURI {
 }
 
 extension BrokerURI: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Scheme, user, address and virtual host, for logs.
   public var description: String {
     let address = host.contains(":") ? "[\(host)]" : host
     let path = virtualHost == "/" ? "" : virtualHost
-    return "\(isTLS ? "amqps" : "amqp")://\(user)@\(address):\(port)/\(path)"
+    return "\(isTLS ? "amqps" : "amqp")://\(user.isEmpty ? "" : "\(user)@")\(address):\(port)/\(path)"
   }
   public var debugDescription: String { description }
   public var customMirror: Mirror { Mirror(self, children: ["uri": description]) }

@@ -1,19 +1,18 @@
-/// A declaration or question to the broker, answered once.
+/// A declaration or question to the broker. It gets exactly one answer.
 public enum Command: Sendable, Equatable {
-  /// Durable.
   case exchangeDeclare(name: String, type: String, arguments: FieldTable)
-  /// Passive. Fails with `.notFound`.
+  /// Checks that an exchange exists (passive declare). Fails with `.notFound`.
   case exchangeInspect(name: String)
-  /// Durable; what kind of queue is up to the arguments.
+  /// Declares a durable queue. The arguments determine its type.
   case queueDeclare(name: String, arguments: FieldTable)
-  /// Passive: how many messages are ready and how many consumers there are. Fails with `.notFound`.
+  /// Asks for the numbers of ready messages and consumers (passive declare). Fails with `.notFound`.
   case queueInspect(name: String)
-  /// Whether the user may consume from a queue, which always fails: with `.accessRefused` where he may not, and otherwise because no
-  /// consumer has such a priority. RabbitMQ looks at the user before it looks at the arguments.
+  /// Asks whether the user may consume from a queue. It always fails: with `.accessRefused` if the user may not, otherwise
+  /// because the consumer priority is invalid. RabbitMQ checks the user's permission before the arguments.
   case consumeRight(queue: String)
   case queueBind(queue: String, exchange: String, routingKey: String, arguments: FieldTable)
 
-  /// What it is about, for messages to people.
+  /// The name of the object that the command is about, for messages to people.
   public var subject: String {
     switch self {
     case .exchangeDeclare(let name, _, _), .exchangeInspect(let name): "exchange \(name)"
@@ -39,9 +38,8 @@ public enum Command: Sendable, Equatable {
   }
 }
 
-/// The broker's answer to a command.
 public enum CommandAnswer: Sendable, Equatable {
   case done
-  /// Ready messages (unacknowledged and expired-but-unnoticed ones not counted as RabbitMQ sees fit) and consumers.
+  /// RabbitMQ may not count unacknowledged messages, or expired ones that it hasn't noticed.
   case queue(messages: Int, consumers: Int)
 }

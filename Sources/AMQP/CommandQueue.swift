@@ -1,23 +1,23 @@
 import Wire
 
-/// Commands of a publisher, sent one after the other on a channel of their own: the broker closes the channel when one
-/// fails, and then the next one opens it again.
+/// The commands of a publisher. They go out one at a time on a second channel. The broker closes that channel if a command
+/// fails, and the next command opens it again.
 struct CommandQueue {
   typealias Completion = (Result<CommandAnswer, ConnectionEnd>) -> Void
 
   enum State {
-    /// Then `opening`.
+    /// Next: `opening`.
     case closed
-    /// Then `idle`.
+    /// Next: `idle`.
     case opening
-    /// Then `waiting`.
+    /// Next: `waiting`.
     case idle
-    /// A command is out. Then `idle`, or `closed` when it fails.
+    /// A command waits for its answer. Next: `idle`, or `closed` if it fails.
     case waiting
   }
 
   static let channel: UInt16 = 2
-  /// Seconds; a quorum queue's declaration waits for its members.
+  /// Seconds. The declaration of a quorum queue waits for its members.
   static let timeout = 30.0
 
   var state = State.closed
@@ -25,7 +25,6 @@ struct CommandQueue {
   private var pending = Ring<(command: Command, completion: Completion)>()
 
   var isEmpty: Bool { pending.isEmpty }
-  /// The broker owes an answer.
   var isUnanswered: Bool { state == .opening || state == .waiting }
   var first: Command? { pending.first?.command }
 

@@ -1,14 +1,12 @@
-/// The publishes of one channel that the broker has not confirmed yet, oldest first.
-///
-/// Confirms count publishes 1, 2, 3 … since `confirm.select` (https://www.rabbitmq.com/docs/confirms), may cover several
-/// and may come out of order; a ring holds one small slot for each outstanding publish.
+/// The unconfirmed publishes of one channel, oldest first. Confirms count publishes 1, 2, 3 … since `confirm.select`
+/// (https://www.rabbitmq.com/docs/confirms). A confirm may cover several publishes, and confirms may arrive out of order. A
+/// ring holds one small slot for each outstanding publish.
 struct ConfirmWindow {
   struct Slot {
-    /// The caller's.
     var tag: Int
-    /// Tells the message from others when it is returned.
+    /// Identifies the message if the broker returns it.
     var fingerprint: UInt64
-    /// Reply code of `basic.return`; 0 when not returned.
+    /// Reply code of `basic.return`; 0 if the message was not returned.
     var returnCode: UInt16
     var isSettled: Bool
   }
@@ -17,12 +15,11 @@ struct ConfirmWindow {
   /// Sequence number of the oldest unsettled publish.
   private(set) var base: UInt64 = 1
   private(set) var next: UInt64 = 1
-  /// Publishes without a confirm.
   private(set) var unconfirmed = 0
 
   private func index(_ sequence: UInt64) -> Int { Int(truncatingIfNeeded: sequence) & (slots.count - 1) }
 
-  /// The channel was opened: sequence numbers start again. Whatever was outstanding has been settled before.
+  /// Restarts the sequence numbers for a new channel. The caller has settled everything outstanding before.
   mutating func reset() {
     base = 1
     next = 1
@@ -42,10 +39,9 @@ struct ConfirmWindow {
     slots = larger
   }
 
-  /// Marks what a returned message may have been; false when nothing outstanding looks like it.
-  ///
-  /// Outstanding messages that can't be told from the returned one count as returned as well: a repeated publish is
-  /// harmless, a publish taken for routed is not.
+  /// Marks all outstanding messages that match a returned one. Returns false if none matches. Several messages may have the
+  /// same fingerprint. All of them count as returned: a repeated publish is harmless, but a returned message must not count as
+  /// routed.
   mutating func returned(fingerprint: UInt64, code: UInt16) -> Bool {
     var isKnown = false
     for sequence in base..<next {
@@ -57,15 +53,15 @@ struct ConfirmWindow {
     return isKnown
   }
 
-  /// What a confirm settles: one sequence number, or all up to it (0: all). Nil when the broker confirms what was never
-  /// published; empty when it was settled before.
+  /// The range that a confirm settles: one sequence number, or all up to it (0: all). Returns nil if the broker confirms a
+  /// number that was never published, and an empty range if it was settled before.
   func covered(by sequence: UInt64, multiple: Bool) -> Range<UInt64>? {
     guard sequence < next, sequence > 0 || multiple else { return nil }
     if multiple { return base..<(sequence == 0 ? next : max(base, sequence + 1)) }
     return sequence < base ? base..<base : sequence..<sequence + 1
   }
 
-  /// Takes an unsettled publish; nil when it was settled before.
+  /// Settles a publish and returns its slot, or nil if it was settled before.
   mutating func settle(_ sequence: UInt64) -> Slot? {
     guard sequence >= base, sequence < next else { return nil }
     let position = index(sequence)

@@ -1,38 +1,31 @@
 import Wire
 
-/// One AMQP 0-9-1 connection without its socket: handshake, framing, heartbeats, closes. What happens on its channels is
-/// the business of its two roles, `Consumer` and `Publisher`.
-///
-/// It may be opened again on a new transport once the old one has ended. Confined to the thread that drives it.
-public class Connection: Machine {
-  public weak var transport: (any Transport)?
+/// The part of an AMQP 0-9-1 connection that all roles share: handshake, framing, heartbeats and closes. A `ConnectionRole`
+/// handles the channels. It can be opened again on a new transport after the old one has ended.
+final class Connection {
+  weak var transport: (any Transport)?
   let settings: ConnectionSettings
-  let codec = MethodCodec()
 
   private(set) var phase = Phase.idle
-  /// The first reason is the true one; what follows from it isn't reported.
+  /// The first reason for the end. Later reasons follow from it and aren't reported.
   private var cause: ConnectionEnd?
-  /// What the broker says of itself; nil before it has.
-  public private(set) var server: BrokerServer?
-  /// The largest frame in either direction, overhead included.
+  /// What the broker announced about itself; nil before that.
+  private(set) var server: BrokerServer?
+  /// The largest frame in either direction in bytes, including overhead.
   private(set) var frameMax: Int
-  /// Of a content header that comes in.
+  /// The largest incoming content header frame in bytes.
   private var headerMax = 0
-  /// The highest number that a channel may have.
   private(set) var channelMax: UInt16 = 1
-  /// Time of the latest call into the machine.
   private(set) var latest = MonotonicTime(nanoseconds: 0)
 
-  /// Frames ready to be written; the first `outputHead` bytes are gone already.
+  /// Frames to write. The first `outputHead` bytes are already written.
   var output: [UInt8] = []
   private var outputHead = 0
-  /// Bytes that are to be written still.
   var unwritten: Int { output.count - outputHead }
   private var isOutputAnnounced = false
-  /// The beginning of a frame whose rest hasn't come yet.
   private var partial: [UInt8] = []
 
-  /// Seconds; 0 when off.
+  /// Seconds; 0 if off.
   private(set) var heartbeat: Double = 0
   private var lastReceived = MonotonicTime(nanoseconds: 0)
   private var lastSent = MonotonicTime(nanoseconds: 0)
@@ -41,19 +34,19 @@ public class Connection: Machine {
   private var silenceDeadline = MonotonicTime.distantFuture
 
   enum Phase {
-    /// No transport yet, or no longer. Then `awaitingStart`.
+    /// No transport. Next: `awaitingStart`.
     case idle
-    /// Our protocol header is out. Then `awaitingTune` or `finished`.
+    /// Our protocol header is sent. Next: `awaitingTune` or `finished`.
     case awaitingStart
-    /// Credentials are out. Then `awaitingOpen` or `finished`.
+    /// The credentials are sent. Next: `awaitingOpen` or `finished`.
     case awaitingTune
-    /// The virtual host is asked for. Then `open` or `finished`.
+    /// `connection.open` is sent. Next: `open` or `finished`.
     case awaitingOpen
-    /// Channels may be used. Then `closing` or `finished`.
+    /// Channels may be used. Next: `closing` or `finished`.
     case open
-    /// Our `connection.close` is out. Then `finished`.
+    /// Our `connection.close` is sent. Next: `finished`.
     case closing
-    /// Nothing is read any more; what is in `output` still goes. Then `idle`, once the transport has ended.
+    /// Input is ignored; `output` is still written. Next: `idle`, once the transport has ended.
     case finished
   }
 
@@ -62,66 +55,47 @@ public class Connection: Machine {
     frameMax = Int(settings.frameMax)
   }
 
-  /// Orderly: what is queued goes out, then the broker is told. The end follows as an event.
-  public func close() {
+  /// Closes in order: queued output goes out first, then the close. The end follows as an event.
+  func close(because end: ConnectionEnd = .closedHere) {
     switch phase {
     case .idle, .closing, .finished: return
     case .awaitingStart, .awaitingTune, .awaitingOpen:
-      cause = cause ?? .closedHere
+      cause = cause ?? end
       phase = .finished
       transport?.close()
     case .open:
       send(.close(code: 200, text: Array("goodbye".utf8)), channel: 0)
-      cause = cause ?? .closedHere
+      startClosing(because: end)
       phase = .closing
-      phaseDeadline = latest.advanced(bySeconds: settings.closeTimeout)
     }
   }
 
-  // MARK: - For the role
-
-  /// How many channels it uses.
-  var mostChannels: UInt16 { 2 }
-  /// The handshake is done; channels may be opened.
-  func connectionOpened() {}
-  func methodReceived(_ method: InboundMethod, channel: UInt16, payload: RawSpan) {}
-  /// The payload of a content header frame.
-  func contentHeaderReceived(_ payload: RawSpan, channel: UInt16) {}
-  func contentBodyReceived(_ payload: RawSpan, channel: UInt16) {}
-  /// `channel.close` came and was answered; the channel is gone until it is opened again.
-  func channelClosed(_ channel: UInt16, _ end: ConnectionEnd) {}
-  func blocked(reason: String) {}
-  func unblocked() {}
-  /// Called before output is taken.
-  func willWrite(at now: MonotonicTime) {}
-  var roleDeadline: MonotonicTime { .distantFuture }
-  func roleDeadlineReached(at now: MonotonicTime) {}
-  func connectionEnded(_ end: ConnectionEnd) {}
+  // MARK: - Helpers for roles
 
   var isOpen: Bool { phase == .open }
 
   func send(_ method: OutboundMethod, channel: UInt16) {
-    codec.append(method, channel: channel, to: &output)
+    method.append(to: &output, channel: channel)
     announceOutput()
   }
 
-  /// To be called whenever something was appended to `output` or is to be written by `willWrite`.
+  /// Call this after appending to `output`, or if `willWrite` has something to append.
   func announceOutput() {
     guard !isOutputAnnounced else { return }
     isOutputAnnounced = true
     transport?.outputReady()
   }
 
-  /// The role is ready to work: the handshake's deadline no longer applies.
+  /// The role is ready to work, so the handshake's deadline no longer applies.
   func becameReady() { if cause == nil { phaseDeadline = .distantFuture } }
 
-  /// The role asks something more before the close: the broker has the time of a close to answer.
-  func startClosing() {
-    cause = cause ?? .closedHere
+  /// Begins an orderly close that needs further answers first. The broker has the time of a close for them.
+  func startClosing(because end: ConnectionEnd) {
+    cause = cause ?? end
     phaseDeadline = latest.advanced(bySeconds: settings.closeTimeout)
   }
 
-  /// Drops the connection without another word.
+  /// Drops the connection without a close handshake.
   func fail(_ end: ConnectionEnd) {
     guard phase != .finished, phase != .idle else { return }
     cause = cause ?? end
@@ -133,16 +107,9 @@ public class Connection: Machine {
 
   func protocolError(_ what: String) { fail(.protocolError(what)) }
 
-  /// Closes in good order because the role can't go on.
-  func closeConnection(because end: ConnectionEnd) {
-    guard phase == .open else { return }
-    cause = cause ?? end
-    close()
-  }
-
   // MARK: - Machine
 
-  public func transportOpened(at now: MonotonicTime) {
+  func transportOpened(at now: MonotonicTime) {
     latest = now
     lastReceived = now
     lastSent = now
@@ -162,7 +129,8 @@ public class Connection: Machine {
     announceOutput()
   }
 
-  public func transportClosed(_ reason: TransportEnd, at now: MonotonicTime) {
+  /// - Returns: why the connection ended.
+  func transportClosed(_ reason: TransportEnd, at now: MonotonicTime) -> ConnectionEnd {
     latest = now
     phase = .idle
     phaseDeadline = .distantFuture
@@ -172,24 +140,24 @@ public class Connection: Machine {
     output = []
     outputHead = 0
     isOutputAnnounced = false
-    connectionEnded(cause ?? .transport(reason))
+    return cause ?? .transport(reason)
   }
 
-  public var isFinished: Bool { phase == .finished }
+  var isFinished: Bool { phase == .finished }
 
-  public var deadline: MonotonicTime {
-    // Only an open connection acts on its role's.
-    min(min(phaseDeadline, phase == .open ? roleDeadline : .distantFuture), min(heartbeatDeadline, silenceDeadline))
+  /// - Parameter role: the role's deadline. It counts only while the connection is open.
+  func deadline(with role: MonotonicTime) -> MonotonicTime {
+    min(min(phaseDeadline, isOpen ? role : .distantFuture), min(heartbeatDeadline, silenceDeadline))
   }
 
-  public func deadlineReached(at now: MonotonicTime) {
+  func deadlineReached(at now: MonotonicTime) {
     latest = now
     if now >= phaseDeadline {
       phaseDeadline = .distantFuture
       fail(phase == .closing ? .closedHere : .handshakeTimedOut)
     }
     if now >= silenceDeadline {
-      // What isn't read can't be heard: the broker is not silent.
+      // While reading is paused, no input arrives. The broker doesn't count as silent then.
       if transport?.isReadingPaused == true { lastReceived = now }
       silenceDeadline = lastReceived.advanced(bySeconds: 2 * heartbeat)
       if now >= silenceDeadline { fail(.heartbeatMissed) }
@@ -198,7 +166,6 @@ public class Connection: Machine {
       if now >= lastSent.advanced(bySeconds: heartbeat / 2) { sendHeartbeat(at: now) }
       heartbeatDeadline = lastSent.advanced(bySeconds: heartbeat / 2)
     }
-    if now >= roleDeadline, phase == .open { roleDeadlineReached(at: now) }
   }
 
   private func sendHeartbeat(at now: MonotonicTime) {
@@ -208,10 +175,10 @@ public class Connection: Machine {
     announceOutput()
   }
 
-  public func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime) {
+  func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime, for role: some ConnectionRole) {
     latest = now
     isOutputAnnounced = false
-    if phase == .open { willWrite(at: now) }
+    if isOpen { role.willWrite(at: now) }
     let count = output.count - outputHead
     guard count > 0 else { return }
     lastSent = now
@@ -234,14 +201,14 @@ public class Connection: Machine {
 
   // MARK: - Frames in
 
-  public func receive(_ bytes: RawSpan, at now: MonotonicTime) {
+  func receive(_ bytes: RawSpan, at now: MonotonicTime, for role: some ConnectionRole) {
     latest = now
     lastReceived = now
-    // What the broker said meanwhile is no longer so: others have what it had delivered.
+    // The broker has given the connection up by now. Its buffered frames are outdated: other consumers have the deliveries.
     if heartbeat > 0, phase == .open, now >= lastSent.advanced(bySeconds: 2 * heartbeat) { return fail(.stoodStill) }
     var offset = 0
     if !partial.isEmpty {
-      guard let next = completePartial(with: bytes) else { return }
+      guard let next = completePartial(with: bytes, for: role) else { return }
       offset = next
     }
     while phase != .finished {
@@ -249,7 +216,7 @@ public class Connection: Machine {
       guard rest >= Frame.headerSize else { break }
       guard let size = payloadSize(bytes, at: offset) else { return }
       guard rest >= size + Frame.overhead else { break }
-      readFrame(bytes.extracting(offset..<offset + size + Frame.overhead))
+      readFrame(bytes.extracting(offset..<offset + size + Frame.overhead), for: role)
       offset += size + Frame.overhead
     }
     if phase != .finished, offset < bytes.byteCount {
@@ -257,23 +224,23 @@ public class Connection: Machine {
     }
   }
 
-  /// Adds just what the frame begun earlier still needs; the number of bytes used, or nil when there is nothing left to do.
-  private func completePartial(with bytes: RawSpan) -> Int? {
-    var offset = 0
-    if partial.count < Frame.headerSize {
-      offset = min(Frame.headerSize - partial.count, bytes.byteCount)
-      bytes.append(0..<offset, to: &partial)
-      guard partial.count >= Frame.headerSize else { return nil }
-    }
-    guard let size = payloadSize(partial.span.bytes, at: 0) else { return nil }
-    let missing = min(size + Frame.overhead - partial.count, bytes.byteCount - offset)
-    bytes.append(offset..<offset + missing, to: &partial)
-    guard partial.count == size + Frame.overhead else { return nil }
+  /// Appends only the missing bytes of the partial frame. Returns the number of bytes used, or nil if no whole frame results.
+  private func completePartial(with bytes: RawSpan, for role: some ConnectionRole) -> Int? {
     var frame: [UInt8] = []
     swap(&frame, &partial)
-    readFrame(frame.span.bytes)
+    defer { swap(&frame, &partial) }
+    var offset = 0
+    if frame.count < Frame.headerSize {
+      offset = min(Frame.headerSize - frame.count, bytes.byteCount)
+      bytes.append(0..<offset, to: &frame)
+      guard frame.count >= Frame.headerSize else { return nil }
+    }
+    guard let size = payloadSize(frame.span.bytes, at: 0) else { return nil }
+    let missing = min(size + Frame.overhead - frame.count, bytes.byteCount - offset)
+    bytes.append(offset..<offset + missing, to: &frame)
+    guard frame.count == size + Frame.overhead else { return nil }
+    readFrame(frame.span.bytes, for: role)
     frame.removeAll(keepingCapacity: true)
-    swap(&frame, &partial)
     return offset + missing
   }
 
@@ -291,26 +258,30 @@ public class Connection: Machine {
     return size
   }
 
-  private func readFrame(_ frame: RawSpan) {
+  private func readFrame(_ frame: RawSpan, for role: some ConnectionRole) {
     guard frame.byte(at: frame.byteCount - 1) == Frame.end else { return protocolError("a frame without its end octet") }
     let channel = frame.bigEndian(UInt16.self, at: 1)
     let payload = frame.extracting(Frame.headerSize..<frame.byteCount - 1)
     switch frame.byte(at: 0) {
     case Frame.method:
-      guard let method = codec.decode(payload) else {
+      guard let method = InboundMethod(payload) else {
         return protocolError("a malformed or unexpected method\(Self.methodName(payload))")
       }
-      if channel == 0 { connectionMethodReceived(method, payload) } else { channelMethodReceived(method, channel, payload) }
+      if channel == 0 {
+        connectionMethodReceived(method, payload, for: role)
+      } else {
+        channelMethodReceived(method, channel, payload, for: role)
+      }
     case Frame.contentHeader:
       guard phase == .open, channel != 0 else {
         return phase == .closing ? () : protocolError("a content header outside a channel")
       }
-      contentHeaderReceived(payload, channel: channel)
+      role.contentHeaderReceived(payload, channel: channel)
     case Frame.contentBody:
       guard phase == .open, channel != 0 else {
         return phase == .closing ? () : protocolError("a content body outside a channel")
       }
-      contentBodyReceived(payload, channel: channel)
+      role.contentBodyReceived(payload, channel: channel)
     case Frame.heartbeat:
       guard channel == 0 else { return protocolError("a heartbeat on a channel") }
     case let type: protocolError("a frame of unknown type \(type)")
@@ -322,20 +293,22 @@ public class Connection: Machine {
     return " \(payload.bigEndian(UInt16.self, at: 0)).\(payload.bigEndian(UInt16.self, at: 2))"
   }
 
-  private func channelMethodReceived(_ method: InboundMethod, _ channel: UInt16, _ payload: RawSpan) {
+  private func channelMethodReceived(
+    _ method: InboundMethod, _ channel: UInt16, _ payload: RawSpan, for role: some ConnectionRole
+  ) {
     guard phase == .open else { return phase == .closing ? () : protocolError("a channel's method before the channel") }
     switch method {
     case .channelClose(let code, let text):
       send(.channelCloseOK, channel: channel)
-      channelClosed(channel, .channel(code: code, text: payload.text(text)))
+      role.channelClosed(channel, .channel(code: code, text: payload.text(text)))
     case .channelFlow(let active): send(.channelFlowOK(active: active), channel: channel)
-    default: methodReceived(method, channel: channel, payload: payload)
+    default: role.methodReceived(method, channel: channel, payload: payload)
     }
   }
 
   // MARK: - Channel 0
 
-  private func connectionMethodReceived(_ method: InboundMethod, _ payload: RawSpan) {
+  private func connectionMethodReceived(_ method: InboundMethod, _ payload: RawSpan, for role: some ConnectionRole) {
     switch (phase, method) {
     case (_, .close(let code, let text)):
       let isHandshake = phase != .open && phase != .closing
@@ -348,27 +321,31 @@ public class Connection: Machine {
       server = FieldTable(validating: payload, range: properties).map(BrokerServer.init)
       started(offering: payload.text(mechanisms))
     case (.awaitingTune, .tune(let channelMax, let frameMax, let heartbeat)):
-      tuned(channelMax: channelMax, frameMax: frameMax, heartbeat: heartbeat)
+      tuned(channelMax: channelMax, frameMax: frameMax, heartbeat: heartbeat, mostChannels: role.mostChannels)
     case (.awaitingOpen, .openOK):
       phase = .open
-      connectionOpened()
-    case (.open, .blocked(let reason)): blocked(reason: payload.text(reason))
-    case (.open, .unblocked): unblocked()
+      role.connectionOpened()
+    case (.open, .blocked(let reason)): role.blocked(reason: payload.text(reason))
+    case (.open, .unblocked): role.unblocked()
     default: protocolError("a connection method out of turn\(Self.methodName(payload))")
     }
   }
 
   private func started(offering mechanisms: String) {
-    guard mechanisms.split(separator: " ").contains("PLAIN") else {
-      return fail(.authenticationRefused("the broker doesn't offer PLAIN"))
+    let mechanism = settings.broker.isExternal ? "EXTERNAL" : "PLAIN"
+    guard mechanisms.split(separator: " ").contains(Substring(mechanism)) else {
+      return fail(.authenticationRefused("the broker doesn't offer \(mechanism)"))
     }
-    let response = [0] + Array(settings.broker.user.utf8) + [0] + Array(settings.broker.password.utf8)
     send(
-      .startOK(clientProperties: settings.clientProperties, mechanism: Array("PLAIN".utf8), response: response), channel: 0)
+      .startOK(
+        clientProperties: settings.clientProperties, mechanism: Array(mechanism.utf8), response: settings.broker.response),
+      channel: 0)
     phase = .awaitingTune
   }
 
-  private func tuned(channelMax: UInt16, frameMax offered: UInt32, heartbeat offeredHeartbeat: UInt16) {
+  private func tuned(
+    channelMax: UInt16, frameMax offered: UInt32, heartbeat offeredHeartbeat: UInt16, mostChannels: UInt16
+  ) {
     let agreed = offered == 0 ? settings.frameMax : min(offered, settings.frameMax)
     guard agreed >= 4096 else { return protocolError("a frame limit of \(offered) bytes, below the protocol's minimum") }
     let seconds =

@@ -1,49 +1,44 @@
 import Wire
 
-/// Why a connection (or a channel on it) ended, and whether trying again can help. Texts are the broker's own words.
+/// Why a connection (or one of its channels) ended, and whether a retry can help. The texts are the broker's own.
 public enum ConnectionEnd: Error, Equatable, Sendable {
-  /// `close()` was called.
   case closedHere
-  /// Wrong user or password, or no shared authentication mechanism (403 in the handshake).
+  /// Wrong user or password, or no common authentication mechanism (403 in the handshake).
   case authenticationRefused(String)
   /// The virtual host doesn't exist or the user may not enter it (530).
   case virtualHostRefused(String)
-  /// The user lacks a permission (403 on a channel).
   case accessRefused(String)
-  /// A queue or exchange exists with other settings (406, "inequivalent arg"): an operator must decide.
+  /// A queue or exchange exists with other settings (406, "inequivalent arg"). An operator must decide.
   case topologyMismatch(String)
   /// Another 406: an unknown delivery tag, a bad expiration.
   case preconditionFailed(String)
-  /// A delivery stayed unacknowledged for longer than the broker's `consumer_timeout` (406).
+  /// A delivery stayed unacknowledged longer than the broker's `consumer_timeout` (406).
   case consumerTimeout(String)
-  /// A queue or exchange doesn't exist (404).
   case notFound(String)
-  /// Exclusively held by another connection (405).
+  /// Another connection holds the queue exclusively (405).
   case resourceLocked(String)
   /// An operator or a broker's shutdown closed the connection (320).
   case closedByOperator(String)
-  /// Any other close by the broker.
   case closedByBroker(code: UInt16, String)
-  /// Nothing came for two heartbeat intervals.
+  /// The broker sent nothing for two heartbeat intervals.
   case heartbeatMissed
-  /// This process stood still and sent nothing for two heartbeat intervals: the broker has given the connection up.
+  /// This process stalled and sent nothing for two heartbeat intervals, so the broker has given the connection up.
   case stoodStill
   case handshakeTimedOut
-  /// A publish stayed without its confirm for too long: its outcome is unknown.
+  /// A publish got no confirm in time. Its outcome is unknown.
   case confirmTimedOut
-  /// A declaration stayed without its answer for too long.
+  /// A declaration got no answer in time.
   case commandTimedOut
-  /// The peer broke the protocol; says where.
+  /// The peer violated the protocol. The text says where.
   case protocolError(String)
-  /// The transport ended without a word from the broker.
   case transport(TransportEnd)
 
-  /// Reconnecting can't help: what is configured here contradicts what exists on the broker.
+  /// True if reconnecting can't help: the configuration contradicts objects that exist on the broker.
   public var isFatalConfiguration: Bool {
     if case .topologyMismatch = self { true } else { false }
   }
 
-  /// The broker refuses who we are or what we may do; it can change on the broker's side, so keep trying, slowly.
+  /// True if the broker refuses the user or an operation. This can change on the broker, so keep retrying slowly.
   public var isRefusal: Bool {
     switch self {
     case .authenticationRefused, .virtualHostRefused, .accessRefused: true
@@ -53,7 +48,6 @@ public enum ConnectionEnd: Error, Equatable, Sendable {
 }
 
 extension ConnectionEnd {
-  /// A close of an open channel.
   static func channel(code: UInt16, text: String) -> ConnectionEnd {
     switch code {
     case 403: .accessRefused(text)
@@ -66,7 +60,6 @@ extension ConnectionEnd {
     }
   }
 
-  /// A close of the connection.
   static func connection(code: UInt16, text: String, duringHandshake: Bool) -> ConnectionEnd {
     switch code {
     case 403 where duringHandshake: .authenticationRefused(text)
@@ -92,7 +85,7 @@ extension ConnectionEnd: CustomStringConvertible {
     case .closedByOperator(let text): "broker closed the connection: \(text)"
     case .closedByBroker(let code, let text): "broker closed with \(code): \(text)"
     case .heartbeatMissed: "no sign of life from the broker"
-    case .stoodStill: "this process stood still for so long that the broker has given the connection up"
+    case .stoodStill: "this process stalled for so long that the broker has given the connection up"
     case .handshakeTimedOut: "broker did not finish the handshake in time"
     case .confirmTimedOut: "broker did not confirm a publish in time"
     case .commandTimedOut: "broker did not answer a declaration in time"

@@ -1,15 +1,14 @@
-/// What a connection needs to know, whatever its role.
+/// Settings of a connection, for consumers and publishers.
 public struct ConnectionSettings: Sendable {
   public var broker: BrokerURI
-  /// Shown by the broker's management as the connection's name.
+  /// The connection's name in the broker's management interface.
   public var name: String
-  /// Seconds; the broker may lower it. 0 turns heartbeats off unless the broker insists.
+  /// Seconds; the broker may lower it. 0 turns heartbeats off unless the broker requires them.
   public var heartbeat: UInt16
-  /// Seconds from the transport's opening to the role's being ready to work.
+  /// Seconds from the opening of the transport until the connection is ready to work.
   public var handshakeTimeout: Double
-  /// Seconds that an orderly close waits for the broker's answer.
   public var closeTimeout: Double
-  /// Largest frame accepted and sent, in bytes; the broker may lower it.
+  /// Largest frame in bytes; the broker may lower it.
   public var frameMax: UInt32
 
   public init(
@@ -24,8 +23,8 @@ public struct ConnectionSettings: Sendable {
     self.frameMax = frameMax
   }
 
-  /// What we announce. Without `consumer_cancel_notify` a deleted queue leaves its consumer waiting for ever; without
-  /// `connection.blocked` an alarm looks like a stall.
+  /// Client properties for the broker. Without `consumer_cancel_notify`, a consumer of a deleted queue waits forever. Without
+  /// `connection.blocked`, an alarm looks like a stall.
   var clientProperties: FieldTable {
     [
       "product": .text("pushfleet"),

@@ -1,37 +1,37 @@
 import Wire
 
-/// Told what a consumer's queues deliver. Called on the thread that drives the machine.
+/// Receives a consumer's deliveries and events, on the thread that drives the machine.
 public protocol ConsumerHandler: AnyObject {
-  /// All queues are being consumed; again after a channel was reopened.
+  /// All queues are being consumed. Called again after a channel was reopened.
   func ready(_ consumer: Consumer)
-  /// One message, to be acknowledged or rejected by its token; handed over without a copy.
+  /// A message to acknowledge or reject by its token. It is handed over without a copy.
   func delivered(_ delivery: consuming Delivery)
-  /// The broker ended the consumption of a queue (deleted, or its leader is lost); `consume(queue:)` tries again.
+  /// The broker ended the consumption of a queue (it was deleted or lost its leader). `consume(queue:)` tries again.
   func cancelled(queue: Int)
-  /// The broker closed the channel, which is opened again at once. All earlier tokens are void and redeliveries follow.
+  /// The broker closed the channel. All tokens are void; the channel is reopened at once and redeliveries follow.
   func channelLost(_ reason: ConnectionEnd)
-  /// The transport is gone and all tokens are void. The machine may be opened on a new transport.
+  /// The transport is gone and all tokens are void. The machine can be opened on a new transport.
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd)
 }
 
-/// A connection that consumes several queues, with a prefetch for each, and acknowledges in batches.
+/// A connection that consumes several queues, each with its own prefetch, and acknowledges in batches.
 ///
-/// What is consumed at any time is so on one channel; there may be others, each opened when something of it is first wanted. A channel of the broker's
-/// does one thing after the other: while it begins a consumption, none of its deliveries go out, and it looks for an acknowledged delivery
-/// among all that it has in hand.
-public final class Consumer: Connection {
-  /// A queue and how many of its messages may be unacknowledged at once.
+/// Required subscriptions use channel 1. Optional ones may use further channels, which are opened on first use. RabbitMQ does
+/// one thing at a time on a channel: while it starts a consumer, the channel delivers nothing. For each acknowledgement it
+/// searches all unacknowledged deliveries of the channel.
+public final class Consumer: ConnectionRole {
+  /// A queue and the maximum number of its unacknowledged messages.
   public struct Subscription: Sendable {
     public var queue: String
     public var prefetch: UInt16
-    /// Not consumed before it is asked for.
+    /// True if the queue is consumed only on request.
     public var isOptional: Bool
-    /// Only what is optional is consumed on another one than 1.
+    /// Only an optional subscription may use another channel than 1.
     public var channel: UInt16
-    /// Where in a stream to begin, and the like.
+    /// Arguments of `basic.consume`, such as the start offset in a stream.
     public var arguments: FieldTable
-    /// Of a queue with one active consumer at a time: the next one gets nothing before all that is in hand here is given back, so that
-    /// ``Consumer/close()`` doesn't cancel it.
+    /// True for a queue with a single active consumer. ``Consumer/close()`` then doesn't cancel this consumer, so the next
+    /// consumer receives nothing before all deliveries in hand are returned.
     public var isOrdered: Bool
 
     public init(
@@ -49,48 +49,48 @@ public final class Consumer: Connection {
   }
 
   enum State {
-    /// `basic.consume` is out. Then `active`.
+    /// `basic.consume` is sent. Next: `active`.
     case starting
-    /// Then `cancelling` or `cancelled`.
+    /// Next: `cancelling` or `cancelled`.
     case active
-    /// Our `basic.cancel` is out; deliveries may still come. Then `cancelled`.
+    /// Our `basic.cancel` is sent; deliveries may still arrive. Next: `cancelled`.
     case cancelling
-    /// Then `starting`, when asked to.
+    /// Next: `starting`, on request.
     case cancelled
   }
 
-  /// More than a channel has.
+  /// Larger than the number of subscriptions can be.
   private static let mostSubscriptions = 100_000
+  let connection: Connection
   private unowned let handler: any ConsumerHandler
   private var subscriptions: [Subscription]
-  /// Bytes of a body that are kept.
   private let maximumBody: Int
 
   private var generation: UInt32 = 0
   private(set) var states: [State]
-  /// Which subscriptions are to be consumed; outlives the channel.
+  /// True for each subscription that should be consumed. The values survive the channel.
   private var isWanted: [Bool]
-  /// How often each was consumed on this channel before.
+  /// How often each subscription was already consumed on this channel.
   private var earlier: [Int]
   private var isDraining = false
-  /// `close` was called: the last commits are out.
+  /// `close` was called and the last commits are sent.
   private var isClosing = false
-  /// `closeInTurn` was called.
   private var isClosingInTurn = false
-  /// Whether the channel has worked since it was last opened.
+  /// True if all wanted queues have been consumed at least once since the channel was opened.
   private var hasBeenReady = false
-  /// The channel is new, or the broker has ended a consumption: `ready` is owed.
+  /// True if `ready` must be reported: the channel is new, or the broker has ended a consumption.
   private var isInterrupted = true
-  /// By their numbers, from 1.
+  /// In the order of their numbers, beginning with 1.
   private let channels: [ConsumerChannel]
   private var exchanges = RepeatedBytes()
   private var routingKeys = RepeatedBytes()
   private var cache = PropertyCache()
 
-  /// - Parameter maximumBody: bytes of a body that are kept; the rest is counted and dropped as it comes.
+  /// - Parameter maximumBody: number of bytes of a body to keep; further bytes are counted and dropped.
   public init(
     settings: ConnectionSettings, queues: [Subscription], maximumBody: Int = 1 << 20, handler: any ConsumerHandler
   ) {
+    connection = Connection(settings: settings)
     self.handler = handler
     self.subscriptions = queues
     self.maximumBody = maximumBody
@@ -98,36 +98,35 @@ public final class Consumer: Connection {
     isWanted = queues.map { !$0.isOptional }
     earlier = Array(repeating: -1, count: queues.count)
     channels = (1...max(1, queues.map(\.channel).max() ?? 1)).map { ConsumerChannel($0) }
-    super.init(settings: settings)
   }
 
-  /// Deliveries handed over and neither acknowledged nor rejected.
   public var unacknowledged: Int { channels.reduce(0) { $0 + $1.window.inHand } }
 
-  /// All that is to be consumed is.
-  public var isReady: Bool { isOpen && !isInterrupted }
+  public var server: BrokerServer? { connection.server }
 
-  // MARK: - What the handler asks for
+  public var isReady: Bool { connection.isOpen && !isInterrupted }
 
-  /// Marks a delivery as done; the broker is told with the next output. A token that is void or settled is ignored.
+  // MARK: - Requests of the handler
+
+  /// Acknowledges a delivery with the next connection.output. A void or settled token is ignored.
   public func acknowledge(_ token: DeliveryToken) {
-    guard isOpen, token.generation == generation, channel(of: token).window.acknowledge(token.tag) else { return }
-    announceOutput()
+    guard connection.isOpen, token.generation == generation, channel(of: token).window.acknowledge(token.tag) else { return }
+    connection.announceOutput()
   }
 
-  /// Gives a delivery back, or dead-letters it. Every return counts towards the queue's delivery limit.
+  /// Returns a delivery to its queue or dead-letters it. Every return counts towards the queue's delivery limit.
   public func reject(_ token: DeliveryToken, requeue: Bool) {
-    guard isOpen, token.generation == generation, channel(of: token).window.reject(token.tag) else { return }
-    channel(of: token).appendRejection(of: token.tag, requeue: requeue, of: codec, to: &output)
-    announceOutput()
+    guard connection.isOpen, token.generation == generation, channel(of: token).window.reject(token.tag) else { return }
+    channel(of: token).appendRejection(of: token.tag, requeue: requeue, to: &connection.output)
+    connection.announceOutput()
   }
 
   private func channel(of token: DeliveryToken) -> ConsumerChannel { channels[Int(token.channel) - 1] }
 
-  /// Stops new deliveries and keeps the channel for the acknowledgements of what is in hand.
+  /// Stops new deliveries. The channel stays open to acknowledge the deliveries in hand.
   public func cancelConsumers() {
     isDraining = true
-    guard isOpen else { return }
+    guard connection.isOpen else { return }
     for (queue, state) in states.enumerated() {
       switch state {
       case .active, .starting: cancel(queue)
@@ -136,30 +135,32 @@ public final class Consumer: Connection {
     }
   }
 
-  /// Orderly: acknowledgements have reached their queues before the connection ends.
+  /// Closes in order: all acknowledgements reach their queues before the connection ends.
   ///
-  /// RabbitMQ keeps acknowledgements back while many of a channel's are on their way to a quorum queue's log, and forgets them when the
-  /// channel ends. But it goes on after a cancel only when those on their way are in the log, and sends the rest before it reads
-  /// anything that follows its answer to a commit.
-  public override func close() {
-    guard isOpen else { return super.close() }
+  /// RabbitMQ buffers acknowledgements while many of a channel are being written to a quorum queue's log. It drops the buffer
+  /// when the channel ends. After a cancel, it continues only once the pending ones are in the log. It sends the buffered ones
+  /// before it reads anything that follows its answer to a commit.
+  public func close() { close(because: .closedHere) }
+
+  private func close(because end: ConnectionEnd) {
+    guard connection.isOpen else { return connection.close() }
     if !isClosing {
       isClosing = true
-      startClosing()
+      connection.startClosing(because: end)
       cancelActive { !$0.isOrdered }
       for channel in channels where channel.isOpen {
-        channel.appendLastAcknowledgements(of: codec, to: &output)
+        channel.appendLastAcknowledgements(to: &connection.output)
       }
-      announceOutput()
+      connection.announceOutput()
     }
     let isCommitted = channels.allSatisfy { !$0.isOpen || $0.commits == 0 && $0.window.waiting == 0 }
-    if isCommitted { super.close() }
+    if isCommitted { connection.close() }
   }
 
-  /// No subscription is consumed: no delivery follows.
+  /// True if nothing is consumed, so no delivery follows.
   package var isCancelled: Bool { states.allSatisfy { if case .cancelled = $0 { true } else { false } } }
 
-  /// One that is just beginning is cancelled when it has begun: before, RabbitMQ 3.10 would crash its channel.
+  /// Cancels active consumers only. RabbitMQ 3.10 crashes a channel if a consumer that is still starting is cancelled.
   private func cancelActive(_ isMeant: (Subscription) -> Bool = { _ in true }) {
     isDraining = true
     for queue in states.indices where channels[Int(channel(of: queue)) - 1].isOpen && isMeant(subscriptions[queue]) {
@@ -167,59 +168,58 @@ public final class Consumer: Connection {
     }
   }
 
-  /// Ends as `close` does, and gives what is in hand back in order: the channels are closed one after the other, the first one first. A queue takes
-  /// back what a connection held in no order of its channels.
+  /// Closes like `close`, and returns the deliveries in hand in order: it closes one channel after the other, the first one
+  /// first. When a connection ends, a queue takes its deliveries back in no defined order of the channels.
   public func closeInTurn() {
-    guard isOpen else { return close() }
+    guard connection.isOpen else { return close() }
     isClosingInTurn = true
     cancelActive()
     closeNextChannel()
   }
 
-  /// What is given back would be delivered anew while something is consumed.
+  /// Waits until all consumers are cancelled; otherwise the returned messages would be delivered again.
   private func closeNextChannel() {
     guard isClosingInTurn, isCancelled else { return }
     guard let channel = channels.first(where: \.isOpen) else { return close() }
-    channel.appendLastAcknowledgements(of: codec, to: &output)
-    announceOutput()
+    channel.appendLastAcknowledgements(to: &connection.output)
+    connection.announceOutput()
   }
 
   private func committed(_ channel: ConsumerChannel) {
-    guard channel.commits > 0 else { return protocolError("an answer that was not asked for") }
+    guard channel.commits > 0 else { return connection.protocolError("an unexpected answer") }
     channel.commits -= 1
     if isClosing {
       close()
     } else if isClosingInTurn, isCancelled, channel.commits == 0, channel === channels.first(where: \.isOpen) {
-      send(.channelClose, channel: channel.number)
+      connection.send(.channelClose, channel: channel.number)
     }
   }
 
-  /// Consumes again what the broker has cancelled; if the queue doesn't exist the connection ends with `.notFound`.
+  /// Consumes a queue that isn't consumed. If the queue doesn't exist, the connection ends with `.notFound`.
   public func consume(queue: Int) {
-    guard isOpen, !isDraining, isWanted[queue], case .cancelled = states[queue] else { return }
+    guard connection.isOpen, !isDraining, isWanted[queue], case .cancelled = states[queue] else { return }
     states[queue] = .starting
     earlier[queue] += 1
     let channel = channel(of: queue)
     if !channels[Int(channel) - 1].isOpen { open(channel) }
-    send(.qos(prefetch: subscriptions[queue].prefetch), channel: channel)
+    connection.send(.qos(prefetch: subscriptions[queue].prefetch), channel: channel)
     let subscription = subscriptions[queue]
-    send(
+    connection.send(
       .consume(queue: Array(subscription.queue.utf8), consumerTag: tag(queue), arguments: subscription.arguments),
       channel: channel)
   }
 
-  /// Asks the broker of a queue that is consumed, on the channel that consumes it, how many consume it: an answer shows that this channel was
-  /// there after the question. RabbitMQ says 0 where it can't reach the queue's leader.
-  /// - Parameter then: never called where the channel is lost before, or the queue isn't consumed.
+  /// Asks how many consumers a queue has, on the channel that consumes it. An answer proves that this channel existed after the
+  /// question. RabbitMQ answers 0 if it can't reach the queue's leader.
+  /// - Parameter then: never called if the channel is lost first, or if the queue isn't consumed.
   public func inspect(queue: Int, then: @escaping (_ consumers: Int) -> Void) {
-    guard isOpen, case .active = states[queue] else { return }
+    guard connection.isOpen, case .active = states[queue] else { return }
     let channel = channel(of: queue)
     channels[Int(channel) - 1].inspections.append(then)
-    send(
+    connection.send(
       .queueDeclare(name: Array(subscriptions[queue].queue.utf8), passive: true, arguments: FieldTable()), channel: channel)
   }
 
-  /// Adds an optional subscription; returns its number.
   public func add(queue: String, prefetch: UInt16) -> Int {
     subscriptions.append(Subscription(queue: queue, prefetch: prefetch, isOptional: true))
     states.append(.cancelled)
@@ -228,29 +228,29 @@ public final class Consumer: Connection {
     return subscriptions.count - 1
   }
 
-  /// Whether an optional subscription is to be consumed. RabbitMQ returns some of the messages that it is sending to a consumer that
-  /// is cancelled, and counts that as a delivery: not to be done often.
+  /// Starts or stops an optional subscription. Don't do this often: on a cancel, RabbitMQ returns some messages that it is
+  /// sending, and counts that as a delivery.
   public func want(_ isWanted: Bool, queue: Int) {
     self.isWanted[queue] = isWanted
-    if isWanted { consume(queue: queue) } else if isOpen, case .active = states[queue] { cancel(queue) }
+    if isWanted { consume(queue: queue) } else if connection.isOpen, case .active = states[queue] { cancel(queue) }
   }
 
   private func cancel(_ queue: Int) {
     states[queue] = .cancelling
-    send(.cancel(consumerTag: tag(queue)), channel: channel(of: queue))
+    connection.send(.cancel(consumerTag: tag(queue)), channel: channel(of: queue))
   }
 
-  /// Names a consumer: its subscription, plus the most that there are for each time that it was consumed before, and the opening of the channel
-  /// that it belongs to. RabbitMQ may still write deliveries of a channel that it has closed, even after it has opened the next one of the
-  /// same number; and 3.10 crashes a channel that uses the tag of a cancelled consumer again while messages of that one are in hand.
+  /// The tag of a consumer: `<subscription + 100,000 × its earlier consumptions on this channel>.<generation>`. RabbitMQ may
+  /// still write deliveries of a closed channel after the next channel with the same number was opened. RabbitMQ 3.10 crashes a
+  /// channel that reuses the tag of a cancelled consumer while messages of that consumer are in hand.
   private func tag(_ queue: Int) -> [UInt8] {
     Array("\(queue + earlier[queue] * Self.mostSubscriptions).\(generation)".utf8)
   }
 
   private enum Addressee {
-    /// The subscription, and whether it is consumed under that tag at present.
+    /// A subscription, and whether it currently uses this tag.
     case queue(Int, isPresent: Bool)
-    /// A consumer of an earlier opening of the channel.
+    /// A consumer of a channel opened earlier.
     case former
     case unknown
   }
@@ -284,21 +284,20 @@ public final class Consumer: Connection {
 
   // MARK: - Channels
 
-  override var mostChannels: UInt16 { UInt16(channels.count) }
+  var mostChannels: UInt16 { UInt16(channels.count) }
 
-  /// The one that was meant, where the broker allows so many.
-  private func channel(of queue: Int) -> UInt16 { min(subscriptions[queue].channel, channelMax) }
+  /// The subscription's channel, or the highest one that the broker allows.
+  private func channel(of queue: Int) -> UInt16 { min(subscriptions[queue].channel, connection.channelMax) }
 
-  override func connectionOpened() {
-    if isDraining { becameReady() } else { openChannels() }
+  func connectionOpened() {
+    if isDraining { connection.becameReady() } else { openChannels() }
   }
 
   private func open(_ channel: UInt16) {
     channels[Int(channel) - 1].isOpen = true
-    send(.channelOpen, channel: channel)
+    connection.send(.channelOpen, channel: channel)
   }
 
-  /// The first one, and those of what is wanted.
   private func openChannels() {
     generation &+= 1
     for channel in channels { channel.reset() }
@@ -312,75 +311,74 @@ public final class Consumer: Connection {
     }
   }
 
-  override func channelClosed(_ channel: UInt16, _ end: ConnectionEnd) {
+  func channelClosed(_ channel: UInt16, _ end: ConnectionEnd) {
     guard Int(channel) <= channels.count, channels[Int(channel) - 1].isOpen else {
-      return protocolError("a close of channel \(channel)")
+      return connection.protocolError("a close of channel \(channel)")
     }
-    // All tokens are void together: with several channels that takes another connection.
+    // All tokens become void together. If several channels are open, that needs a new connection.
     let isOnly = channels.allSatisfy { $0.isOpen == ($0.number == channel) }
     guard hasBeenReady, !isDraining, isOnly else {
-      // Nothing is acknowledged on it any more.
       channels[Int(channel) - 1].reset()
-      return closeConnection(because: end)
+      return close(because: end)
     }
     openChannels()
     handler.channelLost(end)
   }
 
-  override func methodReceived(_ method: InboundMethod, channel: UInt16, payload: RawSpan) {
-    guard let channel = opened(channel), channel.content == .none else {
-      return protocolError("a method in the middle of a content")
+  func methodReceived(_ method: InboundMethod, channel: UInt16, payload: RawSpan) {
+    guard let channel = opened(channel), channel.content.state == .none else {
+      return connection.protocolError("a method in the middle of a content")
     }
     switch method {
     case .deliver(let tag, let number, let redelivered, let exchange, let routingKey):
       let addressee = addressee(tag, payload)
       if case .former = addressee {
-        channel.content = .formerHeader
+        channel.content.state = .formerHeader
         return
       }
       guard case .queue(let queue, _) = addressee, self.channel(of: queue) == channel.number,
         channel.window.delivered(number)
-      else { return protocolError("a delivery of an unknown consumer or out of order") }
-      channel.delivery.consumer = queue
-      channel.delivery.token = DeliveryToken(generation: generation, channel: channel.number, tag: number)
-      channel.delivery.redelivered = redelivered
-      channel.delivery.exchange = exchanges.read(exchange, in: payload)
-      channel.delivery.routingKey = routingKeys.read(routingKey, in: payload)
-      channel.content = .header
+      else { return connection.protocolError("a delivery of an unknown consumer or out of order") }
+      channel.content.delivery.consumer = queue
+      channel.content.delivery.token = DeliveryToken(generation: generation, channel: channel.number, tag: number)
+      channel.content.delivery.redelivered = redelivered
+      channel.content.delivery.exchange = exchanges.read(exchange, in: payload)
+      channel.content.delivery.routingKey = routingKeys.read(routingKey, in: payload)
+      channel.content.state = .header
     case .channelOpenOK:
       if !isWanted.contains(true) {
-        becameReady()
+        connection.becameReady()
         reportReady()
       }
     case .qosOK, .transactionOK: break
     case .commitOK: committed(channel)
     case .queueDeclareOK(_, let consumers):
-      guard let then = channel.inspections.popFirst() else { return protocolError("an answer that was not asked for") }
+      guard let then = channel.inspections.popFirst() else { return connection.protocolError("an unexpected answer") }
       then(Int(consumers))
     case .consumeOK(let tag):
       guard let queue = current(tag, payload), case .starting = states[queue] else { return }
       states[queue] = .active
       if !isWanted[queue] || isClosingInTurn { cancel(queue) }
-      // A queue without a majority may be answered for late: what the others deliver is not given back for that.
-      becameReady()
+      // A queue without a majority may answer late. The deliveries of other queues must not be returned because of that.
+      connection.becameReady()
       reportReady()
     case .cancel(let consumer, let nowait):
       guard let queue = current(consumer, payload) else { return }
       states[queue] = .cancelled
       isInterrupted = isInterrupted || isWanted[queue]
-      if !nowait { send(.cancelOK(consumerTag: tag(queue)), channel: channel.number) }
+      if !nowait { connection.send(.cancelOK(consumerTag: tag(queue)), channel: channel.number) }
       handler.cancelled(queue: queue)
       closeNextChannel()
     case .cancelOK(let tag):
       guard let queue = current(tag, payload), case .cancelling = states[queue] else { return }
       states[queue] = .cancelled
-      // Wanted again meanwhile.
+      // The queue may be wanted again by now.
       consume(queue: queue)
       closeNextChannel()
     case .channelCloseOK where isClosingInTurn:
       channel.reset()
       closeNextChannel()
-    default: protocolError("an unexpected method on a consumer's channel")
+    default: connection.protocolError("an unexpected method on a consumer's channel")
     }
   }
 
@@ -389,18 +387,17 @@ public final class Consumer: Connection {
     return channels.indices.contains(index) && channels[index].isOpen ? channels[index] : nil
   }
 
-  /// The queue of a consumer of this opening of the channel; nil for a former one's, or after a protocol error.
+  /// The queue of a current consumer. Returns nil for a former consumer, or after a protocol error.
   private func current(_ tag: Range<Int>, _ payload: RawSpan) -> Int? {
     switch addressee(tag, payload) {
     case .queue(let queue, let isPresent): return isPresent ? queue : nil
     case .former: return nil
     case .unknown:
-      protocolError("a method for an unknown consumer")
+      connection.protocolError("a method for an unknown consumer")
       return nil
     }
   }
 
-  /// Once after each interruption, when all that is wanted is consumed.
   private func reportReady() {
     let isConsuming = states.indices.allSatisfy { queue in
       if case .active = states[queue] { true } else { !isWanted[queue] }
@@ -411,7 +408,7 @@ public final class Consumer: Connection {
     handler.ready(self)
   }
 
-  override func connectionEnded(_ end: ConnectionEnd) {
+  func connectionEnded(_ end: ConnectionEnd) {
     generation &+= 1
     isInterrupted = true
     for channel in channels { channel.reset() }
@@ -424,32 +421,38 @@ public final class Consumer: Connection {
 
   // MARK: - Content
 
-  override func contentHeaderReceived(_ payload: RawSpan, channel: UInt16) {
-    guard let channel = opened(channel), channel.content == .header || channel.content == .formerHeader else {
-      return protocolError("a content header out of turn")
+  func contentHeaderReceived(_ payload: RawSpan, channel: UInt16) {
+    guard let channel = opened(channel), channel.content.state == .header || channel.content.state == .formerHeader else {
+      return connection.protocolError("a content header out of turn")
     }
-    guard let isWhole = channel.header(payload, cache: &cache) else { return protocolError("a malformed content header") }
-    if isWhole { hand(channel.take()) }
+    guard let isWhole = channel.content.header(payload, cache: &cache) else {
+      return connection.protocolError("a malformed content header")
+    }
+    if isWhole { hand(channel.content.take()) }
   }
 
-  override func contentBodyReceived(_ payload: RawSpan, channel: UInt16) {
-    guard let channel = opened(channel), let isWhole = channel.body(payload, keeping: maximumBody) else {
-      return protocolError("a content body out of turn or too long")
+  func contentBodyReceived(_ payload: RawSpan, channel: UInt16) {
+    guard let channel = opened(channel), let isWhole = channel.content.body(payload, keeping: maximumBody) else {
+      return connection.protocolError("a content body out of turn or too long")
     }
-    if isWhole { hand(channel.take()) }
+    if isWhole { hand(channel.content.take()) }
   }
 
   private func hand(_ delivery: consuming Delivery) { if !isClosing { handler.delivered(delivery) } }
 
-  // MARK: - Acknowledgements out
+  // An alarm of the broker stops only publishing.
+  func blocked(reason: String) {}
+  func unblocked() {}
 
-  override func willWrite(at now: MonotonicTime) {
+  // MARK: - Sending acknowledgements
+
+  func willWrite(at now: MonotonicTime) {
     for channel in channels {
-      channel.appendAcknowledgements(of: codec, to: &output, at: now, isDraining: isDraining)
+      channel.appendAcknowledgements(to: &connection.output, at: now, isDraining: isDraining)
     }
   }
 
-  override var roleDeadline: MonotonicTime { channels.reduce(.distantFuture) { min($0, $1.acknowledgementDeadline) } }
+  var roleDeadline: MonotonicTime { channels.reduce(.distantFuture) { min($0, $1.acknowledgementDeadline) } }
 
-  override func roleDeadlineReached(at now: MonotonicTime) { announceOutput() }
+  func roleDeadlineReached(at now: MonotonicTime) { connection.announceOutput() }
 }

@@ -1,16 +1,16 @@
-/// An ordered field table (message headers, queue arguments), kept in its wire form.
-///
-/// Reading a header scans the bytes and copying a table copies one array, so a table costs one allocation however
-/// many entries it has. A value of this type is always well-formed.
+import Wire
+
+/// An ordered field table (message headers, queue arguments) in its wire form. Always well-formed. A table needs one allocation
+/// regardless of its number of entries: a look-up scans the bytes, and a copy copies one array.
 public struct FieldTable: Equatable, Sendable {
-  /// The entries as they stand on the wire, without the length in front.
+  /// The entries in wire form, without the length prefix.
   public private(set) var encoded: [UInt8] = []
 
   public init() {}
 
   public var isEmpty: Bool { encoded.isEmpty }
 
-  /// Adds an entry at the end; the key must have at most 255 bytes and not yet be in the table.
+  /// Appends an entry. The key must have at most 255 bytes and must not be in the table yet.
   public mutating func append(_ key: String, _ value: FieldValue) {
     precondition(key.utf8.count <= 255, "a field name has at most 255 bytes")
     encoded.append(UInt8(key.utf8.count))
@@ -18,7 +18,7 @@ public struct FieldTable: Equatable, Sendable {
     value.append(to: &encoded)
   }
 
-  /// The first value under a name, decoded.
+  /// The first value with this name, decoded.
   public subscript(key: String) -> FieldValue? {
     var found: FieldValue?
     forEachEntry { bytes, entry in
@@ -29,12 +29,11 @@ public struct FieldTable: Equatable, Sendable {
     return found
   }
 
-  /// The bytes of a string header; nil when it is absent or no string.
+  /// The bytes of a string entry, or nil if there is none.
   public func string(_ key: String) -> [UInt8]? {
     if case .string(let bytes)? = self[key] { bytes } else { nil }
   }
 
-  /// All entries, decoded, in order.
   public var entries: [(key: [UInt8], value: FieldValue)] {
     var entries: [(key: [UInt8], value: FieldValue)] = []
     forEachEntry { bytes, entry in
@@ -45,14 +44,14 @@ public struct FieldTable: Equatable, Sendable {
     return entries
   }
 
-  /// The same table without some entries. A message published again must not carry `x-death`: when it next expires, RabbitMQ
-  /// would take its way back for a cycle and keep it where nobody gets it.
+  /// A copy without the named entries. A republished message must not carry `x-death`: RabbitMQ would treat its next expiry as
+  /// a cycle and keep the message where no consumer gets it.
   public func removing(_ keys: [String]) -> FieldTable {
     let names = keys.map { Array($0.utf8) }
     return removing { names.contains($0) }
   }
 
-  /// The same table without the entries of certain names. A name is whatever a client sent, UTF-8 or not, and is copied as it is.
+  /// A copy without the entries whose name matches. Names are raw bytes from the client and may be invalid UTF-8.
   public func removing(where isRemoved: ([UInt8]) -> Bool) -> FieldTable {
     if isEmpty { return self }
     var kept = FieldTable()
@@ -82,19 +81,19 @@ extension FieldTable: ExpressibleByDictionaryLiteral {
 }
 
 extension FieldTable {
-  /// Entries as they stand on the wire, without the length in front; nil when they are malformed.
+  /// Copies entries in wire form, without the length prefix. Returns nil if they are malformed.
   package init?(encoded: [UInt8]) {
     guard Self.isWellFormed(encoded.span.bytes, range: 0..<encoded.count, depth: 0) else { return nil }
     self.encoded = encoded
   }
 
-  /// Copies the entries in a range of a frame; nil when a length lies, a type is unknown or they nest too deep.
+  /// Copies the entries in a range of a frame. Returns nil if a length is wrong, a type is unknown, or the nesting is too deep.
   init?(validating bytes: RawSpan, range: Range<Int>, depth: Int = 0) {
     guard Self.isWellFormed(bytes, range: range, depth: depth) else { return nil }
     encoded = bytes.array(range)
   }
 
-  /// The entries up to the first that is malformed, but for those that nest too deep.
+  /// Copies the entries before the first malformed one, without those that are nested too deep.
   init(readableIn bytes: RawSpan, range: Range<Int>) {
     var cursor = WireCursor(range)
     while !cursor.isAtEnd {

@@ -1,14 +1,12 @@
-/// One value of a field table, in the types that RabbitMQ reads and writes
-/// (https://www.rabbitmq.com/amqp-0-9-1-errata, "Field types").
+/// A value in a field table, in the types that RabbitMQ supports (https://www.rabbitmq.com/amqp-0-9-1-errata, "Field types").
 public enum FieldValue: Equatable, Sendable {
   case bool(Bool)
-  /// Every integer width; written as 32 bits where the value fits, otherwise as 64.
+  /// An integer of any width. It is written as 32 bits if it fits, otherwise as 64 bits.
   case integer(Int64)
   case double(Double)
   case decimal(scale: UInt8, value: Int32)
-  /// A long string; UTF-8 by convention only.
+  /// A long string, usually UTF-8.
   case string([UInt8])
-  /// A byte array (`x`).
   case bytes([UInt8])
   /// Seconds since 1970.
   case timestamp(UInt64)
@@ -16,12 +14,11 @@ public enum FieldValue: Equatable, Sendable {
   case table(FieldTable)
   case void
 
-  /// A string constant of our own.
   public static func text(_ text: String) -> FieldValue { .string(Array(text.utf8)) }
 }
 
 extension FieldValue {
-  /// Tables and arrays within one another; a header nested deeper is reported as unreadable instead of being followed.
+  /// Maximum nesting of tables and arrays. A header with deeper nesting is reported as unreadable.
   static let depthLimit = 32
 
   func append(to output: inout [UInt8]) {
@@ -66,14 +63,14 @@ extension FieldValue {
     }
   }
 
-  /// Passes over a table or an array by its length, whatever is in it; false for anything else.
+  /// Skips a table or an array by its length, without reading it. Returns false for other types.
   static func skipUnread(_ cursor: inout WireCursor, in bytes: RawSpan) -> Bool {
     guard [UInt8(ascii: "F"), UInt8(ascii: "A")].contains(cursor.uint8(in: bytes)) else { return false }
     _ = cursor.longString(in: bytes)
     return !cursor.isBroken
   }
 
-  /// Reads a value at the cursor; nil (with the cursor broken or not) when it is malformed or nested too deep.
+  /// Reads the value at the cursor. Returns nil if it is malformed or nested too deep; the cursor may then be broken.
   static func read(_ cursor: inout WireCursor, in bytes: RawSpan, depth: Int = 0) -> FieldValue? {
     guard depth < depthLimit else { return nil }
     let kind = cursor.uint8(in: bytes)
@@ -113,7 +110,7 @@ extension FieldValue {
     return cursor.isBroken ? nil : value
   }
 
-  /// Moves the cursor behind a value; false when it is malformed or nested too deep.
+  /// Skips the value at the cursor. Returns false if it is malformed or nested too deep.
   static func skip(_ cursor: inout WireCursor, in bytes: RawSpan, depth: Int) -> Bool {
     guard depth < depthLimit else { return false }
     let kind = cursor.uint8(in: bytes)

@@ -1,5 +1,4 @@
-/// A quick 64-bit hash that tells outstanding messages apart. Not keyed: whoever forges a collision gains one repeated
-/// publish, never a lost one.
+/// A fast 64-bit hash that distinguishes outstanding messages. Without a key: a forged collision causes a repeat, never a loss.
 struct Fingerprint {
   private(set) var value: UInt64 = 0x9e37_79b9_7f4a_7c15
 
@@ -12,8 +11,6 @@ struct Fingerprint {
   mutating func add(_ number: UInt64) { mix(number) }
 
   mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBytes { add($0) } }
-
-  mutating func add(_ bytes: RawSpan, _ range: Range<Int>) { bytes.extracting(range).withUnsafeBytes { add($0) } }
 
   private mutating func add(_ bytes: UnsafeRawBufferPointer) {
     mix(UInt64(truncatingIfNeeded: bytes.count) | 1 << 63)

@@ -1,5 +1,5 @@
-/// Reads big-endian fields out of a frame. Running past the end breaks the cursor and yields zeros and empty ranges, so
-/// a reader checks once, at its end; nothing from outside can trap here.
+/// Reads big-endian fields of a frame. A read past the end sets `isBroken` and returns zeros or empty ranges. So a reader
+/// checks once at its end, and no input can trap here.
 struct WireCursor {
   private(set) var position: Int
   let end: Int
@@ -34,22 +34,24 @@ struct WireCursor {
   mutating func uint32(in bytes: RawSpan) -> UInt32 { load(UInt32.self, in: bytes) }
   mutating func uint64(in bytes: RawSpan) -> UInt64 { load(UInt64.self, in: bytes) }
 
+  mutating func bit(in bytes: RawSpan) -> Bool { uint8(in: bytes) & 1 != 0 }
+
   mutating func skip(_ count: Int) { _ = advance(count) }
 
-  /// Where the content of a string of up to 255 bytes lies.
+  /// The range of the content of a string with a one-byte length.
   mutating func shortString(in bytes: RawSpan) -> Range<Int> {
     let count = Int(uint8(in: bytes))
     return advance(count).map { $0..<$0 + count } ?? end..<end
   }
 
-  /// Where the content of a string, table or array with a 32-bit length lies.
+  /// The range of the content of a string, table or array with a 32-bit length.
   mutating func longString(in bytes: RawSpan) -> Range<Int> {
     let count = Int(uint32(in: bytes))
     return advance(count).map { $0..<$0 + count } ?? end..<end
   }
 }
 
-/// What frames are read by: ranges always come from a `WireCursor` over the same span.
+/// Helpers to read frames. Every range must come from a `WireCursor` over the same span.
 extension RawSpan {
   @inline(__always)
   func byte(at offset: Int) -> UInt8 { unsafeLoad(fromByteOffset: offset, as: UInt8.self) }
@@ -61,10 +63,6 @@ extension RawSpan {
 
   func array(_ range: Range<Int>) -> [UInt8] {
     range.isEmpty ? [] : extracting(range).withUnsafeBytes { [UInt8]($0) }
-  }
-
-  package func append(_ range: Range<Int>, to array: inout [UInt8]) {
-    extracting(range).withUnsafeBytes { array.append(contentsOf: $0) }
   }
 
   func equals(_ range: Range<Int>, _ array: [UInt8]) -> Bool {
@@ -91,35 +89,39 @@ extension RawSpan {
     return true
   }
 
-  /// Words of the broker for people; control characters become spaces.
+  /// The broker's text for people; control characters become spaces.
   func text(_ range: Range<Int>) -> String {
     String(decoding: array(range).map { $0 < 32 || $0 == 127 ? 32 : $0 }, as: UTF8.self)
   }
 }
 
-/// Big-endian fields at the end of a frame being built.
 extension [UInt8] {
   @inline(__always)
-  mutating func appendBigEndian<T: FixedWidthInteger>(_ value: T) {
+  package mutating func appendBigEndian<T: FixedWidthInteger>(_ value: T) {
     Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
   }
 
-  /// The caller has checked that there are at most 255 bytes.
-  mutating func appendShortString(_ bytes: [UInt8]) {
+  /// The caller makes sure that there are at most 255 bytes.
+  package mutating func appendShortString(_ bytes: [UInt8]) {
     append(UInt8(truncatingIfNeeded: bytes.count))
     append(contentsOf: bytes)
   }
 
-  mutating func appendLongString(_ bytes: [UInt8]) {
+  package mutating func appendLongString(_ bytes: [UInt8]) {
     appendBigEndian(UInt32(truncatingIfNeeded: bytes.count))
     append(contentsOf: bytes)
   }
 
-  /// Overwrites four bytes written earlier as a place holder.
-  mutating func setBigEndian(_ value: UInt32, at index: Int) {
-    self[index] = UInt8(truncatingIfNeeded: value >> 24)
-    self[index + 1] = UInt8(truncatingIfNeeded: value >> 16)
-    self[index + 2] = UInt8(truncatingIfNeeded: value >> 8)
-    self[index + 3] = UInt8(truncatingIfNeeded: value)
+  /// Appends a frame with the payload that `append` adds.
+  @inline(__always)
+  package mutating func appendFrame(_ type: UInt8, channel: UInt16, _ append: (inout [UInt8]) -> Void) {
+    self.append(type)
+    appendBigEndian(channel)
+    let start = count
+    appendBigEndian(UInt32(0))
+    append(&self)
+    let size = UInt32(truncatingIfNeeded: count - start - 4).bigEndian
+    Swift.withUnsafeBytes(of: size) { replaceSubrange(start..<start + 4, with: $0) }
+    self.append(Frame.end)
   }
 }
