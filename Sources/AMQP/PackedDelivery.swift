@@ -1,6 +1,6 @@
 import Wire
 
-/// A delivery at rest: in one piece of memory beside what it shares with others, for when there are very many of them.
+/// A compact form of a delivery, for very large numbers of them: one allocation beside the memory that it shares with others.
 public struct PackedDelivery: Sendable {
   private let consumer: Int32
   public let token: DeliveryToken
@@ -11,7 +11,7 @@ public struct PackedDelivery: Sendable {
   private let routingKey: [UInt8]
   private let bodySize: UInt64
   private let bodyStart: Int32
-  /// The properties in their wire form, then the body.
+  /// The properties in wire form, followed by the body.
   private let content: [UInt8]
 
   public init(_ delivery: consuming Delivery) {
@@ -32,7 +32,6 @@ public struct PackedDelivery: Sendable {
     self.content = content
   }
 
-  /// Bytes of properties and body.
   public var count: Int { content.count }
 
   public var delivery: Delivery {
@@ -46,7 +45,7 @@ public struct PackedDelivery: Sendable {
     let bytes = content.span.bytes
     var cursor = WireCursor(0..<Int(bodyStart))
     var cache = PropertyCache()
-    if let properties = BasicProperties(&cursor, in: bytes, cache: &cache) { delivery.properties = properties }
+    _ = delivery.properties.read(&cursor, in: bytes, cache: &cache)
     delivery.properties.hasUnreadableHeaders = hasUnreadableHeaders
     delivery.properties.omittedHeaders = Int(omittedHeaders)
     delivery.body = Array(content[Int(bodyStart)...])
