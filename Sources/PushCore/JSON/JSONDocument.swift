@@ -1,46 +1,49 @@
-/// A validated JSON text and its tape. Nothing is converted before it is asked for; a node is named by its index.
+/// A validated JSON text and its tape. Values are converted on demand; a node is named by its index.
 ///
-/// Every index handed out by this document is valid for it as long as it lives; an accessor given a node of another kind answers nil
-/// or an empty content, and never traps.
+/// An index is valid for the lifetime of its document. For a node of another kind, accessors return nil or empty content.
 public struct JSONDocument: Sendable {
-  /// The text as it came.
   public let bytes: [UInt8]
   let nodes: ContiguousArray<JSONNode>
 
-  /// Reads the whole of `bytes`. Costs time and memory linear in them, for hostile input too.
+  /// Parses all of `bytes`. Time and memory are linear in their size, for hostile input too.
   public init(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) throws(JSONError) {
     nodes = try JSONReader.read(bytes, limits)
     self.bytes = bytes
   }
 
-  /// The value that the text is.
   public var root: Int { 0 }
 
   public func kind(_ node: Int) -> JSONKind { nodes[node].kind }
 
-  /// The offset of the value's first byte (of a string: its opening quote).
+  /// The offset of the value's first byte (for a string: the opening quote).
   public func offset(_ node: Int) -> Int {
     Int(nodes[node].start) &- (nodes[node].kind == .string ? 1 : 0)
   }
 
-  /// The elements of an array or members of an object; 0 for everything else.
+  /// The number of elements or members; 0 for any other value.
   public func count(_ node: Int) -> Int { nodes[node].count }
 
-  /// The node after `node` and all below it: the next element of an array, the next name of an object.
+  /// The node after `node` and its subtree: the next element of an array, the next name of an object.
   public func next(_ node: Int) -> Int { Int(nodes[node].next) }
 
   // MARK: Members and elements
 
-  /// Name and value of each member, in order; nothing when `node` isn't an object.
+  /// Name and value of each member, in order; empty unless `node` is an object.
   public func members(of node: Int) -> Members { Members(nodes: nodes, parent: node) }
 
-  /// The elements in order; nothing when `node` isn't an array.
+  /// The elements in order; empty unless `node` is an array.
   public func elements(of node: Int) -> Elements { Elements(nodes: nodes, parent: node) }
 
-  /// The value of the member called `name`, or nil. Walks the object once.
+  /// The value of the member called `name`, or nil. Scans the object.
   public func value(_ name: String, of node: Int) -> Int? {
     for (key, value) in members(of: node) where isString(key, name) { return value }
     return nil
+  }
+
+  /// The content of the member called `name`, or nil if it isn't a string. Without `node`, of the root.
+  public func string(_ name: String, of node: Int = 0) -> [UInt8]? {
+    guard let value = value(name, of: node), kind(value) == .string else { return nil }
+    return string(value)
   }
 
   public struct Members: Sequence, IteratorProtocol {
@@ -89,10 +92,10 @@ public struct JSONDocument: Sendable {
     }
   }
 
-  /// The source of a value without a string's quotes; of a string without escapes, its content.
+  /// The byte range of a value, for a string without its quotes.
   public func source(_ node: Int) -> Range<Int> { Int(nodes[node].start)..<Int(nodes[node].end) }
 
-  /// A string whose content isn't the plain slice ``source(_:)``.
+  /// True if the content of a string differs from its source.
   public func hasEscapes(_ node: Int) -> Bool { nodes[node].has(JSONNode.escaped) }
 
   /// The UTF-8 content of a string; the source of any other scalar.
@@ -101,19 +104,18 @@ public struct JSONDocument: Sendable {
     return JSONText.unescaped(nodes[node], bytes.span)
   }
 
-  /// Appends what ``string(_:)`` answers, without another array.
+  /// Appends ``string(_:)`` without allocating an array.
   public func appendString(_ node: Int, to output: inout [UInt8]) {
     guard hasEscapes(node) else { return output.append(contentsOf: bytes[source(node)]) }
     JSONText.append(nodes[node], bytes.span, to: &output)
   }
 
-  /// The length of ``string(_:)`` in bytes.
   public func utf8Count(_ node: Int) -> Int { JSONText.utf8Count(nodes[node], bytes.span) }
 
-  /// A string as text for people and settings; not for the delivery path.
+  /// A string for people and settings; too slow for the delivery path.
   public func text(_ node: Int) -> String { String(decoding: string(node), as: UTF8.self) }
 
-  /// `node` is a string with exactly this content.
+  /// True if `node` is a string with exactly this content.
   public func isString(_ node: Int, _ text: String) -> Bool {
     guard nodes[node].kind == .string else { return false }
     if hasEscapes(node) { return string(node).elementsEqual(text.utf8) }
@@ -126,7 +128,7 @@ public struct JSONDocument: Sendable {
     return true
   }
 
-  /// Where a node stands, for people: `notification.title`, `registration_ids[3]`. Empty for the root. Names are shortened.
+  /// The place of a node for error messages: `notification.title`, `registration_ids[3]`. Empty for the root.
   public func path(to target: Int) -> String {
     var path = ""
     var node = root
@@ -151,7 +153,6 @@ public struct JSONDocument: Sendable {
     return path
   }
 
-  /// How a path spells the name of a member.
   public func pathComponent(_ node: Int) -> String {
     let name = string(node)
     let excerpt = JSONText.excerpt(name)

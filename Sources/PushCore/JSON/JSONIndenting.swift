@@ -1,7 +1,6 @@
-/// JSON for people. Whatever stands in it, a terminal shows it and obeys none of it: characters that would move the cursor or turn the
-/// writing direction are escaped, so that it stays the same JSON.
+/// JSON for people, safe on a terminal: escapes characters that would move the cursor or change the writing direction.
 extension JSONDocument {
-  /// A value over several lines, two spaces for each level; arrays of short scalars stay on one line.
+  /// A value over several lines, two spaces for each level. Arrays of short scalars stay on one line.
   public func indented(_ node: Int) -> String {
     var text = ""
     write(node, indentation: "", to: &text)
@@ -36,7 +35,7 @@ extension JSONDocument {
     text += "\n" + indentation + closing
   }
 
-  /// An array that fits a line of 72 characters; nil for one that doesn't, or that holds containers.
+  /// An array on one line; nil if it is longer than 72 characters or holds containers.
   private func inline(_ array: Int) -> String? {
     guard count(array) <= 36 else { return nil }
     var items: [String] = []

@@ -1,6 +1,5 @@
-/// What a document may cost at most. Each bound is checked before the work that it bounds.
+/// Limits of a document. Each is checked before the work that it limits.
 public struct JSONLimits: Sendable, Equatable {
-  /// Bytes of the whole body.
   public var bytes: Int
   /// Levels of nesting; `{"a":[]}` has two.
   public var depth: Int
@@ -14,8 +13,7 @@ public struct JSONLimits: Sendable, Equatable {
   }
 }
 
-/// Why a body isn't a document: the offset of the first byte at fault (the length of the body where it ends too early), in bytes, and
-/// the rule in words. Holds at most a short, escaped excerpt of the input.
+/// `offset` is the first wrong byte, or the body's length if it ends too early. The reason quotes little, and escapes it.
 public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
   public let offset: Int
   public let reason: String

@@ -1,7 +1,6 @@
-/// The rule that no object has the same name twice, compared after unescaping (RFC 7493 §2.3): two parsers that choose differently
-/// between duplicates see two different requests.
+/// Refuses duplicate names in an object, compared after unescaping (RFC 7493 §2.3): parsers choose differently among them.
 enum JSONNames {
-  /// Up to this many members are compared with each other; above, by hashing.
+  /// Objects with up to this many members are compared pairwise, larger ones by hashing.
   private static let fewMembers = 16
 
   static func refuseDuplicates(
@@ -11,7 +10,7 @@ enum JSONNames {
     guard members > 1 else { return }
     guard members <= fewMembers else { return try refuseByHashing(nodes, of: object, in: bytes) }
 
-    // One bit per fingerprint seen: most names are told apart without looking at another one.
+    // One bit for each fingerprint: most names need no comparison.
     var seen: UInt64 = 0
     var name = object &+ 1
     var index = 0
@@ -51,7 +50,7 @@ enum JSONNames {
     return (first &* 31 &+ last &* 17 &+ middle &* 7 &+ length &* 3)
   }
 
-  /// A table with open addressing, by the standard library's hash, whose seed nobody outside knows: linear for hostile names too.
+  /// An open-addressing table with the standard library's randomly seeded hash: linear for hostile names too.
   private static func refuseByHashing(
     _ nodes: ContiguousArray<JSONNode>, of object: Int, in bytes: borrowing Span<UInt8>
   ) throws(JSONError) {

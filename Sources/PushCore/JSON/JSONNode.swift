@@ -1,8 +1,8 @@
-/// What a JSON value is.
+/// The kinds of JSON values.
 public enum JSONKind: UInt8, Sendable {
   case null, `false`, `true`, number, string, array, object
 
-  /// The kind in words for people, with its article: `a string`.
+  /// The kind for people, with its article: `a string`.
   public var words: String {
     switch self {
     case .null: "null"
@@ -15,26 +15,23 @@ public enum JSONKind: UInt8, Sendable {
   }
 }
 
-/// One entry of a document's tape: a value, or the name of an object's member, in the order of the source.
-///
-/// An object is followed by name, value, name, value …; an array by its elements. `next` skips the subtree, so that a walk over one
-/// level touches only that level.
+/// One entry of the tape: a value, or the name of an object's member, in source order. An object is followed by name, value,
+/// name, value …; an array by its elements. `next` skips the subtree.
 struct JSONNode: Sendable {
   /// String: the offset after the opening quote. Otherwise the offset of the first byte.
   var start: UInt32
   /// String: the offset of the closing quote. Otherwise the offset after the last byte.
   var end: UInt32
-  /// The index after this node's subtree; while the reader has the container still open, the index of its own container.
+  /// The index after this node's subtree. While the container is open: the index of its parent container.
   var next: UInt32
-  /// Kind in bits 0–2, flags in bits 3–7, and from bit 8 the number of elements or members of a container.
+  /// Bits 0–2: kind; bits 3–7: flags; from bit 8: number of elements or members.
   private var meta: UInt32
 
-  /// A string holds at least one escape, so that its content isn't a plain slice of the source.
+  /// Flag: the string has an escape, so its content differs from its source.
   static let escaped: UInt32 = 1 << 3
-  /// A number has a fraction or an exponent.
   static let fractional: UInt32 = 1 << 4
 
-  /// The most nodes a tape may have: counts are kept in 24 bits.
+  /// The maximum number of nodes: counts have 24 bits.
   static let most = 1 << 24
 
   init(_ kind: JSONKind, start: Int, end: Int, next: Int, flags: UInt32 = 0) {

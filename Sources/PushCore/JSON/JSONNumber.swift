@@ -1,15 +1,13 @@
 /// Why a node isn't an integer that fits.
 public enum JSONNumberError: Error, Equatable, Sendable {
-  /// The node isn't a number at all.
   case notNumber
-  /// A number with a fraction that isn't zero.
+  /// The number has a nonzero fraction.
   case notIntegral
-  /// Integral, but outside of `Int64`.
   case outOfRange
 }
 
 extension JSONDocument {
-  /// The value of a number that is an integer, however it is written: `600`, `600.0` and `6e2` are the same. `-0` is 0.
+  /// The value of an integral number in any notation: `600`, `600.0` and `6e2` are equal. `-0` is 0.
   public func integer(_ node: Int) throws(JSONNumberError) -> Int64 {
     guard nodes[node].kind == .number else { throw .notNumber }
     let range = source(node)
@@ -22,13 +20,13 @@ extension JSONDocument {
     return value
   }
 
-  /// A number as the nearest floating-point value (infinite when beyond its range); nil when `node` isn't a number.
+  /// The nearest floating-point value, infinite if out of range; nil if `node` isn't a number.
   public func double(_ node: Int) -> Double? {
     guard nodes[node].kind == .number else { return nil }
     return Double(String(decoding: bytes[source(node)], as: UTF8.self))
   }
 
-  /// A number with fraction or exponent: what decides is the power of ten of its last digit that isn't zero.
+  /// A number with a fraction or exponent. It is integral if its last nonzero digit has a power of ten of at least 0.
   private static func integral(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) throws(JSONNumberError) -> Int64 {
     let negative = bytes[range.lowerBound] == UInt8(ascii: "-")
     let start = range.lowerBound + (negative ? 1 : 0)
@@ -53,8 +51,7 @@ extension JSONDocument {
     return value
   }
 
-  /// The exponent behind a mantissa, 0 when there is none. Clamped far above any length of a body: enough to tell too large from too
-  /// small.
+  /// The exponent after a mantissa, 0 if there is none. Clamped to 2⁴⁰, far above the length of any body.
   private static func exponent(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> Int {
     guard !range.isEmpty else { return 0 }
     var exponent = 0

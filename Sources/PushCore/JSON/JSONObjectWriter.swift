@@ -1,15 +1,13 @@
-/// Writes one JSON object, member by member, on one line. What isn't UTF-8 becomes U+FFFD, and a terminal obeys nothing of it.
+/// Writes one JSON object on one line, member by member. Invalid UTF-8 becomes U+FFFD; terminal control characters are escaped.
 public struct JSONObjectWriter {
   private var bytes: [UInt8]
   private var isFirst = true
 
-  /// Opens an object after what `line` already holds.
   public init(after line: consuming [UInt8] = []) {
     bytes = line
     bytes.append(UInt8(ascii: "{"))
   }
 
-  /// Closes the object.
   public consuming func closed() -> [UInt8] {
     bytes.append(UInt8(ascii: "}"))
     return bytes
@@ -30,7 +28,7 @@ public struct JSONObjectWriter {
     bytes.append(UInt8(ascii: "]"))
   }
 
-  /// A value that is JSON already; line ends within it become spaces.
+  /// Sets a value that is JSON already; its line ends become spaces.
   public mutating func set(_ name: String, raw json: [UInt8]) {
     begin(Array(name.utf8))
     bytes.append(contentsOf: json.lazy.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 })
@@ -52,7 +50,7 @@ public struct JSONObjectWriter {
   }
 
   private mutating func append(_ members: (inout JSONObjectWriter) -> Void) {
-    // Moved there and back: with a second owner each nested object would copy all that stands before it.
+    // Moves the bytes: a second owner would copy them for each nested object.
     var inner = JSONObjectWriter(after: exchange(&bytes, with: []))
     members(&inner)
     bytes = inner.closed()
@@ -66,11 +64,14 @@ public struct JSONObjectWriter {
   }
 }
 
-/// Members that may be absent: `null` then.
+/// Members that may be absent are written as `null`.
 extension JSONObjectWriter {
   public mutating func set(_ name: String, _ value: [UInt8]?) {
     if let value { set(Array(name.utf8), value) } else { set(name, raw: Array("null".utf8)) }
   }
+
+  /// Leaves out an absent member.
+  public mutating func set(_ name: String, ifKnown value: [UInt8]?) { if let value { set(Array(name.utf8), value) } }
 
   public mutating func set(_ name: String, _ value: String?) { set(name, value.map { Array($0.utf8) }) }
 
@@ -83,6 +84,6 @@ extension JSONObjectWriter {
 
   public mutating func set(_ name: String, flag: Bool) { set(name, raw: Array((flag ? "true" : "false").utf8)) }
 
-  /// A time of Unix milliseconds.
+  /// - Parameter time: Unix milliseconds.
   public mutating func set(_ name: String, time: Int64?) { set(name, time.map(Timestamp.text)) }
 }

@@ -1,8 +1,5 @@
-/// The one pass that turns a body into a tape: RFC 8259, and stricter where that leaves a choice (RFC 7493): UTF-8 only, no byte-order
-/// mark, no name twice in one object, no lone surrogate.
-///
-/// It doesn't recurse. The way back up is kept in the open containers themselves (``JSONNode/next``), so that depth costs no stack and
-/// no allocation besides the tape.
+/// Turns a body into a tape in one pass: RFC 8259 with the strict choices of RFC 7493. UTF-8 only, no byte-order mark, no
+/// duplicate name in an object, no lone surrogate. It doesn't recurse: depth costs no stack.
 enum JSONReader {
   private enum Expectation {
     case value, firstElement, firstName, name, separator
@@ -93,7 +90,7 @@ enum JSONReader {
         continue
       }
 
-      // What remains is the closing bracket that belongs here.
+      // Only the right closing bracket is left.
       at &+= 1
       if containerIsObject { try JSONNames.refuseDuplicates(nodes, of: container, in: bytes) }
       let outer = Int(nodes[container].next)
@@ -106,7 +103,7 @@ enum JSONReader {
     }
   }
 
-  /// RFC 8259 §8.1: UTF-8 without a mark. A text in UTF-16 or UTF-32 has a zero among its first two bytes.
+  /// RFC 8259 §8.1: UTF-8 without a mark. UTF-16 and UTF-32 texts have a zero in their first two bytes.
   private static func refuseForeignEncoding(_ bytes: borrowing Span<UInt8>) throws(JSONError) {
     guard bytes.count >= 2 else { return }
     let (first, second) = (bytes[0], bytes[1])

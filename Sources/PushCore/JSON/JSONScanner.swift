@@ -1,7 +1,8 @@
-/// The scalar tokens of RFC 8259 §3, §6, §7: each function starts at the token's first byte and answers where it ends.
+import Wire
+
+/// Scans the scalar tokens of RFC 8259 §3, §6, §7. Each function starts at the first byte of a token and returns its end.
 enum JSONScanner {
-  /// From the byte after the opening quote to the closing quote. Validates UTF-8 (RFC 3629 §4: no overlong form, no surrogate, nothing
-  /// above U+10FFFF) and escapes.
+  /// Scans to the closing quote. Validates escapes and UTF-8 (RFC 3629 §4: no overlong form or surrogate, at most U+10FFFF).
   @inline(__always)
   static func string(_ bytes: borrowing Span<UInt8>, from start: Int) throws(JSONError) -> (end: Int, flags: UInt32) {
     let length = bytes.count
@@ -24,7 +25,7 @@ enum JSONScanner {
     throw JSONError(offset: length, reason: "the body ends inside a string")
   }
 
-  /// As ``string(_:from:)``, for a string that isn't plain ASCII from here on.
+  /// Continues ``string(_:from:)`` at the first byte that isn't plain ASCII.
   @inline(never)
   private static func stringSlowly(
     _ bytes: borrowing Span<UInt8>, from start: Int
@@ -50,7 +51,7 @@ enum JSONScanner {
     throw JSONError(offset: length, reason: "the body ends inside a string")
   }
 
-  /// One well-formed sequence of Unicode's table 3-7; the first byte is ≥ 0x80.
+  /// One well-formed sequence of Unicode's table 3-7. The first byte is ≥ 0x80.
   private static func multibyte(_ bytes: borrowing Span<UInt8>, _ at: Int) throws(JSONError) -> Int {
     let first = bytes[at]
     let (size, low, high): (Int, UInt8, UInt8) =
@@ -74,7 +75,7 @@ enum JSONScanner {
     return at &+ size
   }
 
-  /// One escape sequence, from its backslash; a surrogate pair is one.
+  /// One escape sequence, from its backslash. A surrogate pair counts as one.
   static func escape(_ bytes: borrowing Span<UInt8>, _ at: Int) throws(JSONError) -> (scalar: UInt32, end: Int) {
     guard at &+ 1 < bytes.count else { throw JSONError(offset: bytes.count, reason: "the body ends inside a string") }
     switch bytes[at &+ 1] {
@@ -105,12 +106,8 @@ enum JSONScanner {
     while index < at &+ 4 {
       guard index < bytes.count else { throw JSONError(offset: bytes.count, reason: "the body ends inside a string") }
       let byte = bytes[index]
-      let digit: UInt8
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte &- UInt8(ascii: "0")
-      case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte &- UInt8(ascii: "a") &+ 10
-      case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte &- UInt8(ascii: "A") &+ 10
-      default: throw JSONError(offset: index, reason: "expected a hexadecimal digit, found \(JSONReader.describe(byte))")
+      guard let digit = byte.hexValue else {
+        throw JSONError(offset: index, reason: "expected a hexadecimal digit, found \(JSONReader.describe(byte))")
       }
       value = value << 4 | UInt32(digit)
       index &+= 1
@@ -118,14 +115,14 @@ enum JSONScanner {
     return value
   }
 
-  /// RFC 8259 §6. The digits stay where they are: no value is formed, so none can overflow.
+  /// RFC 8259 §6. Computes no value, so none can overflow.
   static func number(_ bytes: borrowing Span<UInt8>, from start: Int) throws(JSONError) -> (end: Int, flags: UInt32) {
     var at = start
     var flags: UInt32 = 0
     if bytes[at] == UInt8(ascii: "-") { at &+= 1 }
     if at < bytes.count, bytes[at] == UInt8(ascii: "0") {
       at &+= 1
-      if at < bytes.count, isDigit(bytes[at]) { throw JSONError(offset: at, reason: "a number with a leading zero") }
+      if at < bytes.count, Bytes.isDigit(bytes[at]) { throw JSONError(offset: at, reason: "a number with a leading zero") }
     } else {
       at = try digits(bytes, at)
     }
@@ -142,17 +139,13 @@ enum JSONScanner {
     return (at, flags)
   }
 
-  /// At least one digit.
   private static func digits(_ bytes: borrowing Span<UInt8>, _ start: Int) throws(JSONError) -> Int {
     var at = start
-    while at < bytes.count, isDigit(bytes[at]) { at &+= 1 }
+    while at < bytes.count, Bytes.isDigit(bytes[at]) { at &+= 1 }
     guard at == start else { return at }
     guard at < bytes.count else { throw JSONError(offset: at, reason: "the body ends inside a number") }
     throw JSONError(offset: at, reason: "expected a digit, found \(JSONReader.describe(bytes[at]))")
   }
-
-  @inline(__always)
-  private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
 
   static func literal(_ bytes: borrowing Span<UInt8>, from at: Int) throws(JSONError) -> (kind: JSONKind, end: Int) {
     if spells(bytes, at, "true") { return (.true, at &+ 4) }

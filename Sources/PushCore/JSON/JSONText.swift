@@ -1,6 +1,5 @@
-/// The content of strings.
+/// Decodes the content of strings.
 enum JSONText {
-  /// The UTF-8 bytes that a string stands for.
   static func unescaped(_ node: JSONNode, _ bytes: borrowing Span<UInt8>) -> [UInt8] {
     var content: [UInt8] = []
     content.reserveCapacity(Int(node.end &- node.start))
@@ -23,7 +22,6 @@ enum JSONText {
     }
   }
 
-  /// How many UTF-8 bytes a string stands for.
   static func utf8Count(_ node: JSONNode, _ bytes: borrowing Span<UInt8>) -> Int {
     var count = Int(node.end &- node.start)
     guard node.has(JSONNode.escaped) else { return count }
@@ -48,7 +46,7 @@ enum JSONText {
     output.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
   }
 
-  /// At most 32 bytes of input in quotes, with everything but plain ASCII escaped: safe in a log line and in a message header.
+  /// At most 32 bytes of input in quotes, with everything but plain ASCII escaped: safe in logs and message headers.
   static func excerpt(_ content: [UInt8]) -> String {
     var text = "\""
     for byte in content.prefix(32) {

@@ -1,6 +1,8 @@
+import Wire
+
 extension JSONDocument {
-  /// Appends a value compactly: no white space outside of strings, numbers digit for digit, strings with as few bytes as JSON allows
-  /// (`\u00e9` becomes the two bytes of é), so that what is counted against a provider's limit is what has to be sent.
+  /// Appends a value compactly: no white space outside of strings, numbers digit for digit, strings with the fewest bytes that
+  /// JSON allows (`\u00e9` becomes the two bytes of é). Providers count these bytes against their limits.
   public func append(_ node: Int, to output: inout [UInt8]) {
     let entry = nodes[node]
     switch entry.kind {
@@ -10,18 +12,28 @@ extension JSONDocument {
     }
   }
 
-  /// Appends a string in quotes, minimally escaped. A scalar that isn't a string is put into quotes as it is written: `5` as `"5"`.
+  /// Appends a string in quotes, minimally escaped. Puts other scalars in quotes as written: `5` becomes `"5"`.
   public func appendQuoted(_ node: Int, to output: inout [UInt8]) {
-    output.append(UInt8(ascii: "\""))
-    if hasEscapes(node) {
-      output.appendEscaped(string(node))
-    } else {
-      output.append(contentsOf: bytes[source(node)])
+    if hasEscapes(node) { return output.appendJSONString(string(node)) }
+    let source = source(node)
+    output.append(addingCapacity: source.count &+ 2) {
+      $0.append(UInt8(ascii: "\""))
+      $0.append(copying: bytes.span.extracting(source))
+      $0.append(UInt8(ascii: "\""))
     }
-    output.append(UInt8(ascii: "\""))
   }
 
-  /// The source already has the right order: only white space goes, and only strings change.
+  /// The source of a member from the name's opening quote to the value's closing quote. Nil if the value isn't a string, one of
+  /// the two has an escape, or white space is between them.
+  func plainMember(_ name: Int, _ value: Int) -> Range<Int>? {
+    let (key, text) = (nodes[name], nodes[value])
+    guard text.kind == .string, text.start == key.end &+ 3, !key.has(JSONNode.escaped), !text.has(JSONNode.escaped) else {
+      return nil
+    }
+    return Int(key.start) &- 1..<Int(text.end) &+ 1
+  }
+
+  /// Copies the source without white space and rewrites only the strings.
   private func appendContainer(_ node: Int, to output: inout [UInt8]) {
     var at = Int(nodes[node].start)
     let end = Int(nodes[node].end)
@@ -41,7 +53,6 @@ extension JSONDocument {
     }
   }
 
-  /// How many bytes ``append(_:to:)`` would append.
   public func compactCount(_ node: Int) -> Int {
     switch nodes[node].kind {
     case .null, .true, .false, .number: return source(node).count
@@ -55,14 +66,14 @@ extension JSONDocument {
 }
 
 extension [UInt8] {
-  /// Appends UTF-8 as a JSON string in quotes with the fewest bytes.
+  /// Appends UTF-8 as a quoted JSON string with the fewest bytes.
   public mutating func appendJSONString(_ content: [UInt8]) {
     append(UInt8(ascii: "\""))
     appendEscaped(content)
     append(UInt8(ascii: "\""))
   }
 
-  /// The inside of a JSON string: quote, backslash and controls below U+0020 escaped (RFC 8259 §7), all else as it is.
+  /// Appends the inside of a JSON string. Escapes quote, backslash and controls below U+0020 only (RFC 8259 §7).
   mutating func appendEscaped(_ content: [UInt8]) {
     for byte in content {
       if byte >= 0x20, byte != 0x22, byte != 0x5C {

@@ -1,7 +1,6 @@
 extension [UInt8] {
-  /// Appends `text` as a quoted JSON string. Quote, backslash and control characters (ESC and DEL among them, so that a terminal
-  /// shows what it prints; those of U+0080 to U+009F as well) are escaped, U+2028 and U+2029, which end lines in JavaScript, and marks of direction, which
-  /// change the order of what is shown; what is not UTF-8 becomes U+FFFD.
+  /// Appends `text` as a quoted JSON string that is safe to print. Escapes quotes, backslashes, control characters up to
+  /// U+009F, line separators (U+2028, U+2029) and marks of direction. Invalid UTF-8 becomes U+FFFD.
   public mutating func appendSafeJSONString(_ text: [UInt8]) { appendSafeJSONString(text[...]) }
 
   public mutating func appendSafeJSONString(_ text: ArraySlice<UInt8>) {
@@ -46,7 +45,7 @@ extension [UInt8] {
     byte >= 0x20 && byte < 0x7F && byte != 0x22 && byte != 0x5C
   }
 
-  /// C1 controls, line separators, and marks of direction (Unicode, property Bidi_Control). 0 for none.
+  /// C1 controls, line separators and marks of direction (Unicode property Bidi_Control). False for 0.
   private static func isObeyed(_ unit: UInt16) -> Bool {
     switch unit {
     case 0x80...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
@@ -73,7 +72,7 @@ extension [UInt8] {
   }
 }
 
-/// Bytes of the well-formed UTF-8 sequence at `index` (Unicode, table 3-7); 0 when there is none.
+/// Bytes of the well-formed UTF-8 sequence at `index` (Unicode, table 3-7); 0 if there is none.
 func utf8SequenceLength(_ bytes: borrowing Span<UInt8>, at index: Int) -> Int {
   let first = bytes[index]
   if first < 0x80 { return 1 }

@@ -1,7 +1,6 @@
 extension DeadLetter {
-  /// The same request with one device as its target, so that replaying it sends to nobody twice: the member that names the targets
-  /// is replaced where it stands, everything else stays byte for byte. In the v1 shape the member is `message.token`.
-  ///
+  /// The request with one device as its only target, so that a replay reaches no other device. Replaces the member that names
+  /// the targets (`message.token` in the v1 shape); all other bytes stay the same.
   /// - Parameter target: as `to` spells it: `DeadLetter.target(_:token:)`, or the registry's id.
   public static func body(_ request: JSONDocument, naming target: [UInt8]) -> [UInt8] {
     let bytes = request.bytes
@@ -18,13 +17,13 @@ extension DeadLetter {
     replacement.appendJSONString(target)
 
     var output: [UInt8] = []
-    // Without the members that are left out: of a list for a thousand devices little remains.
+    // Subtracts the members that are left out: of a list for a thousand devices little remains.
     var size = bytes.count + replacement.count + 1
     for (name, value) in request.members(of: object) where shape.targets.contains(where: { request.isString(name, $0) }) {
       size -= request.source(value).count
     }
     output.reserveCapacity(size)
-    /// Everything before this offset is in `output` or left out.
+    /// Everything before this offset has been copied or left out.
     var copied = 0
     var previousEnd = request.source(object).lowerBound + 1
     var isNamed = false
@@ -33,7 +32,6 @@ extension DeadLetter {
       let end = request.source(value).upperBound + (request.kind(value) == .string ? 1 : 0)
       if shape.targets.contains(where: { request.isString(name, $0) }) {
         if isNamed {
-          // A second target goes with the comma before it.
           output.append(contentsOf: bytes[copied..<previousEnd])
         } else {
           output.append(contentsOf: bytes[copied..<start])

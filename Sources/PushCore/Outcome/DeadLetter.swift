@@ -1,11 +1,12 @@
-/// A request, or one device of it, that will not be tried again: the headers of a message on `push.dead`.
+import Wire
+
+/// The headers of a message on `push.dead`: a request, or one of its devices, that will not be retried.
 public struct DeadLetter: Sendable {
   public var error: PushError
-  /// The provider's or the parser's own words.
   public var reason: String
-  /// The provider's HTTP status; nil when none was asked.
+  /// The provider's HTTP status; nil if no provider answered.
   public var status: Int?
-  /// How often it was tried; 0 when it never left.
+  /// Number of attempts; 0 if the request was never sent.
   public var attempts: Int
   /// Unix milliseconds.
   public var failedAt: Int64
@@ -27,10 +28,10 @@ public struct DeadLetter: Sendable {
     case number(Int64)
   }
 
-  /// Tells a dead letter, and what was replayed of one.
+  /// Marks dead letters and the requests replayed from them.
   public static let errorHeader = "x-push-error"
 
-  /// In this order; `x-push-status` only where a provider has answered.
+  /// In this order. `x-push-status` is present only if a provider has answered.
   public var headers: [(name: String, value: Value)] {
     var headers: [(name: String, value: Value)] = [
       (Self.errorHeader, .text(Array(error.rawValue.utf8))), ("x-push-reason", .text(Self.bounded(reason))),
@@ -41,10 +42,10 @@ public struct DeadLetter: Sendable {
     return headers
   }
 
-  /// Headers must not make a message larger without bound.
+  /// Bytes. Limits the size that the headers add to a message.
   static let longestReason = 512
 
-  /// At most `longestReason` bytes, ended on a character's boundary; control characters become spaces.
+  /// Cuts to `longestReason` bytes at a character boundary; control characters become spaces.
   static func bounded(_ reason: String) -> [UInt8] {
     var text: [UInt8] = []
     for scalar in reason.unicodeScalars {
@@ -56,12 +57,12 @@ public struct DeadLetter: Sendable {
     return text
   }
 
-  /// How `to` names a broadcast channel of APNs.
   public static func target(channel: [UInt8]) -> [UInt8] { Array("apns-channel:".utf8) + channel }
 
-  /// How `to` names one device of a provider, or topics of FCM's, without the registry.
+  /// The `to` of a device, or of FCM's own topics, without the registry.
   public static func target(_ platform: Platform, token: [UInt8]) -> [UInt8] {
     if platform == .fcm, FCMAddress(token[...]) == .installation { return token }
-    return Array((platform == .apns ? "apns:" : "fcm:").utf8) + token
+    let text = platform == .webpush ? WebPushSubscription(token: token).map { Base64URL.encode($0.json) } : token
+    return Array("\(platform.word):".utf8) + (text ?? token)
   }
 }

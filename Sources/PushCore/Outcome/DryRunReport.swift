@@ -1,24 +1,21 @@
-/// What a dry run's result adds: what translation changed, for each platform that the request reaches.
+/// The translation losses that the result of a dry run adds, by platform.
 public struct DryRunReport: Sendable, Equatable {
   private var reports: [LossReport?] = Array(repeating: nil, count: Platform.allCases.count)
 
   public init() {}
 
-  /// Nil for a platform without a device among the targets, or for which the request can't be translated.
+  /// Nil if no target is on the platform, or if the request can't be translated for it.
   public subscript(platform: Platform) -> LossReport? {
     get { reports[Int(platform.rawValue)] }
     set { reports[Int(platform.rawValue)] = newValue }
   }
 
-  /// `{"apns":[…],"fcm":[…]}` with the entries of ``LossReport/append(to:)``, platforms without a report left out.
-  func append(to body: inout [UInt8]) {
-    body.append(0x7B)
+  /// `{"apns":[…],"fcm":[…]}`, with the entries of each ``LossReport``. Leaves out platforms without a report.
+  var json: [UInt8] {
+    var object = JSONObjectWriter()
     for platform in Platform.allCases {
-      guard let report = self[platform] else { continue }
-      body.appendMemberSeparator()
-      body.append(contentsOf: (platform == .apns ? #""apns":"# : #""fcm":"#).utf8)
-      report.append(to: &body)
+      if let report = self[platform] { object.set(platform.word, raw: report.json) }
     }
-    body.append(0x7D)
+    return object.closed()
   }
 }

@@ -1,6 +1,6 @@
-/// How many devices of an audience failed alike.
+/// Number of devices of an audience that failed with the same code on the same platform.
 public struct FailureCount: Equatable, Sendable {
-  /// Nil where the devices are registered no more.
+  /// Nil if the devices are no longer registered.
   public var platform: Platform?
   public var error: PushError
   public var devices: Int64

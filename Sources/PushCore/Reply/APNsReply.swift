@@ -1,39 +1,30 @@
-/// APNs' answers: `{"reason": "Unregistered", "timestamp": 1732137600000}` with a status; a success has no body.
+/// Interprets answers of APNs: `{"reason": "Unregistered", "timestamp": 1732137600000}` with a status. A success has no body.
 public enum APNsReply {
-  /// Never fails: a body that is no JSON, too large, or names an unknown reason is judged by its status.
-  ///
-  /// - Parameters:
-  ///   - retryAfter: the header field's value, if there was one.
-  ///   - now: Unix milliseconds; without it a `Retry-After` that is a date counts as absent.
+  /// Never fails. If the body is not JSON, is too large, or has an unknown reason, the status decides.
+  /// - Parameter now: Unix milliseconds; nil ignores a `Retry-After` that is a date.
   public static func interpret(status: Int, body: [UInt8], retryAfter: [UInt8]? = nil, now: Int64? = nil) -> ReplyMeaning {
     if status == 200 { return .delivered }
     if 201...299 ~= status { return ReplyMeaning(reaction: .delivered, reason: "", status: status) }
 
     let document = ErrorBody.document(body)
-    var meaning = meaning(status: status, reason: document.flatMap(reason))
+    var meaning = meaning(status: status, reason: document?.string("reason"))
     meaning.retryAfter = retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
     if status == 410 { meaning.invalidSince = document.flatMap(timestamp) }
     return meaning
   }
 
-  /// What the answer means and what to do about it, for operators.
   public static func words(for meaning: ReplyMeaning) -> String {
     byReason[meaning.reason]?.words ?? StatusRow.words(meaning.status, by: statusRows)
   }
 
-  /// A known reason counts when it comes with its own class of status: a "BadDeviceToken" in a 500 says nothing of the token.
+  /// A known reason counts only with its own class of status: a "BadDeviceToken" in a 500 is no statement about the token.
   private static func meaning(status: Int, reason: [UInt8]?) -> ReplyMeaning {
     let word = reason.map(ErrorBody.word)
     if let word, let row = byReason[word], row.status / 100 == status / 100 { return row.meaning(status: status) }
     return StatusRow.judge(status, word, by: statusRows)
   }
 
-  private static func reason(_ document: JSONDocument) -> [UInt8]? {
-    guard let node = document.value("reason", of: document.root), document.kind(node) == .string else { return nil }
-    return document.string(node)
-  }
-
-  /// Milliseconds since 1970, only with 410. Accepted as a string of digits too; anything else counts as absent.
+  /// Unix milliseconds, only with 410. A string of digits is accepted too; any other value counts as absent.
   private static func timestamp(_ document: JSONDocument) -> Int64? {
     guard let node = document.value("timestamp", of: document.root) else { return nil }
     let value: Int64? =

@@ -1,20 +1,19 @@
-/// What counts in the body of an FCM error.
+/// The parts of an FCM error body that decide its meaning.
 struct FCMErrorBody {
-  /// Of `google.firebase.fcm.v1.FcmError`; nil also for `UNSPECIFIED_ERROR`, which says nothing.
+  /// The code of `google.firebase.fcm.v1.FcmError`; nil also for `UNSPECIFIED_ERROR`.
   private(set) var errorCode: String?
-  /// `error.status`.
   private(set) var status: String?
-  /// The token or the installation's id itself is at fault: its field violates, or the words that FCM uses for a malformed one.
+  /// True if FCM blames the token or installation id: by a field violation, or by its text for a malformed token.
   private(set) var namesToken = false
-  /// The words that FCM uses for a payload over 4096 bytes ("Android message is too big").
+  /// True if the message is FCM's text for a payload over 4096 bytes ("Android message is too big").
   private(set) var isTooBig = false
-  /// `QuotaFailure` speaks of the device, not of the project.
+  /// True if `QuotaFailure` concerns the device, not the project.
   private(set) var concernsDevice = false
 
-  /// Any body: what can't be read stays nil.
+  /// Accepts any body; unreadable parts stay nil.
   init(_ body: [UInt8]) {
     guard let document = ErrorBody.document(body), let error = document.value("error", of: document.root) else { return }
-    status = Self.text(document, "status", of: error).map { ErrorBody.word(Array($0.utf8)) }
+    status = document.string("status", of: error).map(ErrorBody.word)
     let message = Self.text(document, "message", of: error)?.lowercased() ?? ""
     isTooBig = message.contains("too big")
 
@@ -40,11 +39,8 @@ struct FCMErrorBody {
   private mutating func read(fieldViolations document: JSONDocument, _ detail: Int) {
     guard let violations = document.value("fieldViolations", of: detail) else { return }
     for violation in document.elements(of: violations) {
-      let field = Self.text(document, "field", of: violation)
-      switch field {
-      case "message.token", "token", "message.fid", "fid": namesToken = true
-      default: break
-      }
+      let field = Self.text(document, "field", of: violation) ?? ""
+      if ["message.token", "token", "message.fid", "fid"].contains(field) { namesToken = true }
     }
   }
 
@@ -59,7 +55,6 @@ struct FCMErrorBody {
   }
 
   private static func text(_ document: JSONDocument, _ name: String, of object: Int) -> String? {
-    guard let node = document.value(name, of: object), document.kind(node) == .string else { return nil }
-    return document.text(node)
+    document.string(name, of: object).map { String(decoding: $0, as: UTF8.self) }
   }
 }

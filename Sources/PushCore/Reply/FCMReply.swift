@@ -1,9 +1,8 @@
-/// FCM v1's answers: `{"error": {"code", "message", "status", "details": [{"@type": "…FcmError", "errorCode"}]}}`.
+/// Interprets answers of FCM v1: `{"error": {"code", "message", "status", "details": [{"@type": "…FcmError", "errorCode"}]}}`.
 ///
-/// Read in this order: errorCode, then status, then the HTTP status. Only UNREGISTERED, SENDER_ID_MISMATCH and an INVALID_ARGUMENT
-/// that names the token say anything about a token; a bare 404 means the project.
+/// Order of precedence: errorCode, status, HTTP status. Only UNREGISTERED, SENDER_ID_MISMATCH and an INVALID_ARGUMENT that
+/// names the token concern a token. A bare 404 concerns the project.
 public enum FCMReply {
-  /// As `APNsReply.interpret`.
   public static func interpret(status: Int, body: [UInt8], retryAfter: [UInt8]? = nil, now: Int64? = nil) -> ReplyMeaning {
     if 200...299 ~= status {
       return status == 200 ? .delivered : ReplyMeaning(reaction: .delivered, reason: "", status: status)
@@ -14,21 +13,16 @@ public enum FCMReply {
     return meaning
   }
 
-  /// As `APNsReply.words`.
   public static func words(for meaning: ReplyMeaning) -> String {
     byErrorCode[meaning.reason]?.words ?? byStatusWord[meaning.reason]?.words ?? StatusRow.words(meaning.status, by: statusRows)
   }
 
-  /// `projects/<id>/messages/<message id>` of a success; nil when the body has no such thing.
+  /// The `projects/<id>/messages/<message id>` of a success; nil if the body has none.
   public static func messageName(_ body: [UInt8]) -> [UInt8]? {
-    if let name = plainName(body) { return name }
-    guard let document = ErrorBody.document(body), let name = document.value("name", of: document.root),
-      document.kind(name) == .string
-    else { return nil }
-    return document.string(name)
+    plainName(body) ?? ErrorBody.document(body)?.string("name")
   }
 
-  /// The form that FCM's answers have, `{ "name": "…" }` and nothing else, without reading it as JSON; nil for any other.
+  /// Reads `{ "name": "…" }`, FCM's usual answer, without parsing it as JSON; nil for any other form.
   private static func plainName(_ body: [UInt8]) -> [UInt8]? {
     let span = body.span
     var index = 0

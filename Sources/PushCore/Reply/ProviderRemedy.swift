@@ -1,34 +1,32 @@
-/// What to do about a provider that takes no pushes by a credential: the settings that may be wrong, and where the documents go on. The log,
-/// `pushfleet status`, the page and the doctor say it in the same words.
+/// Advice for a provider that refuses a credential or can't be reached: the settings to check and the runbook section. The log,
+/// `pushfleet status`, the status page and the doctor use the same words.
 public struct ProviderRemedy: Sendable, Equatable {
   public let words: String
   public let section: String
 
-  /// Of a pool that is in trouble.
-  /// - Parameter reason: the provider's word, or why it can't be reached.
+  /// - Parameter reason: the provider's word, or the reason why the provider can't be reached.
   public static func of(_ reason: String, isCredentialRefused: Bool) -> ProviderRemedy {
-    let known = apns[reason] ?? fcm[reason]
+    let known = apns[reason] ?? fcm[reason] ?? webpush[reason]
     guard isCredentialRefused || known != nil else {
       return ProviderRemedy(
         words:
-          "for errors of connections and TLS, check the network, `endpoint` and `ca`; otherwise wait: requests come back by themselves",
-        section: "docs/runbook.md#pushfleetproviderintrouble")
+          "for connection and TLS errors, check the network, `endpoint` and `ca`; otherwise wait: requests are retried automatically",
+        section: "docs/operate/runbook.md#pushfleetproviderintrouble")
     }
-    return ProviderRemedy(words: known ?? credential, section: "docs/runbook.md#pushfleetcredentialrefused")
+    return ProviderRemedy(words: known ?? credential, section: "docs/operate/runbook.md#pushfleetcredentialrefused")
   }
 
   private static let credential = "check the credential's settings with `pushfleet doctor`; the key may be revoked"
 
-  /// By the provider's word.
   private static let apns: [String: String] = {
     let topic = "check `topic`: the bundle id that the key or certificate is for"
-    let environment = "check `environment`: the key or certificate is for the other one"
+    let environment = "check `environment`: the key or certificate is for the other environment"
     return [
       "TopicDisallowed": topic, "BadTopic": topic,
       "BadEnvironmentKeyInToken": environment, "BadEnvironmentKeyIdInToken": environment,
       "BadCertificateEnvironment": environment,
       "BadCertificate": "renew `certificate`, or use a key",
-      "MissingProviderToken": "check `certificate`: APNs takes it for none that signs pushes",
+      "MissingProviderToken": "check `certificate`: APNs doesn't accept it for pushes",
       "ExpiredProviderToken": "set this machine's clock",
       "InvalidProviderToken": signature, "MissingTopic": topic,
       "TooManyProviderTokenUpdates": "wait twenty minutes, and look for what else makes tokens with this `keyID`",
@@ -46,23 +44,49 @@ public struct ProviderRemedy: Sendable, Equatable {
     ]
   }()
 
+  private static let webpush: [String: String] = {
+    let otherKey = "load the key that the subscription was made with: `key` may be a list"
+    return [
+      "BadJwtToken": vapid, "errno 109": vapid,
+      "BadVapidPublicKey": "check `key`: an EC key of P-256; `pushfleet vapid show` prints its public key",
+      "VapidPkHashMismatch": otherKey, "UnauthorizedRegistration": otherKey,
+    ]
+  }()
+
+  private static let vapid =
+    "set this machine's clock, and check `subject`: Apple accepts a `mailto:` or https address, but none at localhost; check `key`"
+
   private static let signature = "check `key`, `keyID` and `teamID`; the key may be revoked"
 
-  /// For words that aren't known, by status: what a provider says, and what only a server does that is none.
-  public static func words(for meaning: ReplyMeaning, isFCM: Bool) -> String {
-    if let remedy = (isFCM ? fcm : apns)[meaning.reason] { return remedy }
-    switch meaning.status {
-    case 401 where isFCM: return fcm["UNAUTHENTICATED"] ?? ""
-    case 403 where isFCM: return fcm["PERMISSION_DENIED"] ?? ""
-    case 404 where isFCM: return "check `project_id` of the service account, and `endpoint`"
-    case 403: return signature
-    default: return "check `endpoint`: the provider itself doesn't answer so"
+  /// The advice for an answer. Falls back to its status if the reason is unknown.
+  public static func words(for meaning: ReplyMeaning, _ platform: Platform) -> String {
+    switch platform {
+    case .apns: apns[meaning.reason] ?? (meaning.status == 403 ? signature : endpoint)
+    case .fcm: fcm[meaning.reason] ?? wordsOfFCM(meaning.status)
+    case .webpush:
+      webpush[meaning.reason] ?? ([401, 403].contains(meaning.status) ? vapid : "look at the push service of this host")
     }
   }
 
-  /// Whether the provider's documents have the word: with one that they don't have, a refusal may be of the credential as well.
-  public static func isKnown(_ meaning: ReplyMeaning, isFCM: Bool) -> Bool {
-    let rows = isFCM ? [FCMReply.errorCodeRows, FCMReply.statusWordRows] : [APNsReply.rows]
-    return rows.contains { $0.contains { $0.reason == meaning.reason } }
+  private static func wordsOfFCM(_ status: Int) -> String {
+    switch status {
+    case 401: fcm["UNAUTHENTICATED"] ?? ""
+    case 403: fcm["PERMISSION_DENIED"] ?? ""
+    case 404: "check `project_id` of the service account, and `endpoint`"
+    default: endpoint
+    }
+  }
+
+  private static let endpoint = "check `endpoint`: the provider itself never answers like this"
+
+  /// True if the provider documents the reason. A refusal with an undocumented reason may concern the credential too.
+  public static func isKnown(_ meaning: ReplyMeaning, _ platform: Platform) -> Bool {
+    let rows =
+      switch platform {
+      case .apns: APNsReply.rows
+      case .fcm: FCMReply.errorCodeRows + FCMReply.statusWordRows
+      case .webpush: WebPushReply.rows + WebPushReply.textRows
+      }
+    return rows.contains { $0.reason == meaning.reason }
   }
 }

@@ -1,21 +1,20 @@
-/// What an answer means for the one device it concerns. The outcomes are those of docs/outcomes.md: feedback, dead letter, ladder.
+/// What an answer means for its device: feedback, dead letter or retry (docs/send/outcomes.md).
 public enum Reaction: Equatable, Sendable {
-  /// The provider took it.
   case delivered
-  /// Never again: a dead letter with this code. Says nothing about the token.
+  /// Permanent failure: a dead letter with this code. Says nothing about the token.
   case drop(PushError)
   /// The token is dead: feedback with this code (`NotRegistered`), no dead letter.
   case gone(PushError)
-  /// The token doesn't fit this app, environment or sender: feedback with this code **and** a dead letter, so that a wrong
-  /// configuration can be fixed and the requests replayed.
+  /// The token doesn't fit this app, environment or sender: feedback with this code **and** a dead letter. The dead letter can
+  /// be replayed once the configuration is right.
   case suspect(PushError)
-  /// Transient: to the ladder; a dead letter with this code when attempts or time to live are used up.
+  /// Transient failure: to the retry ladder. A dead letter with this code once attempts or time to live are used up.
   case retry(RetryClass, PushError)
-  /// Refused for what is said of the credential, its topic or its project, whatever the push: it counts as not sent and waits until
-  /// the provider takes it. The code is what a push ends with that can't wait.
+  /// The provider refuses the credential, its topic or its project, whatever the push. The push counts as not sent and waits
+  /// until the provider accepts the credential. A push that can't wait ends with this code.
   case credential(PushError)
 
-  /// The GCM code that the outcome carries; nil when delivered.
+  /// The GCM code of the outcome; nil if delivered.
   public var code: PushError? {
     switch self {
     case .delivered: nil
@@ -23,7 +22,7 @@ public enum Reaction: Equatable, Sendable {
     }
   }
 
-  /// Whether a feedback event is published.
+  /// True if a feedback event is published.
   public var isFeedback: Bool {
     switch self {
     case .gone, .suspect: true
@@ -32,38 +31,34 @@ public enum Reaction: Equatable, Sendable {
   }
 }
 
-/// What an answer means for the connection that it came on, and for the credential behind it.
+/// What an answer means for its connection and for the credential.
 public enum ConnectionReaction: String, Equatable, Sendable, CaseIterable {
   case keep
-  /// Drain this connection and open another.
   case replace
-  /// Mint a token and replace the connection: APNs goes on refusing the new token on the old connection.
+  /// Make a token and replace the connection: on the old connection, APNs keeps refusing the new token.
   case refreshTokenAndReplace
-  /// Fetch an access token; the connection stays.
   case refreshToken
-  /// Mint nothing before the provider's twenty minutes are over, and send nothing but a probe now and then.
+  /// Make no token before the provider's twenty minutes are over. Send only occasional probes until then.
   case keepTokenAndWait
-  /// Send nothing but a probe now and then until the provider takes the credential.
+  /// Send only occasional probes until the provider accepts the credential.
   case stopCredential
-  /// As `stopCredential` where the topic is the app's own; a topic that the request chose is its own affair: the push is dropped.
+  /// Like `stopCredential` if the topic is the app's own. If the request chose the topic, only this push is dropped.
   case stopTopic
-  /// As `stopCredential` as long as the provider has taken no push; where it takes others, this one is dropped.
+  /// Like `stopCredential` until the provider has accepted a push. After that, only this push is dropped.
   case stopProject
 }
 
-/// An answer, understood.
 public struct ReplyMeaning: Equatable, Sendable {
   public var reaction: Reaction
-  /// The provider's word (`Unregistered`, `QUOTA_EXCEEDED`) or, without one, `HTTP 502`; at most 200 printable ASCII characters.
+  /// The provider's word (`Unregistered`, `QUOTA_EXCEEDED`), or `HTTP 502` without one. At most 200 printable ASCII characters.
   public var reason: String
-  /// The HTTP status.
   public var status: Int
-  /// Unix milliseconds: when the provider found the token dead. Prune only what was registered before.
+  /// When the provider found the token dead, in Unix milliseconds. Prune only tokens registered before.
   public var invalidSince: Int64?
   /// Seconds, clamped to `RetryAfter.range`.
   public var retryAfter: Int?
   public var connection: ConnectionReaction
-  /// A person has to look: configuration, or a fault of ours.
+  /// True if a person must act: the configuration is wrong, or this software has a bug.
   public var alarm: Bool
 
   public init(

@@ -1,13 +1,12 @@
-/// One row of a provider's table: what a reason means and why.
+/// One row of a provider's table: the meaning of a reason.
 public struct ReplyRow: Sendable {
-  /// The provider's word.
   public let reason: String
-  /// The HTTP status that it comes with; 0 for any.
+  /// The status of the answer. A known reason counts with a status of the same class only (4xx, 5xx).
   public let status: Int
   public let reaction: Reaction
   public let connection: ConnectionReaction
   public let alarm: Bool
-  /// For operators: what it means and what to do.
+  /// The meaning and the advice, for operators.
   public let words: String
 
   init(
@@ -27,7 +26,7 @@ public struct ReplyRow: Sendable {
   }
 }
 
-/// What an answer means whose reason is missing or unknown: judged by its HTTP status alone.
+/// The meaning of a range of HTTP statuses, for answers whose reason is missing or unknown.
 public struct StatusRow: Sendable {
   public let statuses: ClosedRange<Int>
   public let reaction: Reaction
@@ -50,7 +49,7 @@ public struct StatusRow: Sendable {
     rows.first { $0.statuses.contains(status) }?.words ?? ""
   }
 
-  /// By the first row that holds `status`; an unknown `word` is kept for people.
+  /// Uses the first row that contains `status`. An unknown `word` becomes the reason, for people to read.
   static func judge(_ status: Int, _ word: String?, by rows: [StatusRow]) -> ReplyMeaning {
     let reason = if let word, !word.isEmpty { word } else { "HTTP \(status)" }
     guard let row = rows.first(where: { $0.statuses.contains(status) }) else {

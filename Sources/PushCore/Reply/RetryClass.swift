@@ -1,26 +1,24 @@
-/// Why something is tried again, and so how long it waits. The caller picks the ladder's step that is not shorter.
+/// Why a push is retried, and how long it waits. The caller picks a step of the retry ladder that is at least as long.
 public enum RetryClass: String, CaseIterable, Sendable {
-  /// This device only (429 TooManyRequests); nobody else is slowed down.
+  /// 429 TooManyRequests, or a push service limits one browser: concerns this device only.
   case perDevice
-  /// APNs answers 500 or 503: fifteen minutes by Apple's rule, unless it names a time itself.
+  /// APNs answers 500 or 503: fifteen minutes by Apple's rule, or the time that APNs names.
   case outage
-  /// The connection ended under the request; the provider is not to blame.
+  /// The connection ended during the request; the provider is not to blame.
   case connection
-  /// FCM answers 500 or 503: never sooner than ten seconds.
+  /// FCM answers 500 or 503, or a push service answers with a fault: at least ten seconds.
   case fcm
-  /// The project's quota is used up: what the provider says, else a minute.
+  /// The project's quota is used up: the time that FCM names, or one minute.
   case quota
-  /// The provider token has just been replaced: once at once, then slowly.
+  /// The provider token has just been replaced: the first retry is immediate, later ones are slow.
   case refreshedToken
 
-  /// Whom the wait concerns.
   public enum Scope: String, Sendable { case device, connection, provider }
 
   public var scope: Scope { row.scope }
 
-  /// Milliseconds before attempt `attempt + 1`, when attempt `attempt` (from 1) has failed: the class's base, doubled for every
-  /// further failure up to its cap. A `retryAfter` (seconds, from the provider) replaces that, but never undercuts the class's
-  /// least wait. What spreads the load is added by whoever chooses the ladder's step.
+  /// Milliseconds to wait after attempt `attempt` (from 1): the base of the class, doubled for each further failure up to the
+  /// cap. The caller adds jitter. A `retryAfter` (seconds, from the provider) replaces this above the minimum.
   public func delay(afterAttempt attempt: Int, retryAfter: Int? = nil) -> Int64 {
     let row = row
     if let retryAfter { return max(Int64(retryAfter) * 1000, row.least) }
@@ -29,7 +27,7 @@ public enum RetryClass: String, CaseIterable, Sendable {
     return min(row.base << Int64(doublings), row.cap)
   }
 
-  /// All in milliseconds.
+  /// Times in milliseconds.
   struct Row {
     let first: Int64?
     let base: Int64
@@ -42,13 +40,13 @@ public enum RetryClass: String, CaseIterable, Sendable {
   var row: Row {
     switch self {
     case .perDevice:
-      Row(first: nil, base: 10_000, cap: 3_600_000, least: 1000, scope: .device, words: "429 for one device")
+      Row(first: nil, base: 10_000, cap: 3_600_000, least: 1000, scope: .device, words: "429 for one device; web push 406, 507")
     case .outage:
       Row(first: nil, base: 900_000, cap: 3_600_000, least: 1000, scope: .provider, words: "APNs 500, 503")
     case .connection:
       Row(first: nil, base: 1000, cap: 60_000, least: 1000, scope: .connection, words: "connection shut down or lost")
     case .fcm:
-      Row(first: nil, base: 10_000, cap: 3_600_000, least: 10_000, scope: .provider, words: "FCM 500, 503")
+      Row(first: nil, base: 10_000, cap: 3_600_000, least: 10_000, scope: .provider, words: "FCM 500, 503; web push 5xx")
     case .quota:
       Row(first: nil, base: 60_000, cap: 3_600_000, least: 10_000, scope: .provider, words: "FCM 429")
     case .refreshedToken:

@@ -1,6 +1,5 @@
-/// The keys of `aps` whose types are known (Apple: "Generating a remote notification"; "Starting and updating Live Activities with ActivityKit
-/// push notifications"). APNs takes a payload with a wrongly typed one and the device drops it without a word, so these are checked; other
-/// keys pass, since Apple adds some every year.
+/// The typed keys of `aps` (Apple: "Generating a remote notification"; "Starting and updating Live Activities with ActivityKit
+/// push notifications"). APNs accepts wrong types, but the device then drops the push. Unknown keys pass.
 public enum APSKey: UInt8, FieldName {
   case alert, badge, sound, threadId, category, contentAvailable, mutableContent, targetContentId
   case interruptionLevel, relevanceScore, filterCriteria
@@ -28,7 +27,7 @@ public enum APSKey: UInt8, FieldName {
   }
 }
 
-/// The keys of `aps.alert`; of them `sound` belongs to live activities, whose title and body may be localised in place.
+/// The keys of `aps.alert`. `sound` and localised title and body are for live activities.
 public enum APSAlertKey: UInt8, FieldName {
   case title, subtitle, body, launchImage, titleLocKey, titleLocArgs, subtitleLocKey, subtitleLocArgs, locKey, locArgs, sound
 

@@ -1,7 +1,7 @@
 /// An expression over topics: `'a' in topics && ('b' in topics || !('c' in topics))`.
 ///
-/// Parentheses first, then strictly from left to right: `&&` doesn't bind tighter than `||`, as the service evaluates it (FCM: "Send
-/// messages to topics"). `!` binds to what stands right after it.
+/// Evaluated from left to right, parentheses first: as in FCM, `&&` doesn't bind tighter than `||` (FCM: "Send messages to
+/// topics"). `!` applies to the next term.
 public struct Condition: Equatable, Sendable {
   public indirect enum Expression: Equatable, Sendable {
     /// The device is subscribed to ``Condition/topics`` at this index.
@@ -11,12 +11,11 @@ public struct Condition: Equatable, Sendable {
     case or(Expression, Expression)
   }
 
-  /// The different topics, in the order of their first mention.
+  /// The distinct topics, in the order of their first mention.
   public let topics: [[UInt8]]
   public let expression: Expression
 
-  /// Whether a device is meant whose subscriptions are these: bit `i` for ``topics`` at `i`. A condition can be true for a device
-  /// without any of the topics (`!('a' in topics)`): ``matches(_:)`` of 0 says so.
+  /// - Parameter subscribed: the device's subscriptions, bit `i` for ``topics`` at `i`. `!('a' in topics)` matches 0.
   public func matches(_ subscribed: UInt32) -> Bool { Self.evaluate(expression, subscribed) }
 
   private static func evaluate(_ expression: Expression, _ subscribed: UInt32) -> Bool {
@@ -29,7 +28,7 @@ public struct Condition: Equatable, Sendable {
   }
 }
 
-/// What is wrong with a condition, and at which byte of its text.
+/// `offset` is the byte of the condition's text.
 public struct ConditionError: Error, Equatable, Sendable {
   public let offset: Int
   public let reason: String

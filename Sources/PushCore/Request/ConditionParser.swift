@@ -1,9 +1,9 @@
 extension Condition {
-  /// Parentheses within each other, and topics mentioned: bounds on what evaluating costs, far above what five topics need.
+  /// Limits on nested parentheses and mentioned topics bound the cost of evaluation. Five topics need far less.
   static let deepest = 8
   static let mostTerms = 32
 
-  /// Parses a condition of at most `mostTopics` different topics. Keywords in any case, white space free.
+  /// Parses a condition of at most `mostTopics` distinct topics. Keywords in any case; white space is optional.
   public static func parse(_ text: [UInt8], mostTopics: Int = 5) throws(ConditionError) -> Condition {
     var parser = ConditionParser(text: text, mostTopics: min(mostTopics, 32))
     let expression = try parser.sequence(depth: 0)
@@ -13,7 +13,6 @@ extension Condition {
   }
 }
 
-/// Recursive descent; the depth is bounded by ``Condition/deepest``.
 private struct ConditionParser {
   let text: [UInt8]
   let mostTopics: Int
@@ -32,7 +31,6 @@ private struct ConditionParser {
     while at < text.count, text[at] == 0x20 || text[at] == 0x09 { at += 1 }
   }
 
-  /// Terms from left to right.
   mutating func sequence(depth: Int) throws(ConditionError) -> Condition.Expression {
     var left = try term(depth: depth)
     while true {
@@ -66,7 +64,6 @@ private struct ConditionParser {
     return negated ? .not(operand) : operand
   }
 
-  /// `'name' in topics`.
   private mutating func membership() throws(ConditionError) -> Condition.Expression {
     guard take("'") else { throw fault("expected a topic in single quotes") }
     let start = at

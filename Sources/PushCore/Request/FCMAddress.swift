@@ -1,4 +1,4 @@
-/// Whom a message of FCM is for, in one text, so that recipients, registry and outcomes keep and compare one thing:
+/// The target of an FCM message as one text, which recipients, registry and outcomes store and compare:
 ///
 /// | Text | In the message |
 /// |---|---|
@@ -7,7 +7,7 @@
 /// | `/topics/<name>` | `topic`: one that FCM itself keeps |
 /// | `'a' in topics && …` | `condition`, over such topics |
 ///
-/// No token has a slash, a quote or a parenthesis, and none begins with `fid:`: what a text is, it says by its first bytes.
+/// The first bytes tell the kinds apart: no token has a slash, a quote or a parenthesis, or begins with `fid:`.
 public enum FCMAddress: Sendable {
   case token, installation, topic, condition
 
@@ -20,7 +20,7 @@ public enum FCMAddress: Sendable {
     }
   }
 
-  /// Whether a text can be a token that Google gave out, or says itself that it is FCM's: these have a colon, and GCM's had more bytes.
+  /// True if the text can be a token issued by Google: FCM's tokens have a colon, GCM's at least 100 bytes.
   public static func canBeGiven(_ text: [UInt8]) -> Bool { text.count >= 100 || text.contains(UInt8(ascii: ":")) }
 
   /// Appends the member of `message` that names the target: `"token":"…"`.

@@ -1,6 +1,5 @@
-/// Checks of values against ``FieldRule``s, which say where and why one is refused.
+/// Checks values against ``FieldRule``s. An error names the place and the rule.
 extension RequestReader {
-  /// A rejection of a node: path, rule, offset.
   func refusal(_ node: Int, _ code: PushError, _ rule: String) -> Rejection {
     let path = document.path(to: node)
     return Rejection(code, "\(path.isEmpty ? "" : path + ": ")\(rule) at byte \(document.offset(node))")
@@ -16,7 +15,7 @@ extension RequestReader {
     refusal(node, .invalidParameters, "expected \(expected), found \(document.kind(node).words)")
   }
 
-  /// Sorts an object's members into slots; null counts as absent, an unknown name is refused (GS-012).
+  /// Sorts an object's members into slots. Null counts as absent; an unknown name is refused (GS-012).
   func fields<Field>(of object: Int, _ table: NameTable<Field>) throws(Rejection) -> FieldSlots<Field> {
     var slots = FieldSlots<Field>()
     guard document.kind(object) == .object else { throw wrongType(object, expected: "an object") }
@@ -32,7 +31,6 @@ extension RequestReader {
     return slots
   }
 
-  /// As ``fields(of:_:)``, and each value has its field's type.
   func fields<Field>(
     of object: Int, _ table: NameTable<Field>, _ rule: (Field) -> FieldRule
   ) throws(Rejection) -> FieldSlots<Field> {
@@ -43,7 +41,7 @@ extension RequestReader {
     return slots
   }
 
-  /// As ``fields(of:_:_:)`` where names that aren't in the table, or have no rule, are let through.
+  /// Like ``fields(of:_:_:)``, but ignores names that are not in the table or have no rule.
   func checkKnown<Field>(
     in object: Int, _ table: NameTable<Field>, _ rule: (Field) -> FieldRule?
   ) throws(Rejection) {
@@ -173,7 +171,7 @@ extension RequestReader {
     }
   }
 
-  /// A boolean, or the strings "true" and "false"; from a lenient sender 0 and 1 as well.
+  /// A boolean, or "true" or "false"; from a lenient sender also 0 or 1.
   func looseBoolean(_ node: Int) throws(Rejection) -> Bool {
     if let value = document.bool(node) { return value }
     if isLenient, document.kind(node) == .number, let value = try? document.integer(node), value == 0 || value == 1 {
@@ -184,7 +182,7 @@ extension RequestReader {
     throw wrongType(node, expected: "a boolean")
   }
 
-  /// An integer from 0 to 2³¹−1, as a number or as digits in a string.
+  /// An integer from 0 to 2³¹−1, as a number or as a string of digits.
   func count(_ node: Int) throws(Rejection) -> Int {
     guard document.kind(node) == .number || document.kind(node) == .string else {
       throw wrongType(node, expected: "a number or a string of digits")
@@ -195,7 +193,7 @@ extension RequestReader {
     return Int(value)
   }
 
-  /// The integer that a number is, or that one to ten digits in a string are; nil otherwise.
+  /// The integer of a number or of a string of one to ten digits; nil otherwise.
   func integer(_ node: Int) -> Int64? {
     guard document.kind(node) == .string else { return try? document.integer(node) }
     let digits = document.hasEscapes(node) ? document.string(node)[...] : document.bytes[document.source(node)]
@@ -228,8 +226,8 @@ extension RequestReader {
     }
   }
 
-  /// Keys that the service keeps to itself: `from`, `message_type`, and all that start with `google` or `gcm` (FCM's legacy HTTP reference,
-  /// `data`), in FCM v1's shape with `google.` or `gcm.notification.` (reference of `Message`, `data`).
+  /// Refuses reserved keys of `data`: `from`, `message_type`, and the prefixes `google` and `gcm` (FCM's legacy HTTP
+  /// reference). In FCM v1's shape the prefixes are `google.` and `gcm.notification.` (reference of `Message`).
   func refuseReserved(_ name: Int, isV1: Bool = false) throws(Rejection) {
     let range = document.source(name)
     guard !range.isEmpty else { return }

@@ -1,9 +1,9 @@
-/// The names that an object may have, 32 at most. A case's own name in lowerCamelCase is one spelling on the wire, `snake_case` of it the other:
+/// The names that an object may have, at most 32. A case's name is one spelling in JSON, its `snake_case` form the other:
 /// `titleLocKey` is `title_loc_key`.
 public protocol FieldName: CaseIterable, RawRepresentable, Sendable where RawValue == UInt8 {
-  /// Both spellings are accepted, as protocol buffers' JSON mapping has it (the FCM v1 shape); otherwise only `snake_case`.
+  /// True if both spellings are accepted (the FCM v1 shape, as in protocol buffers' JSON mapping); otherwise only `snake_case`.
   static var acceptsCamelCase: Bool { get }
-  /// The spelling on the wire, `snake_case` unless the field says otherwise.
+  /// The spelling in JSON, `snake_case` by default.
   var wireName: String { get }
 }
 
@@ -17,7 +17,6 @@ func spelling(_ caseName: String, separator: String) -> String {
   }
 }
 
-/// Finds the field that a name's bytes stand for, by a small table with open addressing.
 struct NameTable<Field: FieldName>: Sendable {
   private struct Slot {
     var start: UInt16 = 0
@@ -29,10 +28,10 @@ struct NameTable<Field: FieldName>: Sendable {
   private var text: [UInt8] = []
   private let separator: String
 
-  /// As they are written first of all, for who has misspelled one.
+  /// The names in their main spelling, for suggestions.
   var names: [String] { Field.allCases.map { spelling(String(describing: $0), separator: separator) } }
 
-  /// With `separator` other than `_`: the names of HTTP header fields (`apns-topic` from `apnsTopic`).
+  /// - Parameter separator: `-` for names of HTTP header fields (`apns-topic` from `apnsTopic`).
   init(separator: String = "_") {
     self.separator = separator
     slots = Array(repeating: Slot(), count: 128)
@@ -60,7 +59,6 @@ struct NameTable<Field: FieldName>: Sendable {
     return (length &* 5 &+ first &* 3 &+ middle &* 11 &+ last &* 29) & 127
   }
 
-  /// The field that a member's name stands for; nil for an unknown one.
   func field(_ node: Int, in document: borrowing JSONDocument) -> Field? {
     if document.hasEscapes(node) {
       let name = document.string(node)
@@ -85,7 +83,7 @@ struct NameTable<Field: FieldName>: Sendable {
   }
 }
 
-/// For each field of an object the node of its value; absent and null are the same.
+/// The value's node for each field of an object. Null counts as absent.
 public struct FieldSlots<Field: FieldName>: Sendable {
   private var nodes = InlineArray<32, Int32>(repeating: -1)
 

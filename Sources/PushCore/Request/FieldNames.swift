@@ -9,7 +9,6 @@ public enum RequestField: UInt8, FieldName {
   static let table = NameTable<RequestField>()
 }
 
-/// The top level of a request in the shape of FCM v1.
 public enum EnvelopeField: UInt8, FieldName {
   case message, validateOnly
 
@@ -17,7 +16,7 @@ public enum EnvelopeField: UInt8, FieldName {
   static let table = NameTable<EnvelopeField>()
 }
 
-/// FCM v1's `message`. `name` is output only there: accepted, without effect.
+/// FCM v1's `message`. `name` is accepted without effect: it is output only.
 public enum MessageField: UInt8, FieldName {
   case token, fid, topic, condition
   case name, notification, data, apns, android, androidV2, webpush, fcmOptions
@@ -26,8 +25,8 @@ public enum MessageField: UInt8, FieldName {
   static let table = NameTable<MessageField>()
 }
 
-/// `notification` in GCM's shape: the keys of the server reference, and from `image` on those that FCM has added since, which mean what
-/// they mean in FCM v1's `android.notification`.
+/// `notification` in GCM's shape: the keys of the server reference. The keys from `image` on are newer and mean the same as in
+/// FCM v1's `android.notification`.
 public enum NotificationKey: UInt8, FieldName {
   case title, body, subtitle, sound, badge, clickAction
   case titleLocKey, titleLocArgs, bodyLocKey, bodyLocArgs, subtitleLocKey, subtitleLocArgs
@@ -75,14 +74,13 @@ public enum AndroidNotificationKey: UInt8, FieldName {
   static let table = NameTable<AndroidNotificationKey>()
 }
 
-/// FCM v1's `AndroidConfigV2`, which stands in the place of ``AndroidKey``. What is to be done says how soon: no priority does.
+/// FCM v1's `AndroidConfigV2`, an alternative to ``AndroidKey``. It has no priority: the kind of message decides the urgency.
 public enum AndroidV2Key: UInt8, FieldName {
   case collapseKey, ttl, restrictedPackageName, data, remoteNotification, backgroundSync, fcmOptions
   case directBootOk, bandwidthConstrainedOk, restrictedSatelliteOk
 
   public static let acceptsCamelCase = true
   static let table = NameTable<AndroidV2Key>()
-  /// The key of ``AndroidKey`` that means the same.
   var common: AndroidKey? { Self.commons[Int(rawValue)] }
   private static let commons = allCases.map { key in AndroidKey.allCases.first { $0.wireName == key.wireName } }
 }
@@ -95,7 +93,6 @@ public enum RemoteNotificationKey: UInt8, FieldName {
   static let table = NameTable<RemoteNotificationKey>()
 }
 
-/// FCM v1's `AndroidNotificationV2`.
 public enum AndroidNotificationV2Key: UInt8, FieldName {
   case title, body, icon, color, sound, tag, clickAction
   case bodyLocKey, bodyLocArgs, titleLocKey, titleLocArgs
@@ -105,12 +102,10 @@ public enum AndroidNotificationV2Key: UInt8, FieldName {
 
   public static let acceptsCamelCase = true
   static let table = NameTable<AndroidNotificationV2Key>()
-  /// The key of ``AndroidNotificationKey`` that means the same.
   var common: AndroidNotificationKey? { Self.commons[Int(rawValue)] }
   private static let commons = allCases.map { key in AndroidNotificationKey.allCases.first { $0.wireName == key.wireName } }
 }
 
-/// FCM v1's `LightSettings`.
 enum LightSettingsKey: UInt8, FieldName {
   case color, lightOnDuration, lightOffDuration
 
@@ -134,8 +129,8 @@ public enum APNsKey: UInt8, FieldName {
   static let table = NameTable<APNsKey>()
 }
 
-/// The request header fields that `apns.headers` may set (Apple: "Sending notification requests to APNs", table of header fields).
-/// Authorization isn't one of them; channels are for broadcasts, which have their own endpoint.
+/// The header fields that `apns.headers` may set (Apple: "Sending notification requests to APNs", table of header fields).
+/// Excludes authorization, and channels, which have their own endpoint.
 public enum APNsHeader: UInt8, FieldName {
   case apnsPushType, apnsTopic, apnsId, apnsExpiration, apnsPriority, apnsCollapseId
 

@@ -1,72 +1,62 @@
-/// What a field's value may be.
+/// The values that a field accepts.
 enum FieldRule: Sendable {
-  /// Any string.
   case string
-  /// A boolean of JSON.
   case boolean
-  /// A boolean, or the strings "true" and "false", which GCM clients send as well.
+  /// A boolean, or the strings "true" and "false", which GCM clients also send.
   case looseBoolean
   /// An integer from 0 to 2³¹−1, or a string of its digits: `badge` is a string in the GCM reference.
   case count
-  /// An integer of 32 bits, as a number.
   case int32
-  /// As ``count``, or `auto` for the device's counter.
+  /// Like ``count``, or `auto` for the device's counter.
   case counter
   /// `#rrggbb`.
   case color
-  /// The URL of something that a device fetches: `https://…`.
+  /// `https://…`, for devices to fetch.
   case secureURL
   /// A string, or Apple's dictionary of `critical`, `name` and `volume`.
   case sound
   /// An array of strings and numbers, or a string that holds such an array.
   case arguments
-  /// An array of strings.
   case strings
-  /// One of these strings.
   case oneOf([StaticString])
-  /// Protocol buffers' duration: `3.5s`.
+  /// A protocol-buffers duration: `3.5s`.
   case duration
-  /// An array of durations.
   case durations
   /// A duration from 0 to four weeks.
   case lifetime
-  /// RFC 3339, with up to nine digits of a second.
+  /// RFC 3339, with at most nine fractional digits.
   case timestamp
   /// A number from 0 to 1.
   case unit
   /// 0, 1 or a boolean.
   case flag
-  /// Up to 50 letters of a label for FCM's statistics.
+  /// A label of at most 50 characters for FCM's statistics.
   case label
   /// An object whose values are strings.
   case stringMap
-  /// `data` in FCM v1's shape: as ``stringMap``, with no reserved key.
+  /// `data` in FCM v1's shape: like ``stringMap``, without reserved keys.
   case data
-  /// Any object.
   case object
-  /// `{}`.
   case emptyObject
-  /// Unix seconds, a whole number.
+  /// Whole Unix seconds.
   case seconds
-  /// A string that isn't empty.
+  /// A nonempty string.
   case name
-  /// The id of a broadcast channel.
   case channel
-  /// Any number that a double can hold.
+  /// Any finite number.
   case number
-  /// As ``count``, only as a number: what APNs takes for `badge`.
+  /// Like ``count``, but a number only: APNs' `badge`.
   case badge
-  /// The number 0 or 1: how APNs spells a flag.
+  /// The number 0 or 1, as in APNs.
   case bit
   /// A string, or APNs' dictionary of ``APSAlertKey``.
   case alert
-  /// As ``sound`` with the exact types of APNs.
+  /// Like ``sound``, with APNs' exact types.
   case criticalSound
-  /// A string, or a dictionary of `loc-key` and `loc-args`, as alerts of live activities have it.
+  /// A string, or a dictionary of `loc-key` and `loc-args`, as in alerts of live activities.
   case localisedText
-  /// `fcm_options`: an object of a label for FCM's statistics and nothing else, of one and an image, of one and an https link.
+  /// `fcm_options`: a label for FCM's statistics, alone, or with an image, or with an https link.
   case labelOptions, imageOptions, linkOptions
-  /// An object with its own fields.
   case lightSettings, lightColor
 }
 
@@ -169,7 +159,7 @@ extension APNsKey {
 }
 
 extension MessageField {
-  /// The target's fields are checked apart, since an empty one has its own code.
+  /// The target's fields are also checked elsewhere: an empty one has its own error code.
   var rule: FieldRule {
     switch self {
     case .token, .fid, .topic, .condition, .name: .string

@@ -1,20 +1,19 @@
-/// The override blocks of a request in FCM v1's shape, validated. Behind a reference, because most requests have none.
+/// The validated override blocks of a request in FCM v1's shape. A class, because most requests have none.
 final class PlatformBlocks: Sendable {
   let apns: FieldSlots<APNsKey>
   let apnsHeaders: FieldSlots<APNsHeader>
-  /// Of `android`, or what `android_v2` has in common with it.
+  /// The keys of `android`, or those that `android_v2` shares with it.
   let android: FieldSlots<AndroidKey>
   let androidNotification: FieldSlots<AndroidNotificationKey>
-  /// What only `android_v2` has; nil where there is none.
+  /// The keys that only `android_v2` has; nil without that block.
   let androidV2: AndroidV2?
   let webpush: FieldSlots<WebpushKey>
 
   struct AndroidV2: Sendable {
-    /// `background_sync`, and so no `remote_notification`.
+    /// True for `background_sync`; then there is no `remote_notification`.
     var isSync: Bool
     var mutableContent: Int?
     var useAsV1DataMessage: Int?
-    /// `remote_notification.notification.id`.
     var id: Int?
   }
 
@@ -47,19 +46,17 @@ final class PlatformBlocks: Sendable {
 }
 
 extension SendRequest {
-  /// The value of a key of the block `apns`.
   public func apns(_ key: APNsKey) -> Int? { blocks?.apns[key] }
-  /// The value, a string, of a header field in `apns.headers`.
+  /// The node of a header field in `apns.headers`, a string.
   public func apnsHeader(_ header: APNsHeader) -> Int? { blocks?.apnsHeaders[header] }
-  /// The `apns-id` that the request names: a UUID in lower case.
+  /// The `apns-id` of the request: a UUID in lower case.
   public var apnsID: [UInt8]? { apnsHeader(.apnsId).map { document.string($0).map { $0 | 0x20 } } }
   /// `apns.live_activity_token` in lower case.
   var activityToken: [UInt8]? { apns(.liveActivityToken).map { document.string($0).map { $0 | 0x20 } } }
-  /// The value of a key of the block `android`, or of the same key of `android_v2`.
+  /// A key of `android`, or the same key of `android_v2`.
   public func android(_ key: AndroidKey) -> Int? { blocks?.android[key] }
-  /// The value of a key of `android.notification`, or of the same key of `android_v2.remote_notification.notification`.
+  /// A key of `android.notification`, or the same key of `android_v2.remote_notification.notification`.
   public func androidNotification(_ key: AndroidNotificationKey) -> Int? { blocks?.androidNotification[key] }
-  /// The value of a key of the block `webpush`.
   public func webpush(_ key: WebpushKey) -> Int? { blocks?.webpush[key] }
 }
 
@@ -127,7 +124,7 @@ extension RequestReader {
 }
 
 extension APNsHeader {
-  /// The rule that a value breaks, in words; nil when it is one that APNs takes (Apple: "Sending notification requests to APNs").
+  /// The violated rule, for people; nil if APNs accepts the value (Apple: "Sending notification requests to APNs").
   public func brokenRule(_ value: [UInt8]) -> String? {
     switch self {
     case .apnsPushType:
@@ -136,7 +133,7 @@ extension APNsHeader {
     case .apnsTopic:
       TextForm.isPackageName(value) ? nil : "expected a bundle ID, with the push type's suffix"
     case .apnsId:
-      TextForm.isUUID(value) ? nil : "expected a UUID in lower case, 8-4-4-4-12"
+      UUIDText.isCanonical(value) ? nil : "expected a UUID in lower case, 8-4-4-4-12"
     case .apnsExpiration:
       (1...12).contains(value.count) && value.allSatisfy(Bytes.isDigit) ? nil : "expected UNIX seconds"
     case .apnsPriority:
@@ -146,7 +143,7 @@ extension APNsHeader {
     }
   }
 
-  /// Every value of `apns-push-type` that Apple documents for `/3/device`.
+  /// All values of `apns-push-type` that Apple documents for `/3/device`.
   public static let pushTypes = [
     "alert", "background", "voip", "complication", "fileprovider", "mdm", "location", "liveactivity", "pushtotalk", "widgets",
     "controls",

@@ -1,50 +1,44 @@
-/// The codes by which producers and consumers know a failure: GCM's own (server reference, table of downstream error responses) and,
-/// where GCM has no word, ours. The raw value stands in results and in the header `x-push-error`.
+/// The error codes of results and of the header `x-push-error`: GCM's own (server reference, table of downstream error
+/// responses), and additional codes where GCM has none.
 public enum PushError: String, CaseIterable, Sendable {
   /// The body isn't one well-formed JSON object.
   case invalidJSON = "InvalidJSON"
-  /// The request names no target.
   case missingRegistration = "MissingRegistration"
-  /// A target that can't be one, or that the provider doesn't take: wrong form, wrong environment.
+  /// The target has a wrong form, or the provider refuses it, for example because of the wrong environment.
   case invalidRegistration = "InvalidRegistration"
-  /// The application is gone from the device.
+  /// The app was removed from the device.
   case notRegistered = "NotRegistered"
-  /// `restricted_package_name` isn't the application's name.
+  /// `restricted_package_name` isn't the app's name.
   case invalidPackageName = "InvalidPackageName"
   /// The token belongs to another sender or topic.
   case mismatchSenderID = "MismatchSenderId"
-  /// Over a size limit.
   case messageTooBig = "MessageTooBig"
-  /// A reserved name among the keys of `data`.
+  /// A key of `data` is reserved.
   case invalidDataKey = "InvalidDataKey"
-  /// `time_to_live` isn't an integer from 0 to 2,419,200.
   case invalidTTL = "InvalidTtl"
-  /// An unknown name, a wrong type or a value out of its range.
+  /// A name is unknown, a type is wrong, or a value is out of range.
   case invalidParameters = "InvalidParameters"
-  /// The credential for the provider is missing, expired or refused.
+  /// The provider credential is missing, expired or refused.
   case invalidAPNsCredential = "InvalidApnsCredential"
   /// Could not be processed in time; may be sent again.
   case unavailable = "Unavailable"
-  /// A fault inside the fleet or the provider.
+  /// An error inside the fleet or the provider.
   case internalServerError = "InternalServerError"
-  /// Too many messages to one device.
   case deviceMessageRateExceeded = "DeviceMessageRateExceeded"
-  /// Too many messages to one topic.
   case topicsMessageRateExceeded = "TopicsMessageRateExceeded"
-  /// The request's lifetime was over before it could be sent.
+  /// The request expired before it could be sent.
   case expired = "Expired"
-  /// Withdrawn before it was sent.
   case cancelled = "Cancelled"
-  /// The producer may not ask for it: neither for this application, nor for this topic or this queue for results.
+  /// The producer has no right to use this application, topic or result queue.
   case notAllowed = "NotAllowed"
   /// Nothing in the request is for a device of this platform.
   case nothingForPlatform = "NothingForPlatform"
-  /// The push was sent and its answer never came: it may have been delivered.
+  /// The push was sent, but no answer came: it may have been delivered.
   case unknown = "Unknown"
-  /// A newer request with the same collapse key has taken its place while it waited: it isn't sent any more.
+  /// A newer request with the same collapse key replaced this one while it waited.
   case collapsed = "Collapsed"
 
-  /// A number that stays the same for ever: for compact records. 0 is left for "no error".
+  /// A permanent number for compact records. 0 means "no error".
   public var code: UInt8 {
     switch self {
     case .invalidJSON: 1
@@ -71,26 +65,25 @@ public enum PushError: String, CaseIterable, Sendable {
     }
   }
 
-  /// The push was wanted no more before it was sent. It counts neither as failed nor among those that were to be delivered.
+  /// True if the push was withdrawn before it was sent. It counts neither as failed nor as a push to deliver.
   public var isWithdrawn: Bool { self == .collapsed || self == .cancelled }
 
-  /// Outcomes that leave a dead letter only where an operator asks for it.
+  /// Outcomes with a dead letter only if an operator enables it.
   public static let withOptionalLetter: [PushError] = [.expired, .collapsed, .nothingForPlatform]
 
   private static let byCode = Dictionary(uniqueKeysWithValues: allCases.map { ($0.code, $0) })
 
-  /// The error of a ``code``, or nil.
   public init?(code: UInt8) {
     guard let error = Self.byCode[code] else { return nil }
     self = error
   }
 }
 
-/// A request, or one of its targets, that is refused for good. A value, not a fault: it becomes an outcome.
+/// Permanently refuses a request or one of its targets. It becomes an outcome.
 public struct Rejection: Error, Equatable, Sendable, CustomStringConvertible {
   public var code: PushError
-  /// Place and rule in words: `notification.title: expected a string, found a number at byte 57`. Never holds a device token, and of
-  /// the input at most a short, escaped excerpt.
+  /// Place and rule: `notification.title: expected a string, found a number at byte 57`. Never contains a device token; at most
+  /// a short, escaped excerpt of the input.
   public var reason: String
 
   public init(_ code: PushError, _ reason: String) {

@@ -1,8 +1,6 @@
-/// An id that the registry issues: `pf1r~` for a registration, `pf1g~` for a notification key, then 128 bits as 26 digits of Crockford's
-/// base 32 in lower case (no i, l, o, u), the highest digit first.
-///
-/// `~` is in no provider's token, so that neither kind can be mistaken for one, and a mistyped id is refused instead of being sent to a
-/// provider. It needs no escaping in a URL (RFC 3986 §2.3).
+/// An id that the registry issues: `pf1r~` for a registration, `pf1g~` for a notification key, then 128 bits as 26 lower-case
+/// digits of Crockford's base 32 (no i, l, o, u), the highest digit first. No provider's token contains `~`, so an id is never
+/// mistaken for a token. The id needs no escaping in a URL (RFC 3986 §2.3).
 public enum RegistryID {
   public enum Kind: Sendable {
     case registration, group
@@ -25,7 +23,7 @@ public enum RegistryID {
     return id
   }
 
-  /// What a text is, by its form; nil when it isn't an id of the registry.
+  /// The kind of an id by its form; nil if the text isn't an id of the registry.
   public static func kind(of text: [UInt8]) -> Kind? {
     guard text.count == 31, text[0] == UInt8(ascii: "p"), text[5] <= UInt8(ascii: "7") else { return nil }
     guard text[5...].allSatisfy(isDigit) else { return nil }

@@ -1,6 +1,5 @@
-/// Refuses a live activity's token where the push would go to it more than once.
+/// Refuses a live activity's token unless the target is one device. Otherwise the push would go to the token several times.
 extension RequestReader {
-  /// The token is one device's: for each of several, the same push would go to it once more.
   func checkActivity(_ request: SendRequest) throws(Rejection) {
     guard let token = request.apns(.liveActivityToken) else { return }
     switch request.targets {
@@ -13,10 +12,10 @@ extension RequestReader {
 }
 
 extension Target {
-  /// It names one device, or would if it were right.
+  /// True also for an invalid target.
   fileprivate var isOneDevice: Bool {
     switch self {
-    case .apns, .fcm, .registration, .invalid: true
+    case .apns, .fcm, .webpush, .registration, .invalid: true
     default: false
     }
   }

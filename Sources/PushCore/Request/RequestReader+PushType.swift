@@ -1,4 +1,4 @@
-/// What no Apple device takes under the push type of a request, whoever delivers it: by which way it goes makes no difference.
+/// Refuses content that Apple devices don't accept with the request's push type, whether through APNs or FCM.
 extension RequestReader {
   func checkPushType(_ request: SendRequest) throws(Rejection) {
     guard let blocks = request.blocks, blocks.apns[.payload] != nil || blocks.apnsHeaders[.apnsPushType] != nil else { return }
@@ -9,14 +9,14 @@ extension RequestReader {
     if type != .liveactivity { try refuseScoreOutOfRange(content) }
   }
 
-  /// Apple: a background push has no alert, badge or sound, and its `aps` nothing but `content-available`.
+  /// Apple: a background push has no alert, badge or sound, and only `content-available` in `aps`.
   private func refuseVisible(_ content: APSContent, _ header: Int) throws(Rejection) {
     if let rejection = content.excessInBackground(document) { throw rejection }
     guard content.isVisible else { return }
     throw refusal(header, .invalidParameters, "background, but the notification has an alert, badge or sound")
   }
 
-  /// Only a live activity's score may be any number.
+  /// Only a live activity may have any score.
   private func refuseScoreOutOfRange(_ content: APSContent) throws(Rejection) {
     guard let override = content.override, let node = document.value(APSKey.relevanceScore.wireName, of: override),
       let score = document.double(node), !(0...1).contains(score)
@@ -26,7 +26,7 @@ extension RequestReader {
 }
 
 extension APSContent {
-  /// The names in the block's `aps` that a background push can't have.
+  /// The members of the block's `aps` that a background push can't have.
   func namesBeyondBackground(_ document: JSONDocument) -> [(name: Int, value: Int)] {
     guard let override else { return [] }
     return document.members(of: override).filter {
@@ -34,7 +34,7 @@ extension APSContent {
     }.map { ($0.name, $0.value) }
   }
 
-  /// Why the block's `aps` is no background push's; nil where it is one.
+  /// Why a background push can't have the block's `aps`; nil if it can.
   func excessInBackground(_ document: JSONDocument) -> Rejection? {
     guard let (name, value) = namesBeyondBackground(document).first else { return nil }
     return Rejection(

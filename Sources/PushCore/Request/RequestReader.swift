@@ -1,12 +1,12 @@
-/// Reads either shape into a ``SendRequest``: one switch over the names of the top level, then the target, then the sizes, which
-/// depend on it.
+/// Reads either shape into a ``SendRequest``: the names of the top level, then the target, then the sizes, whose limits depend
+/// on the target.
 struct RequestReader {
   let document: JSONDocument
   let limits: RequestLimits
-  /// Nil where an unknown name is refused.
+  /// Collects unknown names; nil refuses them.
   var ignored: IgnoredNames?
 
-  /// An FCM v1 body has nothing beside `message` and `validate_only`, so that its first name tells the shapes apart.
+  /// The first name tells the shapes apart: an FCM v1 body has only `message` and `validate_only`.
   func read(into request: inout SendRequest) throws(Rejection) {
     guard document.kind(document.root) == .object else {
       throw Rejection(.invalidJSON, "expected an object, found \(document.kind(document.root).words) at byte 0")
@@ -18,27 +18,27 @@ struct RequestReader {
     }
   }
 
-  /// What old senders write is taken: unknown names, 0 and 1 for booleans, `priority` and UUIDs in any letter case.
+  /// True if old senders' forms are accepted: unknown names, 0 and 1 for booleans, `priority` and UUIDs in any letter case.
   var isLenient: Bool { ignored != nil }
-  /// For objects that are passed on whole, and so can't leave an unknown name out.
+  /// Refuses unknown names in objects that are passed on whole.
   var strict: RequestReader { RequestReader(document: document, limits: limits) }
 
   private var isV1: Bool {
     for (name, _) in document.members(of: document.root) {
       if EnvelopeField.table.field(name, in: document) != nil { return true }
-      // Where other names may be ignored, they don't tell.
+      // A lenient reader skips unknown names.
       if !isLenient { return false }
     }
     return false
   }
 
-  /// An unknown name is refused (GS-012), or noted and left out.
+  /// Refuses an unknown name (GS-012), or notes it and leaves it out.
   func refuseUnknown<Field>(_ name: Int, _ table: NameTable<Field>) throws(Rejection) {
     guard let ignored, !asksNotToSend(name) else { throw unknownKey(name, among: table.names) }
     ignored.nodes.append(name)
   }
 
-  /// Of the other shape: who asks that nothing be sent isn't ignored.
+  /// A dry-run field of the other shape is never ignored: nothing may be sent.
   private func asksNotToSend(_ name: Int) -> Bool {
     RequestField.table.field(name, in: document) == .dryRun || EnvelopeField.table.field(name, in: document) == .validateOnly
   }
@@ -141,7 +141,7 @@ struct RequestReader {
     throw refusal(node, .invalidParameters, "expected \"high\" or \"normal\"")
   }
 
-  /// GS-060; as a string too, since Google's own XMPP example sends one.
+  /// GS-060. Accepts a string too, because Google's own XMPP example sends one.
   private func timeToLive(_ node: Int) throws(Rejection) -> Int {
     guard let seconds = integer(node), seconds >= 0, seconds <= Int64(RequestLimits.longestTimeToLive) else {
       throw refusal(node, .invalidTTL, "expected an integer from 0 to \(RequestLimits.longestTimeToLive)")
@@ -171,7 +171,7 @@ struct RequestReader {
     return node
   }
 
-  /// Values of any type: those that aren't strings become strings where the platform demands it.
+  /// Accepts values of any type; the platform's translation turns them into strings where needed.
   private func checkData(_ node: Int) throws(Rejection) {
     guard document.kind(node) == .object else { throw wrongType(node, expected: "an object") }
     for (name, _) in document.members(of: node) { try refuseReserved(name) }
@@ -193,7 +193,7 @@ struct RequestReader {
     }
   }
 
-  /// Keys and values as UTF-8 after unescaping; a value that isn't a string counts as its compact JSON, null as nothing.
+  /// Counts keys and values as UTF-8 after unescaping. Other values than strings count as compact JSON, null as nothing.
   /// - Parameter free: the value of a member that doesn't count.
   private func checkSize(of object: Int, _ most: Int, without free: Int? = nil) throws(Rejection) {
     if document.source(object).count <= most { return }
@@ -218,7 +218,6 @@ struct RequestReader {
   }
 }
 
-/// What a reader that ignores unknown names has come upon.
 final class IgnoredNames {
   var nodes: [Int] = []
 }

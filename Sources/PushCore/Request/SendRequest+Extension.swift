@@ -1,8 +1,8 @@
-/// The key of `data` whose value may become a page where a push has no room for it (rule UP-21).
+/// The key of `data` whose value may become a page if a push has no room for it (rule UP-21).
 extension SendRequest {
   static let extensionKey = "ext"
 
-  /// Nil where it is absent or null.
+  /// Nil if absent or null.
   var extensionNode: Int? {
     guard let dataNode, let node = document.value(Self.extensionKey, of: dataNode), document.kind(node) != .null else {
       return nil
@@ -12,7 +12,7 @@ extension SendRequest {
 
   public var hasExtension: Bool { extensionNode != nil }
 
-  /// As devices get it: a value that isn't a string as compact JSON.
+  /// The value as devices get it: a string, or compact JSON.
   public var extensionText: [UInt8]? {
     guard let node = extensionNode else { return nil }
     if document.kind(node) == .string { return document.string(node) }

@@ -1,0 +1,50 @@
+/// The vendor's word in the body of an error, for people and for ``WebPushReply``'s table.
+///
+/// | Vendor | Body |
+/// |---|---|
+/// | Apple | `{"reason":"BadJwtToken"}` |
+/// | Mozilla | `{"code":410,"errno":103,"error":"Gone","message":"…"}`; the word is `errno 103` |
+/// | Google | an HTML page, whose title is the word, or a line of text |
+/// | others | text, or JSON with `error` or `message` |
+///
+/// The word never has the endpoint, which is a secret: what looks like an address or a path is left out.
+enum WebPushErrorBody {
+  /// Nil if the body has none. Accepts any body.
+  static func word(_ body: [UInt8]) -> String? {
+    guard body.count <= ErrorBody.largest, let first = body.first(where: { $0 > 0x20 }) else { return nil }
+    switch first {
+    case UInt8(ascii: "{"), UInt8(ascii: "["): return ErrorBody.document(body).flatMap(word)
+    case UInt8(ascii: "<"): return title(body)
+    default:
+      return cleaned(body.drop { $0 <= 0x20 }.prefix { $0 != 0x0A && $0 != 0x0D })
+    }
+  }
+
+  private static func word(_ document: JSONDocument) -> String? {
+    if let reason = document.string("reason") { return cleaned(reason) }
+    if let node = document.value("errno", of: document.root), let number = try? document.integer(node) {
+      return "errno \(number)"
+    }
+    return (document.string("error") ?? document.string("message")).flatMap(cleaned)
+  }
+
+  private static func title(_ page: [UInt8]) -> String? {
+    guard let start = place(of: "<title>", in: page[...]) else { return nil }
+    let rest = page[(start + 7)...]
+    return place(of: "</title>", in: rest).flatMap { cleaned(rest[..<$0]) }
+  }
+
+  /// - Parameter tag: in lower case. The page may have it in any letter case.
+  private static func place(of tag: String, in page: ArraySlice<UInt8>) -> Int? {
+    page.indices.first { page[$0] == UInt8(ascii: "<") && TextForm.isAnyCase(page[$0...].prefix(tag.utf8.count), of: tag.utf8) }
+  }
+
+  /// At most 200 printable ASCII characters; nil if nothing is left. Omits each word that is long, or has the signs of an address.
+  static func cleaned(_ text: some Collection<UInt8>) -> String? {
+    let words = text.split { $0 <= 0x20 }.filter { $0.count <= longestWord && !$0.contains(where: addressSigns.contains) }
+    return words.isEmpty ? nil : ErrorBody.word(Array(words.joined(separator: [0x20])))
+  }
+
+  private static let longestWord = 64
+  private static let addressSigns = Array(#"/%\"#.utf8)
+}
