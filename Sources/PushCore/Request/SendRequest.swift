@@ -1,14 +1,13 @@
-/// How soon a message should reach its device. The raw value is the word on the wire.
+/// The urgency of a message. The raw value is the word in JSON.
 public enum Priority: String, Sendable {
   case high, normal
 }
 
-/// A send request that has passed every check that needs no registry: GCM's shape and FCM v1's, made one.
+/// A validated send request in either shape, GCM's or FCM v1's. Passed all checks that need no registry.
 ///
-/// Values stay where they are in the ``document``; what is asked for is a node, absent and null are the same. All nodes have the types
-/// that their ``FieldName`` demands, so that a translator needs no checks of its own.
+/// Values stay in the ``document``; properties are nodes, and null counts as absent. All nodes have the types that their
+/// ``FieldName`` demands, so a translator checks nothing.
 public struct SendRequest: Sendable {
-  /// Which of the two shapes the body has.
   public enum Shape: Sendable {
     case gcm, fcmV1
   }
@@ -16,22 +15,21 @@ public struct SendRequest: Sendable {
   public let document: JSONDocument
   public internal(set) var shape = Shape.gcm
   public internal(set) var targets: Targets
-  /// Nil when the request doesn't say. Always nil in FCM v1's shape, where the blocks say.
+  /// Nil if absent. Always nil in FCM v1's shape, whose blocks have it.
   public internal(set) var priority: Priority?
-  /// Seconds from 0 to ``RequestLimits/longestTimeToLive``; nil when absent (GS-061). Always nil in FCM v1's shape.
+  /// Seconds from 0 to ``RequestLimits/longestTimeToLive``; nil if absent (GS-061). Always nil in FCM v1's shape.
   public internal(set) var timeToLive: Int?
-  /// `dry_run` or `validate_only`: validate, reach no device.
+  /// `dry_run` or `validate_only`: validates without sending to a device.
   public internal(set) var isDryRun = false
   public internal(set) var contentAvailable = false
   public internal(set) var mutableContent = false
   public internal(set) var delayWhileIdle = false
-  /// Nodes of strings; empty ones count as absent.
+  /// Nodes of strings; empty strings count as absent.
   public internal(set) var collapseKeyNode: Int?
   public internal(set) var restrictedPackageNameNode: Int?
 
-  /// The node of `notification`, an object. Present even when it is empty.
+  /// The node of `notification`, an object, which may be empty.
   public internal(set) var notificationNode: Int?
-  /// The values of `notification` by key.
   public internal(set) var notification = FieldSlots<NotificationKey>()
   /// The node of `data`, an object. In FCM v1's shape all its values are strings.
   public internal(set) var dataNode: Int?
@@ -39,26 +37,24 @@ public struct SendRequest: Sendable {
   /// FCM v1's `message.fcm_options`.
   public internal(set) var fcmOptionsNode: Int?
 
-  /// It says nothing of a badge, and counts one as if it said `auto`.
+  /// True if the request has no badge but is treated like `auto`.
   public internal(set) var countsBadge = false
 
-  /// Nodes of names that are not known, where these are ignored.
+  /// The nodes of unknown names, if these are ignored.
   public internal(set) var ignoredNames: [Int] = []
 
   /// The node that names the target: `to`, `registration_ids`, `condition`, `token`, `fid`, `topic`.
   public internal(set) var targetNode: Int
 
-  /// Parses and validates a body.
   public static func parse(_ body: [UInt8], limits: RequestLimits = RequestLimits()) -> Result<SendRequest, Rejection> {
     do { return .success(try SendRequest(parsing: body, limits: limits)) } catch { return .failure(error) }
   }
 
-  /// As ``parse(_:limits:)``, thrown.
   public init(parsing body: [UInt8], limits: RequestLimits = RequestLimits()) throws(Rejection) {
     try self.init(try Self.document(body, limits.json), limits: limits)
   }
 
-  /// A body as JSON, of which nothing more is known yet.
+  /// Parses a body as JSON without further validation.
   public static func document(_ body: [UInt8], _ limits: JSONLimits) throws(Rejection) -> JSONDocument {
     guard body.count <= limits.bytes else {
       throw Rejection(.messageTooBig, "a body of \(body.count) bytes, at most \(limits.bytes) allowed")
@@ -68,7 +64,7 @@ public struct SendRequest: Sendable {
     }
   }
 
-  /// Validates a body that was read within the same limits.
+  /// Validates a document that was parsed with the same limits.
   public init(_ document: JSONDocument, limits: RequestLimits = RequestLimits()) throws(Rejection) {
     self.init(document: document)
     let reader = RequestReader(document: document, limits: limits, ignored: limits.ignoresUnknownNames ? IgnoredNames() : nil)
@@ -89,29 +85,29 @@ extension SendRequest {
   /// Name and value of each member of `data`, in order.
   public var data: JSONDocument.Members { document.members(of: dataNode ?? targetNode) }
 
-  /// `notification` is there, empty or not: the message is for people to see.
+  /// True if `notification` is present, even if empty: the message is for people to see.
   public var hasNotification: Bool { notificationNode != nil }
 
-  /// `badge` or `notification_count` as a number, whether it came as one or as a string.
+  /// `badge` or `notification_count` as a number, also if sent as a string.
   public func count(_ key: NotificationKey) -> Int? {
     notification[key].flatMap { try? RequestReader(document: document, limits: RequestLimits()).count($0) }
   }
 
-  /// What `badge` asks of the devices' counters.
+  /// The effect of `badge` on the device's counter.
   public enum Badge: Sendable {
-    /// One more for each device.
+    /// Increments the counter of each device.
     case automatic
     case number(Int)
   }
 
-  /// Nil where the request says nothing of it.
+  /// Nil if absent.
   public var badge: Badge? {
     guard let node = notification[.badge] else { return countsBadge ? .automatic : nil }
     return document.isString(node, "auto") ? .automatic : count(.badge).map { .number($0) }
   }
 
-  /// What the counters are to be: what `apns.payload.aps` says of it is what iPhones show, and stands where `notification` says something
-  /// else. Nil also where it takes the badge away.
+  /// The new value of the counters. A badge in `apns.payload.aps`, which iPhones show, overrides `notification`. Nil also if it
+  /// removes the badge.
   public var badgeOfCounter: Badge? {
     guard let payload = apns(.payload), let aps = document.value("aps", of: payload), document.kind(aps) == .object,
       let own = document.value("badge", of: aps)
@@ -119,15 +115,26 @@ extension SendRequest {
     return (try? document.integer(own)).map { .number(Int($0)) }
   }
 
-  /// A flag of `notification` that came as a boolean, as "true" or "false", or, from a lenient sender, as 0 or 1.
+  /// A flag of `notification`, sent as a boolean, as "true" or "false", or, by a lenient sender, as 0 or 1.
   public func flag(_ key: NotificationKey) -> Bool? {
     guard let node = notification[key] else { return nil }
     if document.kind(node) == .number { return (try? document.integer(node)) == 1 }
     return try? RequestReader(document: document, limits: RequestLimits()).looseBoolean(node)
   }
 
-  /// Appends `title_loc_args` or one of its like as a JSON array of strings: numbers in quotes, an array inside a string unpacked
-  /// (GS-092 to GS-095). Appends nothing and answers false when it is absent.
+  /// The node of a key of `notification` whose value is an `https` URL; nil for any other value.
+  func secureURL(_ key: NotificationKey) -> Int? {
+    guard let node = notification[key] else { return nil }
+    // The first letter excludes most icons and actions cheaply.
+    guard let first = document.bytes[document.source(node)].first,
+      first | 0x20 == UInt8(ascii: "h") || first == UInt8(ascii: "\\"),
+      TextForm.isSecureURL(document.string(node))
+    else { return nil }
+    return node
+  }
+
+  /// Appends `title_loc_args` or a similar field as a JSON array of strings: puts numbers in quotes and unpacks an array inside
+  /// a string (GS-092 to GS-095). Returns false if the field is absent.
   public func appendArguments(_ key: NotificationKey, to output: inout [UInt8]) -> Bool {
     guard let node = notification[key] else { return false }
     if document.kind(node) == .string {
@@ -139,7 +146,7 @@ extension SendRequest {
     return true
   }
 
-  /// The lifetime that `android.ttl` gives, in whole seconds; nil when absent.
+  /// The value of `android.ttl` in whole seconds; nil if absent.
   public var androidTimeToLive: Int? {
     android(.ttl).flatMap { TextForm.durationSeconds(document.string($0)) }
   }

@@ -1,45 +1,55 @@
-/// A provider that reaches devices.
-public enum Platform: UInt8, CaseIterable, Sendable {
-  case apns, fcm
+import Wire
 
-  /// For people.
-  public var label: String { self == .apns ? "APNs" : "FCM" }
+/// A push provider.
+public enum Platform: UInt8, CaseIterable, Sendable {
+  case apns, fcm, webpush
+
+  /// The name for people.
+  public var label: String {
+    switch self {
+    case .apns: "APNs"
+    case .fcm: "FCM"
+    case .webpush: "Web push"
+    }
+  }
+  /// The name in messages.
+  public var word: String { String(describing: self) }
 }
 
-/// Whom one entry of a request addresses.
 public enum Target: Equatable, Sendable {
-  /// A device token of APNs: hexadecimal digits in lower case.
+  /// Lower-case hexadecimal digits.
   case apns(token: [UInt8])
-  /// A registration token of FCM, or an installation's id as ``FCMAddress`` spells it.
+  /// A registration token of FCM, or an installation id as ``FCMAddress`` spells it.
   case fcm(token: [UInt8])
-  /// Topics that FCM itself keeps, as ``FCMAddress`` spells one or a condition over several.
+  /// A browser's subscription, as ``WebPushSubscription`` makes it a token.
+  case webpush(token: [UInt8])
+  /// One of FCM's own topics, or a condition over them, as ``FCMAddress`` spells it.
   case fcmTopics([UInt8])
-  /// A broadcast channel of APNs, by the id that APNs gave it.
+  /// A broadcast channel of APNs, by the id that APNs issued.
   case channel([UInt8])
   /// A topic's name, without `/topics/`.
   case topic([UInt8])
-  /// Every device that is registered for the application.
+  /// Every device registered for the app.
   case all
-  /// A user's id, without `/users/`: all devices registered for that user.
+  /// A user id, without `/users/`: all devices registered for the user.
   case user([UInt8])
-  /// A notification key that the registry issued: a device group.
+  /// A device group: a notification key that the registry issued.
   case group([UInt8])
-  /// A registration that the registry issued: one device.
+  /// One device: a registration that the registry issued.
   case registration([UInt8])
-  /// An entry of `registration_ids` that can't be delivered, while the others can.
+  /// An undeliverable entry of `registration_ids`; the other entries are still delivered.
   case invalid(Rejection)
 }
 
-/// Whom a request addresses.
 public enum Targets: Equatable, Sendable {
   case one(Target)
-  /// `registration_ids`, in the order of the request, doubles kept: results are matched by index.
+  /// `registration_ids` in the order of the request, with duplicates: results are matched by index.
   case list([Target])
   case condition(Condition)
 }
 
 extension Targets {
-  /// Those that the request names one by one; none of a condition.
+  /// The targets that the request names; empty for a condition.
   public var named: [Target] {
     switch self {
     case .one(let target): [target]
@@ -60,14 +70,15 @@ extension Target {
   /// | `apns:<hex>` | APNs token, an even number of 2 to 200 digits |
   /// | `apns-channel:<id>` | broadcast channel of APNs, 1 to 256 characters of base64 |
   /// | `fcm:<token>` | FCM token |
+  /// | `webpush:<text>` | web push; the text is base64url of the browser's `PushSubscription` object |
   /// | `fid:<id>` | Firebase installation: 22 of `A-Z a-z 0-9 _ -`, the first c, d, e or f |
   /// | `fcm:/topics/<name>`, `fcm:'a' in topics` | topics that FCM keeps, or a condition over them |
   /// | `pf1r~…`, `pf1g~…` | ``RegistryID`` |
   /// | 64 to 200 hexadecimal digits | APNs token; an odd number is refused |
   /// | anything else | FCM token: `[A-Za-z0-9_:.%-]`, up to 4,096 bytes, no `..`, `%2e`, `%2f` |
   ///
-  /// Everything else is `InvalidRegistration`: no control, space, slash, `?`, `#` or byte beyond ASCII of a target ever reaches a
-  /// path or a header. A user's id, which may have them, reaches neither.
+  /// Other forms are `InvalidRegistration`. No control, space, slash, `?`, `#` or non-ASCII byte of a target ever reaches a
+  /// path or a header. A user id may have these bytes; it reaches neither.
   public static func classify(_ text: [UInt8]) -> Result<Target, Rejection> {
     switch text.first {
     case UInt8(ascii: "/"):
@@ -79,15 +90,17 @@ extension Target {
       }
       return .success(.channel(Array(id)))
     case UInt8(ascii: "a") where text.starts(with: apnsPrefix):
-      let token = text[apnsPrefix.count...]
-      guard (2...200).contains(token.count), token.count % 2 == 0, token.allSatisfy(Bytes.isHex) else {
+      let token = Array(text[apnsPrefix.count...])
+      guard (2...200).contains(token.count), token.count % 2 == 0, Bytes.isHex(token.span) else {
         return refused("expected an even number of 2 to 200 hexadecimal digits after apns:")
       }
-      return .success(.apns(token: lowercased(Array(token))))
+      return .success(.apns(token: lowercased(token)))
     case UInt8(ascii: "f") where text.starts(with: fcmPrefix):
       return prefixedFCM(text[fcmPrefix.count...])
     case UInt8(ascii: "f") where text.starts(with: FCMAddress.installationPrefix):
       return installation(text[4...])
+    case UInt8(ascii: "w") where text.starts(with: webPushPrefix):
+      return subscription(text[webPushPrefix.count...])
     case UInt8(ascii: "p"):
       if let kind = RegistryID.kind(of: text) { return .success(kind == .registration ? .registration(text) : .group(text)) }
     default: break
@@ -99,10 +112,23 @@ extension Target {
     return fcm(text[...])
   }
 
-  // Arrays, as `starts(with:)` is slow with the bytes of a string.
+  // Arrays, because `starts(with:)` is slow with the bytes of a string.
   private static let channelPrefix = Array("apns-channel:".utf8)
   private static let apnsPrefix = Array("apns:".utf8)
   private static let fcmPrefix = Array("fcm:".utf8)
+  private static let webPushPrefix = Array("webpush:".utf8)
+
+  /// - Parameter text: without `webpush:`.
+  private static func subscription(_ text: ArraySlice<UInt8>) -> Result<Target, Rejection> {
+    guard let object = Base64URL.decode(text), let document = try? JSONDocument(object) else {
+      return refused("expected base64url of a subscription's JSON object after webpush:")
+    }
+    do throws(Rejection) {
+      return .success(.webpush(token: try WebPushSubscription(document, document.root).token()))
+    } catch {
+      return .failure(error)
+    }
+  }
 
   private static func path(_ text: [UInt8]) -> Result<Target, Rejection> {
     if text.starts(with: "/topics/".utf8) {
@@ -118,7 +144,7 @@ extension Target {
     return .success(.user(user))
   }
 
-  /// What stands after `fcm:`.
+  /// - Parameter text: without `fcm:`.
   private static func prefixedFCM(_ text: ArraySlice<UInt8>) -> Result<Target, Rejection> {
     switch FCMAddress(text) {
     case .token: return fcm(text)
@@ -135,7 +161,7 @@ extension Target {
     return .success(.fcmTopics(Array(text)))
   }
 
-  /// A Firebase installation by its id (FID) alone.
+  /// - Parameter id: a Firebase installation id (FID) without a prefix.
   static func installation(_ id: ArraySlice<UInt8>) -> Result<Target, Rejection> {
     guard TextForm.isInstallationID(id) else {
       return refused("an installation's id has 22 of the characters A-Z a-z 0-9 _ -, the first of them c, d, e or f")
@@ -151,7 +177,7 @@ extension Target {
     return .success(.fcm(token: Array(token)))
   }
 
-  /// `..`, `%2e` or `%2f`: no token has them, a path that climbs has.
+  /// True for `..`, `%2e` or `%2f`, which no token has but path traversal does.
   private static func climbs(_ token: ArraySlice<UInt8>) -> Bool {
     for at in token.indices.dropLast() {
       if token[at] == UInt8(ascii: "."), token[at + 1] == UInt8(ascii: ".") { return true }

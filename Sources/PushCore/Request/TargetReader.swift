@@ -1,6 +1,6 @@
-/// Finds the one target of a request.
+/// Reads the target of a request.
 extension RequestReader {
-  /// GCM's shape; `notification_key` is the old name of `to` for groups.
+  /// GCM's shape. `notification_key` is the old name of `to` for groups.
   func readTarget(
     to: Int?, notificationKey: Int?, registrationIDs: Int?, condition node: Int?, _ request: inout SendRequest
   ) throws(Rejection) {
@@ -15,7 +15,7 @@ extension RequestReader {
     }
   }
 
-  /// FCM v1's shape. A topic and an installation's id stand there without their prefixes.
+  /// FCM v1's shape. Topics and installation ids have no prefixes there.
   func readTargetV1(
     token: Int?, fid: Int?, topic: Int?, condition node: Int?, _ request: inout SendRequest
   ) throws(Rejection) {
@@ -87,7 +87,7 @@ extension RequestReader {
     return .list(targets)
   }
 
-  /// One entry of `registration_ids`: a bad one costs only itself.
+  /// An invalid entry of `registration_ids` doesn't affect the others.
   private func entry(_ element: Int, _ index: Int, of list: Int) -> Target {
     switch Target.classify(document.string(element)) {
     case .success(let target): return target

@@ -1,4 +1,4 @@
-/// Classes of ASCII bytes that several rules share.
+/// Classes of ASCII bytes.
 enum Bytes {
   @inline(__always)
   static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
@@ -13,19 +13,48 @@ enum Bytes {
   static func isHex(_ byte: UInt8) -> Bool { isDigit(byte) || (byte | 0x20) &- UInt8(ascii: "a") < 6 }
 
   static func isHex(_ bytes: borrowing Span<UInt8>) -> Bool {
-    for index in bytes.indices where !isHex(bytes[index]) { return false }
+    var index = 0
+    while index &+ 8 <= bytes.count {
+      guard isHex(word(bytes, at: index)) else { return false }
+      index &+= 8
+    }
+    while index < bytes.count {
+      guard isHex(bytes[index]) else { return false }
+      index &+= 1
+    }
     return true
   }
 
-  /// Of hexadecimal digits: none is one of A to F.
-  static func isLowerCase(_ digits: borrowing Span<UInt8>) -> Bool {
-    // Digits and small letters have this bit, capital letters don't.
-    var common: UInt8 = 0x20
-    for index in digits.indices { common &= digits[index] }
-    return common != 0
+  /// Eight bytes at once. Each sum sets the high bit of a byte that is too large, and none carries into the next byte.
+  @inline(__always)
+  private static func isHex(_ word: UInt64) -> Bool {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let high = ones &* 0x80
+    guard word & high == 0 else { return false }
+    let digits = word ^ ones &* 0x30
+    let letters = (word | ones &* 0x20) ^ ones &* 0x60
+    let isDigit = ~(digits &+ ones &* 0x76)
+    let isLetter = (letters &+ ones &* 0x7F) & ~(letters &+ ones &* 0x79)
+    return (isDigit | isLetter) & high == high
   }
 
-  /// Eight bytes from `at` on as one word, the first in its lowest bits. One check of bounds, one load.
+  /// For hexadecimal digits: true if none is one of A to F.
+  static func isLowerCase(_ digits: borrowing Span<UInt8>) -> Bool {
+    // Digits and small letters have this bit, capital letters don't.
+    var common: UInt64 = 0x2020_2020_2020_2020
+    var index = 0
+    while index &+ 8 <= digits.count {
+      common &= word(digits, at: index)
+      index &+= 8
+    }
+    while index < digits.count {
+      guard digits[index] & 0x20 != 0 else { return false }
+      index &+= 1
+    }
+    return common == 0x2020_2020_2020_2020
+  }
+
+  /// The eight bytes from `at` as one word, the first in the lowest bits. One bounds check, one load.
   @inline(__always)
   static func word(_ bytes: borrowing Span<UInt8>, at: Int) -> UInt64 {
     let eight = bytes.extracting(at..<at &+ 8)
@@ -34,12 +63,11 @@ enum Bytes {
     return low | high &<< 32
   }
 
-  /// How many bytes of a word, from the first on, stand in a JSON string for themselves: ASCII without controls, quotes and
-  /// backslashes.
+  /// The number of leading bytes of a word that a JSON string holds unescaped: ASCII without controls, quotes and backslashes.
   @inline(__always)
   static func plainPrefix(_ word: UInt64) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101
-    // In each, the high bit of the first byte that matches is set; bits of bytes behind it may be wrong.
+    // In each word, the high bit of the first matching byte is set; later bytes may be wrong.
     let controls = (word &- ones &* 0x20) & ~word
     let quotes = word ^ ones &* 0x22
     let backslashes = word ^ ones &* 0x5C

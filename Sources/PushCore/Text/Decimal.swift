@@ -1,7 +1,6 @@
 extension [UInt8] {
   public mutating func appendDecimal(_ value: Int) { appendDecimal(Int64(value)) }
 
-  /// Appends `value` in decimal, as JSON and header values spell it.
   public mutating func appendDecimal(_ value: Int64) {
     var magnitude = value.magnitude
     if value < 0 { append(0x2D) }
@@ -9,7 +8,7 @@ extension [UInt8] {
       append(0x30 &+ UInt8(truncatingIfNeeded: magnitude))
       return
     }
-    // Twenty digits hold every UInt64.
+    // A UInt64 has at most twenty digits.
     var digits = InlineArray<20, UInt8>(repeating: 0)
     var count = 0
     while magnitude > 0 {

@@ -1,13 +1,12 @@
-/// The three date forms of RFC 9110 §5.6.7, read leniently: day of the week unread, zone always UTC.
+/// Reads the three date forms of RFC 9110 §5.6.7. Ignores the day of the week; the zone is always UTC.
 ///
 ///     Fri, 20 Nov 2026 21:22:00 GMT    Friday, 20-Nov-26 21:22:00 GMT    Fri Nov 20 21:22:00 2026
 public enum HTTPDate {
-  /// Unix seconds; nil for any other form.
   public static func seconds(_ text: ArraySlice<UInt8>) -> Int64? {
     let words = text.split(whereSeparator: { $0 == 0x20 || $0 == 0x2D || $0 == 0x2C })
     switch words.count {
     case 6:
-      // The comma stands after the weekday in both forms: weekday, day, month, year, time, GMT.
+      // The words of both forms: weekday, day, month, year, time, GMT.
       guard words[5].elementsEqual("GMT".utf8), let year = number(words[3]) else { return nil }
       return instant(year: words[3].count == 2 ? (year < 70 ? 2000 : 1900) + year : year, words[2], words[1], words[4])
     case 5:

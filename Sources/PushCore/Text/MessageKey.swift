@@ -1,9 +1,9 @@
-/// A message's name in the notes of devices: 64 bits of the SHA-1 of its id. That two messages of one device share it is less likely than
-/// one in a billion at ten thousand messages a month.
+/// A short key of a message: 64 bits of the SHA-1 of its id. Two of ten thousand messages a month to one device share a key
+/// with a probability below one in a billion.
 public enum MessageKey {
   public static func of(_ messageID: [UInt8]) -> Int64 { key(0, messageID) }
 
-  /// Of what forces a badge, apart from all messages.
+  /// The key of an occasion that sets a badge. Hashed apart from message ids.
   public static func of(occasion: [UInt8]) -> Int64 { key(1, occasion) }
 
   private static func key(_ kind: UInt8, _ text: [UInt8]) -> Int64 {
@@ -14,19 +14,19 @@ public enum MessageKey {
     return Int64(bitPattern: UInt64(a) << 32 | UInt64(b))
   }
 
-  // MARK: what devices are told
+  // MARK: Numbers and push keys in payloads
 
-  /// Of 53 bits, so that any reader of JSON has it whole.
+  /// The upper 53 bits: every JSON reader keeps them exactly.
   static func number(of key: Int64) -> UInt64 { UInt64(bitPattern: key) >> 11 }
 
-  /// Which keys have this number; nil where it is none.
+  /// The keys with this number; nil if it has more than 53 bits.
   public static func keys(ofNumber number: UInt64) -> ClosedRange<Int64>? {
     guard number >> 53 == 0 else { return nil }
     let first = Int64(bitPattern: number << 11)
     return first...(first | 0x7FF)
   }
 
-  /// Appends the push key of a message on a device, forty hexadecimal digits: the message's key, and what tells the device's from others'.
+  /// Appends the push key of a message on a device, forty hexadecimal digits: the message's key, then a hash with the token.
   static func appendPushKey(of key: Int64, token: Span<UInt8>, to text: inout [UInt8]) {
     let bits = UInt64(bitPattern: key)
     var hash = SHA1()
@@ -41,7 +41,7 @@ public enum MessageKey {
 
   private static let digits = Array("0123456789abcdef".utf8)
 
-  /// The message's key in a push key; nil where the text is none.
+  /// The message's key in a push key; nil if the text isn't a push key.
   public static func key(ofPushKey text: [UInt8]) -> Int64? {
     guard text.count == 40 else { return nil }
     var bits: UInt64 = 0

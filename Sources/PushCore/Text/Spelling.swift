@@ -1,12 +1,12 @@
-/// Finds the word that a misspelled one was meant to be.
+/// Suggests the known word that a misspelled word was meant to be.
 public enum Spelling {
-  /// `: did you mean title?`, to end a refusal with; nothing where no known word is near.
+  /// `: did you mean title?`, the end of an error message. Empty if no known word is near.
   public static func suggestion(for word: String, among known: [String], longest: Int = 64) -> String {
     nearest(to: word, among: known, longest: longest).map { ": did you mean \($0)?" } ?? ""
   }
 
-  /// The word that is nearest, if any is near: another letter case, or few letters apart.
-  /// - Parameter longest: bytes; a longer word is no misspelled name.
+  /// The nearest known word: equal in another letter case, a few letters apart, or contained in `word`. Nil if none is near.
+  /// - Parameter longest: bytes; a longer word gets no suggestion.
   public static func nearest(to word: String, among known: [String], longest: Int = 64) -> String? {
     guard word.utf8.count <= longest else { return nil }
     let word = word.lowercased()
@@ -20,7 +20,7 @@ public enum Spelling {
     return known.filter { $0.count > 3 && word.contains($0.lowercased()) }.max { $0.count < $1.count }
   }
 
-  /// Bytes to insert, delete, replace or exchange with their neighbour.
+  /// Edit distance in bytes: insertions, deletions, replacements and swaps of neighbours.
   public static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
     var beforeLast: [Int] = []
     var last = Array(0...b.count)

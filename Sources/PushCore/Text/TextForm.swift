@@ -1,37 +1,39 @@
-/// Forms of text that several fields share. All of them but a user's id are ASCII allow-lists.
+import Wire
+
+/// Text formats that several fields share. All except user ids are ASCII allow-lists.
 public enum TextForm {
   /// `#rrggbb` (GS-099).
   static func isColor(_ text: [UInt8]) -> Bool {
     text.count == 7 && text[0] == UInt8(ascii: "#") && text.dropFirst().allSatisfy(Bytes.isHex)
   }
 
-  /// Of text in small letters: the same in any case of ASCII's letters.
+  /// True if `text` equals `small`, a lower-case text, in any ASCII letter case.
   package static func isAnyCase(_ text: some Sequence<UInt8>, of small: some Sequence<UInt8>) -> Bool {
     text.lazy.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }.elementsEqual(small)
   }
 
-  /// `https://` and something after it, without white space and control characters.
+  /// `https://` and at least one more byte, without white space and control characters.
   static func isSecureURL(_ text: [UInt8]) -> Bool {
     let scheme = "https://".utf8
     return text.count > scheme.count && zip(text, scheme).allSatisfy { $0 | 0x20 == $1 | 0x20 }
       && text.allSatisfy { $0 > 0x20 && $0 != 0x7F }
   }
 
-  /// The label of FCM's statistics: `^[a-zA-Z0-9-_.~%]{1,50}$`.
+  /// An analytics label of FCM: `^[a-zA-Z0-9-_.~%]{1,50}$`.
   static func isLabel(_ text: [UInt8]) -> Bool { !text.isEmpty && text.count <= 50 && text.allSatisfy(isNameByte) }
 
-  /// The name of a topic without its prefix: `[a-zA-Z0-9-_.~%]+`, below 900 characters; FCM's own may have 900.
+  /// A topic name without its prefix: `[a-zA-Z0-9-_.~%]+`, below 900 characters (FCM's own topics: up to 900).
   static func isTopicName(_ text: ArraySlice<UInt8>, atMost most: Int = 899) -> Bool {
     !text.isEmpty && text.count <= most && text.allSatisfy(isNameByte)
   }
 
-  /// A Firebase installation id: 17 bytes in base64url, the first four bits 0111.
+  /// A Firebase installation id: 17 bytes in base64url that begin with the bits 0111.
   static func isInstallationID(_ text: ArraySlice<UInt8>) -> Bool {
     guard text.count == 22, let first = text.first, first >= UInt8(ascii: "c"), first <= UInt8(ascii: "f") else { return false }
     return text.allSatisfy { Bytes.isAlphanumeric($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") }
   }
 
-  /// The id of a broadcast channel of APNs: 1 to 256 characters of base64, of either alphabet.
+  /// The id of an APNs broadcast channel: 1 to 256 characters of either base64 alphabet.
   static func isChannelID(_ text: ArraySlice<UInt8>) -> Bool {
     (1...256).contains(text.count)
       && text.allSatisfy {
@@ -40,7 +42,7 @@ public enum TextForm {
       }
   }
 
-  /// The id of a user: 1 to 255 bytes of UTF-8 without control characters.
+  /// A user id: 1 to 255 bytes of UTF-8 without control characters.
   public static func isUserID(_ text: ArraySlice<UInt8>) -> Bool {
     guard !text.isEmpty, text.count <= 255 else { return false }
     if text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return true }
@@ -50,15 +52,17 @@ public enum TextForm {
 
   public static let userIDRule = "a user's id has 1 to 255 bytes, none of them of a control character"
 
-  /// What each `%` with two hexadecimal digits behind it stands for; any other `%` is itself.
+  /// Decodes each `%` before two hexadecimal digits; keeps any other `%`.
   static func unescaped(_ text: ArraySlice<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count)
     var place = text.startIndex
     while place < text.endIndex {
       let byte = text[place]
-      if byte == UInt8(ascii: "%"), place + 2 < text.endIndex, Bytes.isHex(text[place + 1]), Bytes.isHex(text[place + 2]) {
-        bytes.append(value(text[place + 1]) << 4 | value(text[place + 2]))
+      if byte == UInt8(ascii: "%"), place + 2 < text.endIndex, let high = text[place + 1].hexValue,
+        let low = text[place + 2].hexValue
+      {
+        bytes.append(high << 4 | low)
         place += 3
       } else {
         bytes.append(byte)
@@ -68,10 +72,6 @@ public enum TextForm {
     return bytes
   }
 
-  /// Of a hexadecimal digit.
-  private static func value(_ digit: UInt8) -> UInt8 { Bytes.isDigit(digit) ? digit - 0x30 : (digit | 0x20) - 0x57 }
-
-  /// An Android package or an Apple bundle ID.
   static func isPackageName(_ text: [UInt8]) -> Bool {
     !text.isEmpty && text.count <= 255
       && text.allSatisfy {
@@ -85,27 +85,13 @@ public enum TextForm {
       || byte == UInt8(ascii: "~") || byte == UInt8(ascii: "%")
   }
 
-  /// UTF-8 without controls (C0, DEL, C1), line and paragraph separators, and characters that turn the writing direction: what may
-  /// stand in a header field and in a log.
+  /// UTF-8 without controls (C0, DEL, C1), line separators and characters that change the writing direction: safe in logs.
   public static func isPlainLine(_ text: [UInt8]) -> Bool {
     if text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return true }
     return !String(decoding: text, as: UTF8.self).unicodeScalars.contains(where: \.isDeceptive)
   }
 
-  /// A canonical UUID in lower case: 8-4-4-4-12.
-  static func isUUID(_ text: [UInt8]) -> Bool {
-    guard text.count == 36 else { return false }
-    for (index, byte) in text.enumerated() {
-      if index == 8 || index == 13 || index == 18 || index == 23 {
-        guard byte == UInt8(ascii: "-") else { return false }
-      } else {
-        guard Bytes.isDigit(byte) || (byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "f")) else { return false }
-      }
-    }
-    return true
-  }
-
-  /// The whole seconds, rounded down, of a duration of protocol buffers: digits, up to nine more after a point, `s`; never negative.
+  /// The whole seconds of a protocol-buffers duration, rounded down: digits, optionally a point and up to nine more, then `s`.
   static func durationSeconds(_ text: [UInt8]) -> Int? {
     guard text.last == UInt8(ascii: "s") else { return nil }
     let parts = text.dropLast().split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
@@ -116,12 +102,12 @@ public enum TextForm {
     return whole.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
   }
 
-  /// A duration isn't of whole seconds.
+  /// True if the duration isn't a whole number of seconds.
   static func hasFraction(_ duration: [UInt8]) -> Bool {
     duration.drop { $0 != UInt8(ascii: ".") }.contains { $0 > UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
   }
 
-  /// RFC 3339 `date-time` with `T` and up to nine digits of a second, of a day that there is.
+  /// An RFC 3339 `date-time` with `T`, at most nine fractional digits and a valid date.
   static func isTimestamp(_ text: [UInt8]) -> Bool {
     let form = Array("0000-00-00T00:00:00".utf8)
     guard text.count > form.count else { return false }
@@ -148,7 +134,6 @@ public enum TextForm {
       && Int(offset[0] - 48) * 10 + Int(offset[1] - 48) < 24 && offset[3] < UInt8(ascii: "6")
   }
 
-  /// In the Gregorian calendar.
   private static func days(ofMonth month: Int, in year: Int) -> Int {
     switch month {
     case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
@@ -159,7 +144,7 @@ public enum TextForm {
 }
 
 extension Unicode.Scalar {
-  /// A character that a terminal obeys instead of showing it, or that changes how others are shown.
+  /// True for characters that control a terminal or change how other characters are shown.
   public var isDeceptive: Bool {
     switch value {
     case 0..<0x20, 0x7F...0x9F, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true

@@ -1,6 +1,6 @@
-/// Times as the outcomes spell them: RFC 3339 in UTC with milliseconds, `2026-11-20T21:22:00.123Z`.
+/// Times of outcomes: RFC 3339 in UTC with milliseconds, `2026-11-20T21:22:00.123Z`.
 public enum Timestamp {
-  /// `milliseconds` since 1970; clamped to the years 1970…9999, which four digits can say.
+  /// - Parameter milliseconds: since 1970; clamped to the years 1970…9999.
   public static func append(_ milliseconds: Int64, to bytes: inout [UInt8]) {
     let clamped = min(max(milliseconds, 0), latest)
     let (date, time) = (clamped / 86_400_000, clamped % 86_400_000)
@@ -28,7 +28,7 @@ public enum Timestamp {
     return bytes
   }
 
-  /// Milliseconds since 1970 of a time of RFC 3339, with any offset and any digits of a second; nil when it is none.
+  /// The Unix milliseconds of an RFC 3339 time with any offset and fraction; nil if the text isn't one.
   public static func milliseconds(of text: [UInt8]) -> Int64? {
     guard TextForm.isTimestamp(text) else { return nil }
     func number(_ range: Range<Int>) -> Int64 { text[range].reduce(0) { $0 * 10 + Int64($1 - 0x30) } }
@@ -48,12 +48,11 @@ public enum Timestamp {
     return seconds * 1_000 + fraction
   }
 
-  /// The last millisecond of the year 9999.
   static let latest: Int64 = 253_402_300_799_999
 
-  /// Days since 1970-01-01 of a date in the proleptic Gregorian calendar; month and day count from 1.
+  /// Days since 1970-01-01 of a proleptic Gregorian date; month and day count from 1.
   static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
-    // Years are counted from March, so that the leap day ends them; 400 of them have 146,097 days.
+    // The year starts in March here, so that the leap day is its last day. 400 years have 146,097 days.
     let shifted = month <= 2 ? year - 1 : year
     let era = (shifted >= 0 ? shifted : shifted - 399) / 400
     let yearOfEra = shifted - era * 400

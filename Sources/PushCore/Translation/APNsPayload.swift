@@ -1,6 +1,8 @@
-/// The body of a push: `aps`, beside it the data keys and the block's own keys.
+import Wire
+
+/// Builds the body of a push: `aps`, then the data keys and the block's own keys.
 enum APNsPayload {
-  /// What doesn't fit is made again with the address of a page in the place of `data.ext`, where there is one.
+  /// If the payload is too large and there is a page, builds it again with the page's address instead of `data.ext`.
   static func make(
     _ request: borrowing SendRequest, _ aps: APSContent, _ type: PushType, _ settings: borrowing APNsSettings,
     _ context: borrowing TranslationContext, limit: Int, usesPage: inout Bool
@@ -21,7 +23,7 @@ enum APNsPayload {
     payload.reserveCapacity(min(document.bytes.count + 64, 2 * limit))
     payload.append(contentsOf: opening)
     if type == .background {
-      // What GCM's own keys would add (a category, `mutable_content`) is left out instead.
+      // GCM's own keys (a category, `mutable_content`) are left out instead of refused.
       if let rejection = aps.excessInBackground(document) { throw rejection }
       payload.append(contentsOf: background.utf8)
     } else {
@@ -40,16 +42,15 @@ enum APNsPayload {
       }
     }
     payload.append(0x7D)
-    let bytes = aps.hasBlanks || hasObject ? Blank.count(payload[...]) : payload.count
+    let bytes = aps.hasPlaceholders || hasObject ? Placeholder.count(payload[...]) : payload.count
     guard bytes <= limit else { throw tooBig(bytes, type, limit, isFilled: bytes != payload.count) }
     return payload
   }
 
   private static let opening = Array(#"{"aps":"#.utf8)
-  /// `aps` of a background push.
   static let background = #"{"content-available":1}"#
 
-  /// - Parameter isFilled: badge or push key of each device is counted with all digits that it may have.
+  /// - Parameter isFilled: `bytes` counts the badge or push key of each device with the most digits it can have.
   private static func tooBig(_ bytes: Int, _ type: PushType, _ limit: Int, isFilled: Bool = false) -> Rejection {
     Rejection(
       .messageTooBig,
@@ -57,7 +58,7 @@ enum APNsPayload {
     )
   }
 
-  /// Apple ("Starting and updating Live Activities …"): without these keys the device drops the push, though APNs takes it.
+  /// Apple ("Starting and updating Live Activities …"): APNs accepts a push without these keys, but the device drops it.
   static func refuseIncompleteActivity(_ aps: APSContent, _ document: JSONDocument) throws(Rejection) {
     func isMissing(_ key: APSKey) -> Bool {
       guard let override = aps.override, let node = document.value(key.wireName, of: override) else { return true }
@@ -78,29 +79,44 @@ enum APNsPayload {
     if !aps.hasAlert { throw refuse(.alert, "starting a live activity needs it") }
   }
 
-  /// GS-025: data keys beside `aps` under their own names, as strings. A null is no value.
+  /// GS-025: data keys beside `aps` under their own names, as strings. A null counts as absent.
   private static func appendData(
     _ request: borrowing SendRequest, replacedBy custom: Set<[UInt8]>, isUPMC: Bool, page: [UInt8]?, to payload: inout [UInt8]
   ) throws(Rejection) {
     guard let data = request.dataNode else { return }
     let document = request.document
+    let isUnchanged = custom.isEmpty && !isUPMC && page == nil
+    // Neighbours that the payload takes as they are written are copied together.
+    var run = 0..<0
     for (name, value) in document.members(of: data) where document.kind(value) != .null {
       if document.isString(name, "aps") {
         throw Rejection(.invalidDataKey, "data.aps: reserved by APNs, at byte \(document.offset(name))")
       }
+      if isUnchanged, let source = document.plainMember(name, value) {
+        if source.lowerBound == run.upperBound + 1 {
+          run = run.lowerBound..<source.upperBound
+        } else {
+          payload.appendMembers(run, of: document)
+          run = source
+        }
+        continue
+      }
       if isUPMC, document.isString(name, SendRequest.extensionKey) { continue }
       if !custom.isEmpty, custom.contains(document.string(name)) { continue }
+      payload.appendMembers(run, of: document)
+      run = 0..<0
       payload.appendMemberSeparator()
       payload.appendDataMember(name, value, of: document, page: page)
     }
+    payload.appendMembers(run, of: document)
   }
 
-  /// The block's keys beside `aps`. More of them than a payload can hold are refused before any comparing.
+  /// The block's keys beside `aps`. Refuses more keys than a payload can hold before it compares any.
   private static func customNames(
     _ aps: APSContent, _ document: JSONDocument, _ type: PushType, _ limit: Int
   ) throws(Rejection) -> Set<[UInt8]> {
     guard let block = aps.payload, document.count(block) > (aps.override == nil ? 0 : 1) else { return [] }
-    // The shortest member takes five bytes: `"a":1`.
+    // The shortest member has five bytes: `"a":1`.
     guard document.count(block) * 5 <= limit else { throw tooBig(document.count(block) * 5, type, limit) }
     var names: Set<[UInt8]> = []
     for (name, _) in document.members(of: block) { names.insert(document.string(name)) }
@@ -109,9 +125,15 @@ enum APNsPayload {
 }
 
 extension [UInt8] {
-  /// A member of `data` with its value as a string: other scalars as they are written, arrays and objects as compact JSON
-  /// (FCM legacy HTTP reference: "other types are converted to strings on delivery").
-  /// - Parameter page: stands in the place of the value of `ext`.
+  /// Appends members as they are written in the source. An empty range has none.
+  fileprivate mutating func appendMembers(_ source: Range<Int>, of document: JSONDocument) {
+    guard !source.isEmpty else { return }
+    appendMemberSeparator()
+    append(copying: document.bytes.span.extracting(source))
+  }
+
+  /// Appends a member of `data` as a string: other scalars as written, arrays and objects as compact JSON (FCM legacy HTTP
+  /// reference: "other types are converted to strings on delivery"). A `page` replaces the value of `ext`.
   mutating func appendDataMember(_ name: Int, _ value: Int, of document: JSONDocument, page: [UInt8]? = nil) {
     document.appendQuoted(name, to: &self)
     append(0x3A)

@@ -1,46 +1,42 @@
-/// A request translated for APNs: made once per request, shared by the pushes to its devices.
+/// A request translated for APNs: made once for each request, shared by the pushes to its devices.
 public final class APNsTemplate: Sendable {
-  /// With what is filled in for each device left blank.
+  /// The payload with placeholders for the values of each device.
   private let form: [UInt8]
-  private let hasBlanks: Bool
-  /// The message's key; 0 where no push key is filled in.
+  private let hasPlaceholders: Bool
+  /// The message's key; 0 if there is no push key to fill in.
   private let message: Int64
   public let pushType: PushType
   public let topic: [UInt8]
   public let topicOrigin: TopicOrigin
   /// 1, 5 or 10.
   public let priority: Int
-  /// Unix seconds; 0: one attempt, nothing stored.
+  /// Unix seconds; 0: one attempt, not stored.
   public let expiration: Int64
   /// 1 to 64 bytes.
   public let collapseID: [UInt8]?
-  /// A `live_activity_token`: where the push goes instead of to the device's own token.
+  /// A `live_activity_token`: the push goes to it instead of the device's own token.
   public let activityToken: [UInt8]?
-  /// It goes to channels, not to devices: under the app's bundle ID, and as the update or the end of a live activity.
+  /// True if the push goes to a channel: under the app's bundle ID, as update or end of a live activity.
   public let isBroadcast: Bool
-  /// The `apns-id` that the request itself names; nil: each device's push gets its own.
+  /// The `apns-id` that the request names; nil if each device's push gets its own.
   public let fixedID: [UInt8]?
-  /// Of the token that it goes to; nil for a push type whose tokens have no kind of their own.
+  /// The kind of the target token; nil for a push type whose tokens have no kind.
   public let kind: TokenKind?
-  /// The address of a page stands in the place of `data.ext`, for which there is no room.
+  /// True if the payload has a page's address instead of `data.ext`.
   public let usesPage: Bool
   let identity: DeviceIdentity
 
-  /// Whom a refusal of the topic concerns.
+  /// The origin of the topic. It decides which pushes a refusal of the topic concerns.
   public enum TopicOrigin: Sendable {
-    /// The app's own.
     case app
-    /// The app's own as another push type than an alert's has it, which the credential may lack while it has the app's.
+    /// The app's topic with the suffix of a push type. The credential may allow only the app's topic.
     case pushType
-    /// The request named it.
     case request
   }
 
-  /// Headers and payload by the rules of ``MappingRule``; the request's `apns` block wins over what is translated.
-  ///
-  /// Refused: `InvalidDataKey` (a data key `aps`), `InvalidParameters` (a payload that its push type, or a broadcast, forbids), `MessageTooBig`,
-  /// `InvalidPackageName` (an unusable topic in the settings), `NothingForPlatform` (nothing is for an Apple device).
-  /// - Parameter isBroadcast: for channels.
+  /// Translates headers and payload by the rules of ``MappingRule``; the request's `apns` block wins. Errors: `InvalidDataKey`
+  /// (a data key `aps`), `InvalidParameters` (forbidden by the push type or for a channel), `MessageTooBig`,
+  /// `InvalidPackageName` (unusable topic in the settings), `NothingForPlatform` (nothing is for an Apple device).
   public static func make(
     _ request: borrowing SendRequest, settings: borrowing APNsSettings, context: borrowing TranslationContext,
     isBroadcast: Bool = false, report: inout LossReport?
@@ -51,7 +47,7 @@ public final class APNsTemplate: Sendable {
     do throws(Rejection) {
       let template = try APNsTemplate(request, delivery, settings, context, isBroadcast: isBroadcast)
       report?.explain(
-        request, forAPNs: delivery,
+        copy request, for: .apns, delivery,
         movesExtension: settings.isUPMC && MPSObject.isWanted(request, delivery.content, delivery.pushType))
       if template.usesPage { report?.addPage(.apns) }
       return .success(template)
@@ -75,8 +71,8 @@ public final class APNsTemplate: Sendable {
       request, aps, pushType, settings, context, limit: isBroadcast ? Self.broadcastLimit : pushType.payloadLimit,
       usesPage: &usesPage)
     self.usesPage = usesPage
-    hasBlanks = (aps.hasBlanks || settings.isUPMC) && Blank.isIn(form)
-    message = hasBlanks && settings.isUPMC ? MessageKey.of(context.messageID) : 0
+    hasPlaceholders = (aps.hasPlaceholders || settings.isUPMC) && Placeholder.isIn(form)
+    message = hasPlaceholders && settings.isUPMC ? MessageKey.of(context.messageID) : 0
     let chosenTopic = request.apnsHeader(.apnsTopic).map(document.string)
     topic = isBroadcast ? settings.topic : chosenTopic ?? settings.topics[Int(pushType.rawValue)]
     topicOrigin = chosenTopic != nil ? .request : pushType == .alert || pushType == .background ? .app : .pushType
@@ -90,7 +86,7 @@ public final class APNsTemplate: Sendable {
     identity = DeviceIdentity(messageID: context.messageID)
   }
 
-  /// The app's own topic; nil where the request named another one.
+  /// The app's own topic; nil if the request named another.
   public var appTopic: [UInt8]? {
     switch topicOrigin {
     case .app: topic
@@ -99,25 +95,23 @@ public final class APNsTemplate: Sendable {
     }
   }
 
-  /// What kind of token it goes to, in feedback's words.
   public var kindName: String { kind?.name ?? String(decoding: pushType.word, as: UTF8.self) }
-  /// What APNs says of its token concerns an activity, not the app on its device.
+  /// True if APNs' answer about the token concerns an activity, not the app.
   public var isForActivity: Bool { kind?.isForActivity == true }
 
-  /// For one device: `token` in hexadecimal digits.
-  public func stamp(token: ArraySlice<UInt8>, fill: DeviceFill = DeviceFill()) -> APNsPush {
+  /// - Parameter token: hexadecimal digits.
+  public func stamp(token: ArraySlice<UInt8>, fill: DeviceValues = DeviceValues()) -> APNsPush {
     APNsPush(template: self, device: token, fill: fill)
   }
 
-  func payload(for fill: DeviceFill, token: ArraySlice<UInt8>) -> [UInt8] {
-    hasBlanks ? Blank.filled(form, fill, message: message, token: token) : form
+  func payload(for fill: DeviceValues, token: ArraySlice<UInt8>) -> [UInt8] {
+    hasPlaceholders ? Placeholder.filled(form, fill, message: message, token: token) : form
   }
 
-  /// Bytes of payload that APNs takes.
   public var payloadLimit: Int { isBroadcast ? Self.broadcastLimit : pushType.payloadLimit }
   private static let broadcastLimit = 5120
 
-  /// Apple: "Sending broadcast push notification requests to APNs".
+  /// Refuses what Apple forbids in broadcasts ("Sending broadcast push notification requests to APNs").
   private static func refuseNoBroadcast(_ request: borrowing SendRequest, _ aps: APSContent) throws(Rejection) {
     let document = request.document
     if let type = request.apnsHeader(.apnsPushType), !document.isString(type, "liveactivity") {

@@ -1,23 +1,21 @@
-/// What a request puts into `aps`: GCM's keys, and the `apns` block's `payload.aps`, whose keys win.
+/// The content of `aps`: GCM's keys and the `apns` block's `payload.aps`, which wins.
 struct APSContent {
-  /// The node of the block's `payload`, an object.
   let payload: Int?
-  /// The node of its `aps`, an object.
+  /// The node of the block's `payload.aps`, an object.
   let override: Int?
-  /// The node of its `alert`; null counts as "none at all".
+  /// The node of the block's `alert`; null removes the alert.
   let alertOverride: Int?
-  /// Something a person sees or hears.
+  /// True if the push shows an alert text.
   let hasAlert: Bool
   let isVisible: Bool
-  /// An alert that a plain title and body don't say: for FCM, whose own `notification` has only those.
+  /// True if the alert has more than a plain title and body. FCM's own `notification` has only these.
   let hasRichAlert: Bool
-  /// Its badge is filled in for each device.
-  let hasBlanks: Bool
+  let hasPlaceholders: Bool
   private let isLiveActivity: Bool
 
   init(_ request: borrowing SendRequest) {
     let document = request.document
-    if case .automatic? = request.badge { hasBlanks = true } else { hasBlanks = false }
+    if case .automatic? = request.badge { hasPlaceholders = true } else { hasPlaceholders = false }
     payload = request.apns(.payload)
     if let payload, let aps = document.value("aps", of: payload), document.kind(aps) == .object {
       override = aps
@@ -52,19 +50,16 @@ struct APSContent {
       || isPresent("attributes-type", false)
   }
 
-  /// The block says that there is none.
   func isAlertTakenAway(_ document: JSONDocument) -> Bool { alertOverride.map { document.kind($0) == .null } ?? false }
 
-  /// Whether an alert is shown, by a push of that type.
+  /// True if the push is of type alert and shows an alert.
   func isCountable(_ request: borrowing SendRequest) -> Bool {
     if let type = request.apnsHeader(.apnsPushType), !request.document.isString(type, "alert") { return false }
     return !isLiveActivity && hasAlert
   }
 
-  /// For a request that names none: what the payload is.
   var inferredPushType: PushType { isLiveActivity ? .liveactivity : isVisible ? .alert : .background }
 
-  /// Whether `aps.event` is `start`.
   func startsActivity(_ document: JSONDocument) -> Bool {
     guard let override, let event = document.value(APSKey.event.wireName, of: override) else { return false }
     return document.isString(event, "start")
@@ -84,7 +79,7 @@ struct APSContent {
     }
   }
 
-  /// GS-091, docs/rules.md.
+  /// GS-091, docs/internals/rules.md.
   static let alertFields: [AlertField] = [
     .init(.title, "title"), .init(.subtitle, "subtitle"), .init(.body, "body"), .init(.titleLocKey, "title-loc-key"),
     .init(.titleLocArgs, "title-loc-args"), .init(.subtitleLocKey, "subtitle-loc-key"),
@@ -93,7 +88,7 @@ struct APSContent {
 }
 
 extension APSContent {
-  /// Members of `aps` as bytes: a string's bytes would be copied one by one.
+  /// Byte arrays: the bytes of a string would be copied one by one.
   private enum Member {
     static let alert = Array(#""alert":{"#.utf8)
     static let badge = Array(#""badge":"#.utf8)
@@ -103,11 +98,10 @@ extension APSContent {
     static let mutableContent = Array(#""mutable-content":1"#.utf8)
   }
 
-  /// Appends `aps`'s object: what is translated and not overridden, then the block's keys; a null there takes the key away.
-  ///
+  /// Appends the `aps` object: translated keys that aren't overridden, then the block's keys. A null removes its key.
   /// - Parameters:
-  ///   - withAlert: FCM makes the alert of a plain title and body itself.
-  ///   - isUPMC: an alert has a sound, and the service extension that acknowledges it runs (rules UP-19, UP-20).
+  ///   - withAlert: false if FCM makes the alert of a plain title and body.
+  ///   - isUPMC: gives an alert a sound and runs the service extension that acknowledges it (rules UP-19, UP-20).
   func append(_ request: borrowing SendRequest, withAlert: Bool, isUPMC: Bool = false, to output: inout [UInt8]) {
     let document = request.document
     output.append(0x7B)
@@ -118,7 +112,7 @@ extension APSContent {
       output.appendMemberSeparator()
       output.append(contentsOf: Member.badge)
       switch badge {
-      case .automatic: output.append(Blank.badge)
+      case .automatic: output.append(Placeholder.badge)
       case .number(let number): output.appendDecimal(number)
       }
     }
@@ -139,7 +133,7 @@ extension APSContent {
       output.appendMemberSeparator()
       output.append(contentsOf: Member.contentAvailable)
     }
-    // Without an alert no service extension runs.
+    // Service extensions run only for alerts.
     if request.mutableContent || isUPMC, hasAlert, !isOverridden("mutable-content", document) {
       output.appendMemberSeparator()
       output.append(contentsOf: Member.mutableContent)
@@ -148,12 +142,23 @@ extension APSContent {
     output.append(0x7D)
   }
 
-  private func isOverridden(_ name: String, _ document: JSONDocument) -> Bool {
+  func isOverridden(_ name: String, _ document: JSONDocument) -> Bool {
     guard let override else { return false }
     return document.value(name, of: override) != nil
   }
 
-  /// Both alerts' keys, the block's winning; nothing when there is none.
+  /// The key of the block's `aps` that overrides a key of `notification`; nil if there is none.
+  func winner(over key: NotificationKey, _ document: JSONDocument) -> String? {
+    if let field = Self.alertFields.first(where: { $0.key == key }) {
+      guard let alert = alertOverride else { return nil }
+      guard document.kind(alert) == .object else { return "apns.payload.aps.alert" }
+      return document.value(field.name, of: alert) == nil ? nil : "apns.payload.aps.alert.\(field.name)"
+    }
+    let names: [NotificationKey: String] = [.badge: "badge", .sound: "sound", .clickAction: "category"]
+    return names[key].flatMap { isOverridden($0, document) ? "apns.payload.aps.\($0)" : nil }
+  }
+
+  /// Merges the keys of both alerts; the block's keys win.
   private func appendAlert(_ request: borrowing SendRequest, to output: inout [UInt8]) {
     guard hasAlert else { return }
     let document = request.document
@@ -187,13 +192,12 @@ extension APSContent {
 }
 
 extension [UInt8] {
-  /// A comma, unless this would be an object's first member.
   @inline(__always)
   mutating func appendMemberSeparator() {
     if let last, last != 0x7B { append(0x2C) }
   }
 
-  /// A sound's name, or Apple's dictionary, in which `critical` is a number and never a boolean.
+  /// Appends a sound's name, or Apple's dictionary with `critical` as a number, never a boolean.
   fileprivate mutating func appendSound(_ sound: Int, of document: JSONDocument) {
     guard document.kind(sound) == .object else { return document.append(sound, to: &self) }
     append(0x7B)
@@ -206,7 +210,6 @@ extension [UInt8] {
     append(0x7D)
   }
 
-  /// A member as it stands in its document.
   mutating func appendMember(_ name: Int, _ value: Int, of document: JSONDocument) {
     appendMemberSeparator()
     document.appendQuoted(name, to: &self)

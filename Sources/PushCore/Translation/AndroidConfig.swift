@@ -1,10 +1,9 @@
-/// Writes `message.android`, or `message.android_v2` where the request has that block: GCM's options and notification keys, the block winning
-/// key by key.
+/// Writes `message.android`, or `message.android_v2` for a request with that block, which wins key by key.
 struct AndroidConfig {
   let priority: Priority
-  /// Title, body and image stand in the message's common `notification`.
+  /// True if the message's common `notification` has title, body and image.
   let hasCommon: Bool
-  /// What `data.mps` says; nil where there is none.
+  /// The value of `data.mps`, or nil.
   let object: [UInt8]?
 
   func append(_ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]) {
@@ -43,7 +42,7 @@ struct AndroidConfig {
     body.append(0x7D)
   }
 
-  /// Android's own data takes the place of the message's.
+  /// Adds `mps` to Android's own data, which replaces the message's data.
   private func appendData(_ data: Int, _ object: [UInt8], _ document: JSONDocument, to body: inout [UInt8]) {
     body.appendMemberSeparator()
     body.append(contentsOf: #""data":{"#.utf8)
@@ -53,21 +52,18 @@ struct AndroidConfig {
     body.append(0x7D)
   }
 
-  /// GS-062: what is left of the lifetime at hand-over, in whole seconds; 0 for now or never. `android.ttl` wins over `time_to_live`,
-  /// not over an earlier end that the message itself has.
+  /// GS-062: the rest of the lifetime in whole seconds; 0 means "now or never". `android.ttl` wins over `time_to_live`, but
+  /// doesn't extend an earlier expiration of the message.
   static func secondsLeft(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) -> Int64 {
     if (request.androidTimeToLive ?? request.timeToLive) == 0 { return 0 }
     var deadline = context.deadline
     if let own = request.androidTimeToLive, let common = request.timeToLive {
-      let isBounded = deadline < context.published + Int64(common) * 1000
-      let wanted = context.published + Int64(own) * 1000
-      deadline = isBounded ? min(deadline, wanted) : wanted
+      deadline = context.deadline(own, insteadOf: common)
     }
     guard deadline > context.now else { return 0 }
     return min((deadline - context.now) / 1000, Int64(RequestLimits.longestTimeToLive))
   }
 
-  /// What is to be done: to show, or to synchronise.
   private func append(_ v2: PlatformBlocks.AndroidV2, _ request: borrowing SendRequest, to body: inout [UInt8]) {
     body.appendMemberSeparator()
     guard !v2.isSync else { return body.append(contentsOf: #""background_sync":{}"#.utf8) }
@@ -78,7 +74,7 @@ struct AndroidConfig {
     body.append(0x7D)
   }
 
-  /// In `android_v2` it holds title, body and image too: nothing says that FCM takes them from the message's common `notification` there.
+  /// In `android_v2` it also has title, body and image: FCM doesn't document that it uses the common `notification` there.
   private func appendNotification(
     _ request: borrowing SendRequest, _ v2: PlatformBlocks.AndroidV2? = nil, to body: inout [UInt8]
   ) {
@@ -91,7 +87,7 @@ struct AndroidConfig {
       let node = request.androidNotification(field.key)
       let key = (isTranslated ? field.source : nil) ?? (carriesCommon ? field.common : nil)
       var source = node == nil ? key.flatMap { request.notification[$0] } : nil
-      // The counter is what Android shows beside the app's icon too.
+      // Android shows the counter beside the app's icon.
       if field.key == .notificationCount, node == nil, source == nil, isTranslated, case .automatic? = request.badge {
         source = request.notification[.badge]
       }
@@ -125,7 +121,7 @@ struct AndroidConfig {
     if isOpen { body.append(0x7D) }
   }
 
-  /// False when the value has nothing that Android takes.
+  /// False if Android has no use for the value.
   private static func append(
     _ key: NotificationKey, _ node: Int, _ form: Form, _ request: borrowing SendRequest, to body: inout [UInt8]
   ) -> Bool {
@@ -153,26 +149,24 @@ struct AndroidConfig {
     return true
   }
 
-  /// False when the badge is taken away.
+  /// False if the badge is removed.
   private static func appendCounter(_ request: borrowing SendRequest, to body: inout [UInt8]) -> Bool {
     switch request.badgeOfCounter {
-    case .automatic?: body.append(Blank.badge)
+    case .automatic?: body.append(Placeholder.badge)
     case .number(let number)?: body.appendDecimal(number)
     case nil: return false
     }
     return true
   }
 
-  /// How a value of GCM's becomes one of v1's.
   private enum Form { case plain, secureURL, arguments, count, flag, sound }
 
   private struct Field {
     let key: AndroidNotificationKey
     /// With quotes and colon.
     let member: String
-    /// Nil where GCM has no such key, or where the message's common `notification` has it.
+    /// Nil if GCM has no such key, or if the common `notification` has it.
     let source: NotificationKey?
-    /// The key that the common `notification` has.
     let common: NotificationKey?
     let form: Form
 
@@ -186,8 +180,13 @@ struct AndroidConfig {
       self.form = form
     }
 
-    /// Only `android_v2` asks for https.
+    /// Only `android_v2` requires https.
     func form(inV2: Bool) -> Form { form == .secureURL && !inV2 ? .plain : form }
+  }
+
+  /// The key of `android.notification` that overrides GCM's key; nil if Android has none.
+  static func key(replacing key: NotificationKey) -> AndroidNotificationKey? {
+    fields.first { $0.source == key || $0.common == key }?.key
   }
 
   private static let fields: [Field] = [

@@ -1,15 +1,13 @@
-/// Writes `message.apns`, for tokens of FCM that belong to Apple devices: they get what they would get by APNs. The request's `apns`
-/// block wins key by key.
+/// Writes `message.apns`: FCM tokens of Apple devices get the same content as through APNs. The block `apns` wins key by key.
 struct ApnsConfig {
-  /// Nil where nothing is for an Apple device: then the block stands as it came.
+  /// Nil if nothing is for an Apple device; the block is then passed on unchanged.
   let delivery: AppleDelivery?
-  /// As ``FCMSettings/upmcTopic``.
   let upmcTopic: [UInt8]?
-  /// What `data.mps` says; nil where there is none.
+  /// The value of `data.mps`, or nil.
   let object: [UInt8]?
-  /// The address that stands in the place of `data.ext`, as the whole message has no room for it.
+  /// The address that replaces `data.ext`, if the message has no room for it.
   let page: [UInt8]?
-  /// The `mps` object has the address of a page.
+  /// True if the `mps` object has the address of a page.
   private(set) var usesPage = false
 
   init(delivery: AppleDelivery?, upmcTopic: [UInt8]? = nil, object: [UInt8]? = nil, page: [UInt8]? = nil) {
@@ -53,7 +51,7 @@ struct ApnsConfig {
     if body.count == start { body.removeSubrange(mark...) } else { body.append(0x7D) }
   }
 
-  /// FCM finds the push type of a live activity itself.
+  /// Omits an inferred push type of a live activity: FCM sets it.
   private func append(_ delivery: AppleDelivery, _ request: borrowing SendRequest, to body: inout [UInt8]) {
     if delivery.pushType == .alert || delivery.pushType == .background || request.apnsHeader(.apnsPushType) != nil {
       body.appendHeader(#""apns-push-type":""#, delivery.pushType.word)
@@ -70,7 +68,7 @@ struct ApnsConfig {
     }
   }
 
-  /// What stands there was made of the block's own value already.
+  /// True for headers whose value already includes the block's.
   private static func isDecided(_ header: APNsHeader) -> Bool {
     switch header {
     case .apnsPushType, .apnsPriority, .apnsExpiration, .apnsCollapseId: true
@@ -111,7 +109,7 @@ struct ApnsConfig {
     let object = isUPMC && MPSObject.isWanted(request, content, delivery.pushType) ? upmcTopic : nil
     if let object { appendObject(request, topic: object, context, from: start, to: &body) }
     body.append(0x7D)
-    let bytes = content.hasBlanks || object != nil ? Blank.count(body[start...]) : body.count - start
+    let bytes = content.hasPlaceholders || object != nil ? Placeholder.count(body[start...]) : body.count - start
     guard bytes <= FCMMessage.payloadLimit else {
       throw Rejection(
         .messageTooBig,
@@ -121,8 +119,8 @@ struct ApnsConfig {
 }
 
 extension ApnsConfig {
-  /// Appends `mps`. FCM sends the device `data` beside it, so `ext` stands there already: the object has it where there is room for both, else the
-  /// address of a page that has it, where there is one.
+  /// Appends `mps`. FCM sends `data` to the device too, so `ext` is there already. The object repeats `ext` if there is room
+  /// for both; otherwise it has the address of the page, if there is one.
   /// - Parameter start: of the payload.
   private mutating func appendObject(
     _ request: borrowing SendRequest, topic: [UInt8], _ context: borrowing TranslationContext, from start: Int,
@@ -132,7 +130,7 @@ extension ApnsConfig {
     MPSObject.append(request, topic: topic, context, .init(page: page), to: &body)
     guard request.extensionNode != nil else { return }
     let room = FCMMessage.payloadLimit - FCMMessage.countedBytes(request, page: page, object) - 1
-    if Blank.count(body[start...]) <= room { return usesPage = page != nil }
+    if Placeholder.count(body[start...]) <= room { return usesPage = page != nil }
     body.removeSubrange(mark...)
     usesPage = context.page != nil
     MPSObject.append(request, topic: topic, context, context.page.map { .page($0) } ?? .none, to: &body)
@@ -140,7 +138,7 @@ extension ApnsConfig {
 }
 
 extension [UInt8] {
-  /// A member whose name, with quotes and colon and the value's first quote, and value need no escaping.
+  /// Appends a member that needs no escaping. `name` includes quotes, colon and the first quote of the value.
   fileprivate mutating func appendHeader(_ name: String, _ value: [UInt8]) {
     appendMemberSeparator()
     append(contentsOf: name.utf8)

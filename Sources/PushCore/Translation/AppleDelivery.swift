@@ -1,20 +1,17 @@
-/// What an Apple device is to get by a request: decided once, whether APNs takes it there or FCM.
+/// The delivery of a request to an Apple device, the same through APNs and FCM.
 struct AppleDelivery {
   let content: APSContent
   let pushType: PushType
-  /// A background push that nobody asked for: it stands in for GCM's own connection to the app (GS-010).
+  /// True for a background push that the request didn't ask for. It replaces GCM's own connection to the app (GS-010).
   let isEmulated: Bool
-  /// 1, 5 or 10.
   let priority: Int
-  /// Unix seconds; 0: one attempt, nothing stored.
+  /// Unix seconds; 0: one attempt, not stored.
   let expiration: Int64
-  /// 1 to 64 bytes.
   let collapseID: [UInt8]?
-  /// It goes to a channel.
   let isBroadcast: Bool
 
-  /// Nil where nothing in the request is for an Apple device: it is left in peace.
-  /// - Parameter isBroadcast: it goes to a channel, which takes live activities and no collapse id.
+  /// Nil if nothing in the request is for an Apple device.
+  /// - Parameter isBroadcast: for a channel, which accepts live activities only and no collapse id.
   init?(
     _ request: borrowing SendRequest, standard: Priority, _ context: borrowing TranslationContext, isBroadcast: Bool = false
   ) {
@@ -36,12 +33,11 @@ struct AppleDelivery {
         ?? CollapseID.make(request)
   }
 
-  /// In the place of a push.
   static let nothing = Rejection(
     .nothingForPlatform, "nothing in the request is for an Apple device: no text, badge, sound, data or apns.payload")
 
-  /// What it shows only Android or the web shows, and there is no data: a background push would wake the app for nothing. A request that
-  /// has nothing at all wakes it on purpose.
+  /// True if only Android or the web show the content and there is no data: a background push would wake the app for nothing.
+  /// An empty request wakes the app on purpose.
   private static func isForOthersOnly(_ request: borrowing SendRequest, _ content: APSContent) -> Bool {
     guard content.payload.map({ request.document.count($0) == 0 }) ?? true, !request.hasData else { return false }
     return request.hasNotification || request.blocks?.androidV2?.isSync == false || request.android(.notification) != nil
@@ -49,7 +45,7 @@ struct AppleDelivery {
       || WebpushKey.allCases.contains { request.webpush($0) != nil }
   }
 
-  /// GS-054; GS-057: APNs refuses 10 for a background push. In FCM v1's shape an absent priority is 10, as FCM has it.
+  /// GS-054; GS-057: APNs refuses 10 for a background push. In FCM v1's shape the default is 10, as in FCM.
   private static func priority(_ request: borrowing SendRequest, _ type: PushType, _ standard: Priority) -> Int {
     var priority: Int
     if let node = request.apnsHeader(.apnsPriority) {
@@ -62,7 +58,7 @@ struct AppleDelivery {
     return type == .background ? min(priority, 5) : priority
   }
 
-  /// GS-063: 0 for now or never. A channel may store nothing, and then takes no other: only what the request says itself is more.
+  /// GS-063: 0 means "now or never". For a channel the default is 0, which a channel that stores nothing requires.
   private static func expiration(
     _ request: borrowing SendRequest, _ context: borrowing TranslationContext, isBroadcast: Bool
   ) -> Int64 {
@@ -74,7 +70,6 @@ struct AppleDelivery {
 }
 
 extension APSContent {
-  /// The block's own `content-available` says so.
   func asksForBackground(_ document: JSONDocument) -> Bool {
     guard let override, let node = document.value("content-available", of: override) else { return false }
     return (try? document.integer(node)) == 1
@@ -82,13 +77,12 @@ extension APSContent {
 }
 
 extension SendRequest {
-  /// What `apns.headers.apns-expiration` says, unix seconds.
+  /// The value of `apns.headers.apns-expiration` in Unix seconds.
   public var apnsExpiration: Int64? {
-    // Of up to twelve digits.
+    // Validated: at most twelve digits.
     apnsHeader(.apnsExpiration).map { document.string($0).reduce(0) { $0 * 10 + Int64($1 & 15) } }
   }
 
-  /// At least one value that isn't null.
   var hasData: Bool {
     guard let dataNode else { return false }
     for (_, value) in document.members(of: dataNode) where document.kind(value) != .null { return true }

@@ -1,8 +1,8 @@
-/// `apns-collapse-id`: at most 64 bytes (Apple: "Sending notification requests to APNs"). Two collapse keys never have the same one
-/// (GS-034), and a key has the same one in every worker.
+/// Makes `apns-collapse-id`, at most 64 bytes (Apple: "Sending notification requests to APNs"). Different collapse keys get
+/// different ids (GS-034). A key gets the same id in every worker.
 enum CollapseID {
   static let limit = 64
-  /// Of a key that can't stand as it is: the beginning, cut between two characters, `~`, and the first 100 bits of its SHA-1.
+  /// The id of another key: its beginning, cut between characters, `~`, and the first 100 bits of the key's SHA-1.
   private static let longestPrefix = 43
   private static let hashDigits = 20
   private static let mark = UInt8(ascii: "~")
@@ -12,21 +12,20 @@ enum CollapseID {
     request.collapseKeyNode.flatMap { make(request.document.string($0)) }
   }
 
-  /// The key itself where a header field can hold it; nil for an empty one.
+  /// The key itself if a header field can hold it; nil if it is empty.
   static func make(_ key: [UInt8]) -> [UInt8]? {
     guard !key.isEmpty else { return nil }
     return key.count <= limit && isField(key) && !isMarked(key) ? key : marked(key)
   }
 
-  /// Of an `apns-collapse-id` that the request names itself.
   static func header(_ id: [UInt8]) -> [UInt8]? { isField(id) ? id : make(id) }
 
-  /// Without white space at the ends, where a header field can't have it (RFC 9113 §8.2.1), and without control characters.
+  /// No control characters, and no space at the ends (RFC 9113 §8.2.1).
   private static func isField(_ key: [UInt8]) -> Bool {
     key.first != 0x20 && key.last != 0x20 && key.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
   }
 
-  /// It looks like what is made of another key.
+  /// True if the key looks like an id made from another key.
   private static func isMarked(_ key: [UInt8]) -> Bool {
     guard key.count > hashDigits, key[key.count - hashDigits - 1] == mark else { return false }
     return key.suffix(hashDigits).allSatisfy(digits.contains)

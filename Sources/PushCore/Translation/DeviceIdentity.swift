@@ -1,13 +1,12 @@
-/// Names one request on one device, so that every attempt, of whichever worker, carries the same `apns-id`: the UUID version 5
-/// of the token in the namespace that the message id is, by the same rule, in ours. Apps can tell a repeated push by it;
-/// Apple promises nothing of the kind.
+/// Gives one request on one device the same `apns-id` in every attempt and worker: the UUID version 5 of the token, in the
+/// namespace of the UUID version 5 of the message id. Apps can recognise a repeated push by it; Apple doesn't.
 ///
-/// A token of lower-case hexadecimal digits counts as the bytes that it spells: with them the hash has one block to go through
-/// instead of two, which is a twentieth of all that a push costs.
+/// A token of lower-case hexadecimal digits is hashed as the bytes it encodes: one block instead of two, which saves a
+/// twentieth of the cost of a push.
 public struct DeviceIdentity: Sendable {
   private let prefix: SHA1
 
-  /// Made once per request; the message id is hashed once however many devices follow.
+  /// Hashes the message id once for all devices of a request.
   public init(messageID: [UInt8]) {
     var hash = Self.namespaceState
     hash.append(messageID.span)
@@ -21,7 +20,6 @@ public struct DeviceIdentity: Sendable {
     prefix = namespace
   }
 
-  /// 36 bytes, canonical and lower case.
   public func apnsID(token: Span<UInt8>) -> [UInt8] {
     var text: [UInt8] = []
     appendAPNsID(token: token, to: &text)
@@ -42,15 +40,13 @@ public struct DeviceIdentity: Sendable {
     DeviceIdentity(messageID: messageID).apnsID(token: token.span)
   }
 
-  /// Eight digits at a time, one in each byte of a word. False when there are others among them, or too few for the last eight.
+  /// Decodes eight digits at a time. False if the count isn't a multiple of eight or a byte isn't one of 0–9 and a–f.
   private static func append(digits: Span<UInt8>, to hash: inout SHA1) -> Bool {
     guard digits.count & 7 == 0, !digits.isEmpty else { return false }
     var index = 0
     while index < digits.count {
-      let eight = digits.extracting(index..<index &+ 8)
-      var text: UInt64 = 0
-      for place in 0..<8 { text = text &<< 8 | UInt64(eight[place]) }
-      // Letters have bit 6; what a value spells must be what was there.
+      let text = Bytes.word(digits, at: index).byteSwapped
+      // Letters have bit 6. Encoding the values again must give the same text.
       let values = (text & 0x0F0F_0F0F_0F0F_0F0F) &+ 9 &* (text &>> 6 & 0x0101_0101_0101_0101)
       let letters = (values &+ 0x0606_0606_0606_0606) &>> 4 & 0x0101_0101_0101_0101
       guard values & 0xF0F0_F0F0_F0F0_F0F0 == 0, text == values &+ 0x3030_3030_3030_3030 &+ 0x27 &* letters else {
@@ -64,7 +60,7 @@ public struct DeviceIdentity: Sendable {
     return true
   }
 
-  /// `7f1d0c52-6a39-4e0b-9d27-c4b58e3a16f0`: never to change, or redelivered requests would change their names.
+  /// `7f1d0c52-6a39-4e0b-9d27-c4b58e3a16f0`. Must never change: redelivered requests would get other ids.
   static let namespace: [UInt8] = [
     0x7F, 0x1D, 0x0C, 0x52, 0x6A, 0x39, 0x4E, 0x0B, 0x9D, 0x27, 0xC4, 0xB5, 0x8E, 0x3A, 0x16, 0xF0,
   ]

@@ -1,25 +1,24 @@
 /// Writes FCM v1's `message` without its target (FCM HTTP v1 API, `Message`).
 struct FCMMessage {
-  /// Nil where nothing is for an Apple device.
   let apple: AppleDelivery?
   let priority: Priority
-  /// As ``FCMSettings/upmcTopic``.
   var upmcTopic: [UInt8]?
-  /// What `data.mps` says; nil where there is none.
+  /// The value of `data.mps`, or nil.
   var object: [UInt8]?
-  /// The address that stands in the place of `data.ext`.
+  /// The address that replaces `data.ext`, or nil.
   var page: [UInt8]?
 
-  /// Keys and values of `data` and of what is shown (Firebase, "Error codes": INVALID_ARGUMENT), in bytes; and `apns.payload` as JSON.
+  /// Bytes. Limits keys and values of `data` and the notification (Firebase, "Error codes": INVALID_ARGUMENT), and
+  /// `apns.payload` as JSON.
   static let payloadLimit = 4096
-  /// The same to topics that FCM keeps.
+  /// The same limit for FCM's own topics.
   static let topicPayloadLimit = 2048
 
   static func payloadLimit(_ request: borrowing SendRequest) -> Int {
     if case .one(.fcmTopics) = request.targets { topicPayloadLimit } else { payloadLimit }
   }
 
-  /// The context's, where the request has no room for `data.ext`.
+  /// The context's page, if the request has no room for `data.ext`.
   static func page(
     _ request: borrowing SendRequest, _ context: borrowing TranslationContext, _ object: [UInt8]?
   ) -> [UInt8]? {
@@ -29,8 +28,7 @@ struct FCMMessage {
     return page
   }
 
-  /// From the opening brace to the comma before the target.
-  /// - Parameter usesPage: set where the address of a page stands anywhere.
+  /// Builds the body up to the comma before the target. Sets `usesPage` if the body has the address of a page.
   func head(
     _ request: borrowing SendRequest, _ context: borrowing TranslationContext, usesPage: inout Bool
   ) throws(Rejection) -> [UInt8] {
@@ -38,12 +36,12 @@ struct FCMMessage {
     var body: [UInt8] = []
     body.reserveCapacity(document.bytes.count + 128)
     body.append(contentsOf: (request.isDryRun ? #"{"validate_only":true,"message":{"# : #"{"message":{"#).utf8)
-    // FCM makes the alert of what stands in the common notification, whatever the block takes away.
+    // FCM makes an alert of the common notification even if the block removes the alert.
     let hasCommon = apple?.content.isAlertTakenAway(document) != true
     if hasCommon { appendNotification(request, to: &body) }
     appendData(request, to: &body)
     AndroidConfig(priority: priority, hasCommon: hasCommon, object: object).append(request, context, to: &body)
-    // All counted bytes stand in the request, but for the page's address and the object.
+    // The request contains all counted bytes, except the page's address and the object.
     if document.bytes.count + (page?.count ?? 0) + Self.countedBytes(of: object) > Self.topicPayloadLimit {
       try Self.refuseOversized(request, Self.payloadLimit(request), page: page, object)
     }
@@ -56,7 +54,7 @@ struct FCMMessage {
     return body
   }
 
-  /// Title, body and image, which every platform shows; the rest stands in the platforms' blocks.
+  /// Appends title, body and image, which every platform shows; all else is in the platforms' blocks.
   private func appendNotification(_ request: borrowing SendRequest, to body: inout [UInt8]) {
     let (title, text, image) = (request.notification[.title], request.notification[.body], request.notification[.image])
     guard title != nil || text != nil || image != nil else { return }
@@ -89,9 +87,9 @@ struct FCMMessage {
     if isOpen { body.append(0x7D) }
   }
 
-  /// GCM's icon and click action are a browser's as well where they are URLs; the block wins key by key.
+  /// Browsers get GCM's icon and click action too if they are https URLs; the block wins key by key.
   private func appendWebpush(_ request: borrowing SendRequest, hasCommon: Bool, to body: inout [UInt8]) {
-    let (icon, link) = (secureURL(.icon, request), secureURL(.clickAction, request))
+    let (icon, link) = (request.secureURL(.icon), request.secureURL(.clickAction))
     guard request.blocks != nil || icon != nil || link != nil else { return }
     var shown: [(key: String, node: Int)] = []
     if let icon { shown.append(("icon", icon)) }
@@ -109,18 +107,7 @@ struct FCMMessage {
     if body.count == start { body.removeSubrange(mark...) } else { body.append(0x7D) }
   }
 
-  private func secureURL(_ key: NotificationKey, _ request: borrowing SendRequest) -> Int? {
-    guard request.shape == .gcm, let node = request.notification[key] else { return nil }
-    let document = request.document
-    // Most icons and actions are told by their first letter.
-    guard let first = document.bytes[document.source(node)].first,
-      first | 0x20 == UInt8(ascii: "h") || first == UInt8(ascii: "\\"),
-      TextForm.isSecureURL(document.string(node))
-    else { return nil }
-    return node
-  }
-
-  /// An object of the block, with more members unless it says them itself.
+  /// Appends an object of the block with additional members, unless the object has them itself.
   private func append(
     _ object: Int?, named name: String, with members: [(key: String, node: Int)], _ request: borrowing SendRequest,
     to body: inout [UInt8]
@@ -163,9 +150,8 @@ struct FCMMessage {
     return bytes + countedBytes(of: object)
   }
 
-  /// Of `data.mps`, as large as it can be.
   static func countedBytes(of object: [UInt8]?) -> Int {
-    object.map { MPSObject.name.utf8.count + Blank.count($0[...]) } ?? 0
+    object.map { MPSObject.name.utf8.count + Placeholder.count($0[...]) } ?? 0
   }
 
   private static func count(_ object: Int, _ document: JSONDocument, without ignored: Set<Int>) -> Int {
@@ -182,7 +168,6 @@ struct FCMMessage {
 }
 
 extension [UInt8] {
-  /// `mps` with an object as a string, in which blanks stay.
   mutating func appendObjectMember(_ object: [UInt8]) {
     append(contentsOf: #""mps":""#.utf8)
     for byte in object {
@@ -192,7 +177,7 @@ extension [UInt8] {
     append(0x22)
   }
 
-  /// A member with a name of ours, which comes with quotes and colon.
+  /// - Parameter name: includes quotes and colon, and needs no escaping.
   mutating func appendMember(_ name: String, _ value: Int, of document: JSONDocument) {
     appendMemberSeparator()
     append(contentsOf: name.utf8)

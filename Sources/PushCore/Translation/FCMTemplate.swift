@@ -1,23 +1,20 @@
-/// A request translated for FCM v1: made once per request, its body once per device.
+/// A request translated for FCM v1: made once for each request; makes one body for each device.
 public struct FCMTemplate: Sendable {
-  /// The body up to its target.
   private let head: [UInt8]
-  /// The address that stands in the place of `data.ext`, for which there is no room.
+  /// The address that replaces `data.ext`, or nil.
   private let page: [UInt8]?
-  /// What `data.mps` says; nil where there is none.
+  /// The value of `data.mps`, or nil.
   private let object: [UInt8]?
-  /// The address of a page stands there, or in the `mps` object.
+  /// True if the body or its `mps` object has the address of a page.
   public let usesPage: Bool
-  private let hasBlanks: Bool
-  /// The message's key; 0 where no push key is filled in.
+  private let hasPlaceholders: Bool
+  /// The message's key; 0 if there is no push key to fill in.
   private let message: Int64
-  /// It names a `live_activity_token` beside the device's own: which of the two an answer means isn't said.
+  /// True if the request names a `live_activity_token` too. FCM's answer doesn't say which of the two tokens it concerns.
   public let isForActivity: Bool
   private static let tail = Array("}}".utf8)
 
-  /// The body by the rules of ``MappingRule``; the request's blocks win over what is translated.
-  ///
-  /// Refused: `MessageTooBig`.
+  /// Translates the body by the rules of ``MappingRule``; the request's blocks win. Errors: `MessageTooBig`.
   public static func make(
     _ request: borrowing SendRequest, settings: FCMSettings = FCMSettings(), context: borrowing TranslationContext,
     report: inout LossReport?
@@ -32,13 +29,13 @@ public struct FCMTemplate: Sendable {
         apple: apple, priority: settings.defaultPriority, upmcTopic: settings.upmcTopic, object: object, page: page)
       var usesPage = false
       let head = try message.head(request, context, usesPage: &usesPage)
-      let mayHaveBlanks = apple?.content.hasBlanks == true || request.countsBadge || settings.upmcTopic != nil
-      let hasBlanks = mayHaveBlanks && Blank.isIn(head)
+      let mayHavePlaceholders = apple?.content.hasPlaceholders == true || request.countsBadge || settings.upmcTopic != nil
+      let hasPlaceholders = mayHavePlaceholders && Placeholder.isIn(head)
       let template = FCMTemplate(
-        head: head, hasBlanks: hasBlanks,
-        message: hasBlanks && settings.upmcTopic != nil ? MessageKey.of(context.messageID) : 0, page: page,
+        head: head, hasPlaceholders: hasPlaceholders,
+        message: hasPlaceholders && settings.upmcTopic != nil ? MessageKey.of(context.messageID) : 0, page: page,
         object: object, usesPage: usesPage, isForActivity: request.apns(.liveActivityToken) != nil)
-      report?.explain(request, forFCM: apple)
+      report?.explain(copy request, for: .fcm, apple)
       if object != nil { report?.add(.dataObject, .fcm) }
       if usesPage { report?.addPage(.fcm) }
       return .success(template)
@@ -48,10 +45,10 @@ public struct FCMTemplate: Sendable {
   }
 
   private init(
-    head: [UInt8], hasBlanks: Bool, message: Int64, page: [UInt8]?, object: [UInt8]?, usesPage: Bool, isForActivity: Bool
+    head: [UInt8], hasPlaceholders: Bool, message: Int64, page: [UInt8]?, object: [UInt8]?, usesPage: Bool, isForActivity: Bool
   ) {
     self.head = head
-    self.hasBlanks = hasBlanks
+    self.hasPlaceholders = hasPlaceholders
     self.message = message
     self.page = page
     self.object = object
@@ -59,10 +56,10 @@ public struct FCMTemplate: Sendable {
     self.isForActivity = isForActivity
   }
 
-  /// For one device: the whole body `{"message":{…,"token":"…"}}` of `POST /v1/projects/<project>/messages:send`.
-  /// - Parameter token: or what stands in its place, as ``FCMAddress`` spells it.
-  public func body(token: ArraySlice<UInt8>, fill: DeviceFill = DeviceFill()) -> [UInt8] {
-    let head = hasBlanks ? Blank.filled(self.head, fill, message: message, token: token) : self.head
+  /// The whole body for one device, `{"message":{…,"token":"…"}}`, of `POST /v1/projects/<project>/messages:send`.
+  /// - Parameter token: a token, or another target as ``FCMAddress`` spells it.
+  public func body(token: ArraySlice<UInt8>, fill: DeviceValues = DeviceValues()) -> [UInt8] {
+    let head = hasPlaceholders ? Placeholder.filled(self.head, fill, message: message, token: token) : self.head
     var body: [UInt8] = []
     body.reserveCapacity(head.count + token.count + 16)
     body.append(contentsOf: head)
@@ -71,7 +68,7 @@ public struct FCMTemplate: Sendable {
     return body
   }
 
-  /// Why an entry of a list that names topics of FCM's own gets nothing, where the list's devices may.
+  /// The error for entries of a list that name FCM's own topics, which have a lower limit; nil if the request fits.
   public func refusalForTopics(of request: borrowing SendRequest) -> Rejection? {
     do throws(Rejection) {
       try FCMMessage.refuseOversized(request, FCMMessage.topicPayloadLimit, page: page, object)
@@ -81,9 +78,8 @@ public struct FCMTemplate: Sendable {
     return nil
   }
 
-  /// What FCM counts of a request against ``payloadLimit(toTopics:)``: bytes of keys and values of notification and data.
+  /// Bytes of keys and values of notification and data, which FCM counts against ``payloadLimit(toTopics:)``.
   public func countedBytes(of request: borrowing SendRequest) -> Int { FCMMessage.countedBytes(request, page: page, object) }
-  /// How much of that FCM takes of a request.
   public static func payloadLimit(toTopics: Bool) -> Int {
     toTopics ? FCMMessage.topicPayloadLimit : FCMMessage.payloadLimit
   }

@@ -1,25 +1,24 @@
-/// What a translated body says differently on each device of a request.
-public struct DeviceFill: Sendable {
-  /// The device's counter; nil where it has none, and the badge is left out.
+/// The values of a translated body that differ by device.
+public struct DeviceValues: Sendable {
+  /// The device's counter; nil if it has none, and the badge is left out.
   public var badge: Int64?
 
   public init(badge: Int64? = 1) { self.badge = badge }
 }
 
-/// Places in a translated body that are filled in for each device: bytes that no JSON has, since it escapes them.
-enum Blank {
+/// Placeholders for the values of each device: control bytes, which JSON text never contains unescaped.
+enum Placeholder {
   static let badge: UInt8 = 1
   static let pushKey: UInt8 = 2
-  /// Bytes that filling in makes of one at most.
+  /// The most bytes of a filled placeholder.
   static let badgeDigits = 10
   static let pushKeyDigits = 40
 
-  /// The first blank at or behind a place; eight bytes are looked at together, since most bodies have one blank or none.
+  /// The first placeholder at or after `start`. Checks eight bytes at a time, because most bodies have at most one.
   private static func next(in body: borrowing Span<UInt8>, from start: Int) -> Int? {
     var place = start
     while place + 8 <= body.count {
       let word = Bytes.word(body, at: place)
-      // Its high bit is set in the first byte that is below 3.
       if (word &- 0x0303_0303_0303_0303) & ~word & 0x8080_8080_8080_8080 != 0 { break }
       place += 8
     }
@@ -32,7 +31,7 @@ enum Blank {
 
   static func isIn(_ body: [UInt8]) -> Bool { next(in: body.span, from: 0) != nil }
 
-  /// Bytes of the body, filled in as largely as can be.
+  /// Bytes of the body with all placeholders filled to their largest size.
   static func count(_ body: ArraySlice<UInt8>) -> Int {
     let body = body.span
     var count = body.count
@@ -44,10 +43,8 @@ enum Blank {
     return count
   }
 
-  /// - Parameters:
-  ///   - message: the message's key.
-  ///   - token: the device's.
-  static func filled(_ body: [UInt8], _ fill: DeviceFill, message: Int64 = 0, token: ArraySlice<UInt8> = []) -> [UInt8] {
+  /// - Parameter message: the message's key.
+  static func filled(_ body: [UInt8], _ fill: DeviceValues, message: Int64 = 0, token: ArraySlice<UInt8> = []) -> [UInt8] {
     var filled: [UInt8] = []
     filled.reserveCapacity(body.count + badgeDigits + pushKeyDigits)
     var start = 0
@@ -60,7 +57,6 @@ enum Blank {
         filled.appendDecimal(badge)
       } else {
         filled.removeLastName()
-        // The member that followed is the first one now.
         if filled.last == 0x7B, start < body.count, body[start] == 0x2C { start += 1 }
       }
     }
@@ -70,7 +66,7 @@ enum Blank {
 }
 
 extension [UInt8] {
-  /// Takes the name of a member without a value away, and the comma before it.
+  /// Removes the name of a member without a value, and the comma before it.
   fileprivate mutating func removeLastName() {
     guard let start = dropLast(2).lastIndex(of: 0x22) else { return }
     removeSubrange(start...)
