@@ -1,21 +1,19 @@
-/// What translation did to a request beyond copying it: for `explain`, dry runs and people who wonder. The delivery path passes
-/// none (nil), and then nothing of it is computed.
+/// The changes that translation made to a request, for `explain` and dry runs. The delivery path computes none.
 public struct LossReport: Sendable, Equatable {
   public enum Action: String, Sendable, CaseIterable {
-    /// Another form of the same.
+    /// Same content in another form.
     case converted
-    /// Shortened to what the platform takes.
+    /// Shortened to the platform's limits.
     case cut
-    /// No counterpart; something near it is done instead.
+    /// No counterpart; replaced by something similar.
     case emulated
     /// No counterpart; left out.
     case dropped
   }
 
   public struct Entry: Sendable, Equatable {
-    /// `GS-072`, `Apple: push types`, …: where the rule stands.
+    /// The source of the rule: `GS-072`, `Apple: push types`, ….
     public let rule: String
-    /// The request's field: `notification.badge`.
     public let field: String
     public let action: Action
     public let words: String
@@ -25,9 +23,8 @@ public struct LossReport: Sendable, Equatable {
 
   public init() {}
 
-  /// A producer chooses how many names a request has.
+  /// Limits the report: a request may have any number of names.
   private static let mostEntries = 200
-  /// Nothing more is taken in.
   var isFull: Bool { entries.count > Self.mostEntries }
 
   public mutating func add(_ rule: String, _ field: String, _ action: Action, _ words: String) {
@@ -37,18 +34,16 @@ public struct LossReport: Sendable, Equatable {
       Entry(rule: rule, field: isLast ? "…" : field, action: action, words: isLast ? "and more: the report ends here" : words))
   }
 
-  /// As a JSON array of objects with `rule`, `field`, `action`, `words`.
-  public func append(to body: inout [UInt8]) {
-    body.append(0x5B)
-    for (index, entry) in entries.enumerated() {
-      if index > 0 { body.append(0x2C) }
-      var object = JSONObjectWriter(after: exchange(&body, with: []))
+  /// A JSON array of objects with `rule`, `field`, `action`, `words`.
+  public var json: [UInt8] {
+    let objects = entries.map { entry in
+      var object = JSONObjectWriter()
       object.set("rule", entry.rule)
       object.set("field", entry.field)
       object.set("action", entry.action.rawValue)
       object.set("words", entry.words)
-      body = object.closed()
+      return object.closed()
     }
-    body.append(0x5D)
+    return [0x5B] + Array(objects.joined(separator: [0x2C])) + [0x5D]
   }
 }

@@ -1,11 +1,10 @@
-/// `apns-push-type` and what hangs on it (Apple: "Sending notification requests to APNs", push types).
+/// `apns-push-type` and its topic suffix and limits (Apple: "Sending notification requests to APNs", push types).
 public enum PushType: UInt8, CaseIterable, Sendable {
   case alert, background, voip, complication, fileprovider, mdm, location, liveactivity, pushtotalk, widgets, controls
 
-  /// The word on the wire.
   public var word: [UInt8] { Self.words[Int(rawValue)] }
 
-  /// What is appended to the bundle ID. For `mdm` the app's topic is the UID of its certificate's subject, with nothing appended.
+  /// The suffix of the bundle ID in the topic. Empty for `mdm`: its topic is the UID of the certificate's subject.
   public var topicSuffix: String {
     switch self {
     case .alert, .background, .mdm: ""
@@ -20,13 +19,13 @@ public enum PushType: UInt8, CaseIterable, Sendable {
     }
   }
 
-  /// Bytes of payload that APNs takes (Apple: "Generating a remote notification").
   public var payloadLimit: Int { self == .voip ? 5120 : 4096 }
 
-  /// `aps` is left out where it would be empty (Apple: "Sending MDM commands to a device", "Using push notifications to signal changes").
+  /// True if an empty `aps` is left out (Apple: "Sending MDM commands to a device", "Using push notifications to signal
+  /// changes").
   var needsNoAPS: Bool { self == .mdm || self == .fileprovider }
 
-  /// The type that a validated `apns-push-type` names.
+  /// - Parameter word: a validated `apns-push-type`.
   init?(word: [UInt8]) {
     guard let index = Self.words.firstIndex(of: word) else { return nil }
     self.init(rawValue: UInt8(index))

@@ -1,8 +1,8 @@
-/// What a token of a device is for. An installation may hold one of each, and of live activities any number.
+/// The use of a device's token. An installation has at most one of each kind, but any number for live activities.
 public enum TokenKind: UInt8, CaseIterable, Sendable {
   case alert = 0, voip, pushToStart, liveActivity, complication, fileprovider, location, pushtotalk, widgets, controls
 
-  /// As registrations and feedback spell it.
+  /// The name in registrations and feedback.
   public var name: String {
     switch self {
     case .pushToStart: "push_to_start"
@@ -11,10 +11,10 @@ public enum TokenKind: UInt8, CaseIterable, Sendable {
     }
   }
 
-  /// It ends with an activity or is replaced when one has started, and says nothing of the app on its device.
+  /// True if the token belongs to live activities: its end says nothing about the app on the device.
   public var isForActivity: Bool { self == .pushToStart || self == .liveActivity }
 
-  /// What a push type is sent to; nil for `mdm`, whose tokens are of another kind of application.
+  /// The kind of token that a push type goes to; nil for `mdm`, whose tokens belong to another kind of app.
   init?(_ type: PushType, startsActivity: @autoclosure () -> Bool) {
     switch type {
     case .alert, .background: self = .alert
@@ -32,7 +32,7 @@ public enum TokenKind: UInt8, CaseIterable, Sendable {
 }
 
 extension SendRequest {
-  /// What kind of token its push type goes to; a token that it names itself takes the place of the device's own.
+  /// The kind of token that the request's push type goes to; `alert` if the request names a live activity's token itself.
   public var tokenKind: TokenKind {
     guard blocks != nil, apns(.liveActivityToken) == nil else { return .alert }
     let aps = APSContent(self)

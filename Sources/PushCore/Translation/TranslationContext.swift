@@ -1,36 +1,43 @@
-/// What translation needs of one request beyond its body. Times are Unix milliseconds.
+/// The facts about a request, beyond its body, that translation needs. Times are Unix milliseconds.
 public struct TranslationContext: Sendable {
   public var now: Int64
-  /// When the request expires: counted from when it was published, not from now (GS-062).
+  /// The request's expiration, counted from its publication (GS-062).
   public var deadline: Int64
   public var messageID: [UInt8]
-  /// When the producer published it, or else a worker first saw it: an `android.ttl` beside a `time_to_live` counts from here.
+  /// When the producer published the request, or else when a worker first saw it. `android.ttl` may count from it.
   public var published: Int64
-  /// The registry keeps the message's id, so that an acknowledgement by its `mps` object finds it.
+  /// True if the registry keeps the message's id, so that an acknowledgement with the `mps` object finds it.
   public var isKept = false
-  /// The address of the page that has `data.ext`, for pushes that have no room for it; nil where there is none (rule UP-21).
+  /// The address of the page with `data.ext`, for pushes without room for it; nil if there is no page (rule UP-21).
   public var page: [UInt8]?
 
-  /// - Parameter published: nil for just now.
+  /// - Parameter published: nil for `now`.
   public init(now: Int64, deadline: Int64, messageID: [UInt8], published: Int64? = nil) {
     self.now = now
     self.deadline = deadline
     self.messageID = messageID
     self.published = published ?? now
   }
+
+  /// The end of a platform's own lifetime, which wins over the request's `common` one. It doesn't extend an earlier expiration of
+  /// the message.
+  /// - Parameter own: seconds from publishing, like `common`.
+  func deadline(_ own: Int, insteadOf common: Int) -> Int64 {
+    let isBounded = deadline < published + Int64(common) * 1000
+    let wanted = published + Int64(own) * 1000
+    return isBounded ? min(deadline, wanted) : wanted
+  }
 }
 
-/// What translation to APNs needs of an app.
 public struct APNsSettings: Sendable, Equatable {
   /// The bundle ID (for `mdm` the certificate's UID), without a push type's suffix.
   public let topic: [UInt8]
   /// For a request that names no priority (GS-051).
   public var defaultPriority: Priority
-  /// The app's library acknowledges pushes by their `mps` object (rules UP-19, UP-20).
+  /// True if the app's library acknowledges pushes with their `mps` object (rules UP-19, UP-20).
   public var isUPMC: Bool
-  /// The topic with its suffix, by push type.
   let topics: [[UInt8]]
-  /// The topic has a bundle ID's form; one with any other byte never reaches a header.
+  /// True if the topic has the form of a bundle ID. Other topics never reach a header.
   public let isUsable: Bool
 
   public init(topic: String, defaultPriority: Priority = .normal, isUPMC: Bool = false) {
@@ -42,11 +49,11 @@ public struct APNsSettings: Sendable, Equatable {
   }
 }
 
-/// What translation to FCM needs of an app.
 public struct FCMSettings: Sendable {
-  /// For a request in GCM's shape that names no priority (GS-051). FCM itself would take high for notifications.
+  /// For a request in GCM's shape that names no priority (GS-051). FCM's own default for notifications is high.
   public var defaultPriority: Priority
-  /// What `mps.appid` says on Apple devices, where the app's library acknowledges pushes by that object (rules UP-19, UP-20); nil where it doesn't.
+  /// The `mps.appid` on Apple devices; nil if the app's library doesn't acknowledge pushes with that object (rules UP-19,
+  /// UP-20).
   public var upmcTopic: [UInt8]?
 
   public init(defaultPriority: Priority = .normal, upmcTopic: String? = nil) {
