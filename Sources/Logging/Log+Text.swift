@@ -1,17 +1,16 @@
 import PushCore
 
-/// A line for people: time of day in UTC, level, shard, message, and the fields as `name=value`.
+/// Formats a line for people: time of day in UTC, level, shard, message, and the fields as `name=value`.
 extension Log {
   func text(_ level: LogLevel, _ message: String, _ fields: Fields, at time: Int64) -> [UInt8] {
     var line: [UInt8] = []
     Timestamp.append(time, to: &line)
-    // Of `2026-11-22T16:30:01.123Z`, the time of day.
     line = Array(line.dropFirst("2026-11-22T".utf8.count).dropLast())
     line.append(contentsOf: " \(level.rawValue.uppercased())".utf8)
     line.append(contentsOf: String(repeating: " ", count: Self.levelWidth - level.rawValue.utf8.count).utf8)
     line.append(contentsOf: "[\(shard)] ".utf8)
     Self.append(message, to: &line)
-    for (key, value) in fields {
+    for (key, value) in fields.members {
       line.append(UInt8(ascii: " "))
       line.append(contentsOf: key.utf8)
       line.append(UInt8(ascii: "="))
@@ -25,7 +24,7 @@ extension Log {
 
   private static let levelWidth = 8
 
-  /// Escaped as a JSON string is, without its quotes: what a terminal would obey, it shows.
+  /// Appends the text escaped like a JSON string, without its quotes. Terminal control characters become visible.
   private static func append(_ text: String, to line: inout [UInt8]) {
     let start = line.count
     line.appendSafeJSONString(text)
@@ -33,7 +32,7 @@ extension Log {
     line.remove(at: start)
   }
 
-  /// A string that is one plain word needs no quotes.
+  /// Removes the quotes of a single plain word.
   private static func unquote(_ line: inout [UInt8], from start: Int) {
     guard line.count - start > 2, line[start] == UInt8(ascii: "\""),
       line[(start + 1)..<(line.count - 1)].allSatisfy({ (0x21..<0x7F).contains($0) && ![0x22, 0x3D, 0x5C].contains($0) })

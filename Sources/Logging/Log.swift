@@ -1,13 +1,12 @@
 import PushCore
 import Reactor
 
-/// One line per event on standard error, as a JSON object or as text. Values are escaped; callers never pass tokens, payloads or credentials.
-///
-/// A line that can't be written is dropped and counted: logging never stops sending.
+/// Writes one line for each event to standard error, as a JSON object or as text. Escapes values; callers never pass tokens,
+/// payloads or credentials. A line that can't be written is dropped and counted: logging never blocks sending.
 public struct Log: Sendable {
   public let level: LogLevel
   let format: LogFormat
-  /// Lines of level debug are written; asked for where finding out what to write costs something.
+  /// True if debug lines are written. Check it before expensive preparation of a line.
   package let isDetailed: Bool
   package let shard: Int
   private let output: LogOutput
@@ -25,7 +24,13 @@ public struct Log: Sendable {
     self.output = output
   }
 
-  package typealias Fields = KeyValuePairs<String, any LogValue>
+  /// Keys and values of a line, in their order.
+  package struct Fields: ExpressibleByDictionaryLiteral {
+    let members: [(key: String, value: any LogValue)]
+
+    package init(_ members: [(key: String, value: any LogValue)]) { self.members = members }
+    package init(dictionaryLiteral members: (String, any LogValue)...) { self.init(members.map { ($0, $1) }) }
+  }
 
   package func debug(_ message: String, _ fields: @autoclosure () -> Fields = [:]) {
     if isDetailed { write(.debug, message, fields()) }
@@ -60,7 +65,7 @@ public struct Log: Sendable {
     line.append(contentsOf: String(shard).utf8)
     line.append(contentsOf: #","message":"#.utf8)
     line.appendSafeJSONString(message)
-    for (key, value) in fields {
+    for (key, value) in fields.members {
       line.append(UInt8(ascii: ","))
       line.appendSafeJSONString(key)
       line.append(UInt8(ascii: ":"))
@@ -71,7 +76,7 @@ public struct Log: Sendable {
   }
 }
 
-/// Where log lines go, and what dates them.
+/// The destination and clock of log lines.
 package struct LogOutput: Sendable {
   /// Unix milliseconds.
   let clock: @Sendable () -> Int64
@@ -85,7 +90,7 @@ package struct LogOutput: Sendable {
   package static let standardError = LogOutput(clock: { SystemClock.unixMilliseconds }, write: { StandardError.write($0) })
 }
 
-/// What a field of a log line may hold: texts, numbers and truth values are JSON's own.
+/// A value of a log field; written as JSON.
 package protocol LogValue {
   func append(to line: inout [UInt8])
 }
@@ -94,7 +99,7 @@ extension String: LogValue {
   package func append(to line: inout [UInt8]) { line.appendSafeJSONString(self) }
 }
 
-/// UTF-8 as it came, whoever wrote it.
+/// May be invalid UTF-8.
 extension [UInt8]: LogValue {
   package func append(to line: inout [UInt8]) { line.appendSafeJSONString(self) }
 }
@@ -107,7 +112,7 @@ extension Int64: LogValue {
   package func append(to line: inout [UInt8]) { line.append(contentsOf: String(self).utf8) }
 }
 
-/// To a thousandth; what is no number is null.
+/// Rounded to a thousandth; null if not finite.
 extension Double: LogValue {
   package func append(to line: inout [UInt8]) {
     line.append(contentsOf: isFinite ? "\((self * 1000).rounded() / 1000)".utf8 : "null".utf8)
@@ -118,13 +123,12 @@ extension Bool: LogValue {
   package func append(to line: inout [UInt8]) { line.append(contentsOf: (self ? "true" : "false").utf8) }
 }
 
-/// Several texts.
 package struct LogList: LogValue {
   let texts: [String]
 
   package init(_ texts: [String]) { self.texts = texts }
 
-  /// Where there may be thousands, of which the line has the number besides.
+  /// The first ten texts. Use it for lists that may have thousands, next to a field with the count.
   package static func first(of texts: [String]) -> LogList { LogList(Array(texts.prefix(10))) }
 
   package func append(to line: inout [UInt8]) {

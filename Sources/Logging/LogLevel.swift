@@ -5,7 +5,6 @@ public enum LogLevel: String, CaseIterable, Comparable, Sendable {
   private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
-/// How the lines of the log are written.
 public enum LogFormat: String, CaseIterable, Sendable {
   case json, text
 }

@@ -1,6 +1,6 @@
 import Wire
 
-/// Lets one line a minute through about each of many things whose number others decide.
+/// Allows one log line a minute for each subject, with bounded memory for any number of subjects.
 package struct LogThrottle {
   static let capacity = 1_000
   private static let pause = 60.0
@@ -9,10 +9,10 @@ package struct LogThrottle {
 
   package init() {}
 
-  /// - Returns: how many lines about the same were left out before this one; nil when this one is left out as well.
+  /// - Returns: the number of lines about the subject omitted since its last one; nil if this line is to be omitted.
   package mutating func admit(_ subject: [UInt8], at now: MonotonicTime) -> Int? {
     if lines.count >= Self.capacity, lines[subject] == nil { lines = lines.filter { $0.value.until > now } }
-    // Beyond that many at once they are all one.
+    // Beyond the capacity, all further subjects share one entry.
     let key = lines.count < Self.capacity || lines[subject] != nil ? subject : []
     if let line = lines[key], line.until > now {
       lines[key] = (line.until, line.omitted + 1)

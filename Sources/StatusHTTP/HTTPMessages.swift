@@ -1,9 +1,9 @@
-/// A request, whole. Nothing of it is trusted: the target and the headers are bytes as they came.
+/// A complete request. Nothing is validated: target and headers are the received bytes.
 public struct HTTPRequest: Sendable {
   public var method: String
-  /// Path and query, as they came.
+  /// Path and query as received.
   public var target: [UInt8]
-  /// Those that the server keeps, by their names in lower case.
+  /// The headers that the server keeps, by name in lower case.
   public var headers: [String: [UInt8]]
   public var body: [UInt8]
 
@@ -15,11 +15,10 @@ public struct HTTPRequest: Sendable {
   }
 }
 
-/// What a request is answered with.
 public struct HTTPAnswer: Sendable, Equatable {
   public var status: Int
   public var contentType: String
-  /// Besides `Content-Type`, with their values.
+  /// Headers besides `Content-Type`.
   public var headers: [String: String]
   public var body: [UInt8]
 
@@ -35,20 +34,20 @@ public struct HTTPAnswer: Sendable, Equatable {
   }
 }
 
-/// What a server bears.
 public struct HTTPServerLimits: Sendable {
-  /// Connections beyond the limit, as one that is asked to leave is gone a moment later. Nobody is accepted beyond these.
+  /// Connections allowed beyond the limit, because a connection that is asked to leave closes a moment later. Beyond these,
+  /// none is accepted.
   public static let passing: UInt32 = 128
 
-  /// Connections at once; further ones wait to be accepted.
+  /// Connections at once. Further ones wait to be accepted.
   public var connections: UInt32
-  /// Seconds that a connection may be silent.
+  /// Seconds without data before a connection is closed.
   public var idle: UInt32
   /// Bytes of a body.
   public var body: Int
-  /// Seconds that a connection may take for a request's first line, and again for the rest of it.
+  /// Seconds for a request's first line, and again for the rest of the request.
   public var requestSeconds: Int
-  /// Bytes of a connection's memory: the most that request line and headers may take together.
+  /// Memory of a connection in bytes, which limits request line and headers together.
   public var memory: Int
 
   public init(connections: UInt32, idle: UInt32, body: Int, requestSeconds: Int = 30, memory: Int = 16_384) {
@@ -60,7 +59,7 @@ public struct HTTPServerLimits: Sendable {
   }
 }
 
-/// Certificate chain and key, both PEM.
+/// PEM certificate chain and key.
 public struct HTTPServerIdentity: Sendable {
   var certificate: [UInt8]
   var key: [UInt8]
@@ -71,10 +70,9 @@ public struct HTTPServerIdentity: Sendable {
   }
 }
 
-/// Why nothing can be served.
 public struct HTTPServerError: Error, CustomStringConvertible {
   let reason: String
-  /// Trying again later may help: the port is in use, the address isn't there yet, something has run out.
+  /// True if a later attempt may succeed: the port is in use, the address doesn't exist yet, or a resource is used up.
   public let isPassing: Bool
   public var description: String { reason }
 }

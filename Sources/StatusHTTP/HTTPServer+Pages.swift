@@ -1,41 +1,40 @@
-/// A server of short texts: GET and HEAD only, without bodies of requests.
+/// A server of short texts. It answers GET and HEAD only and ignores request bodies.
 ///
-/// So many connections at once, and so many idle seconds each: who opens connections and says nothing delays a probe by these seconds
-/// at most.
+/// The limits are low: clients that open connections and send nothing delay a probe by at most the idle time.
 extension HTTPServer {
   public typealias Answer = HTTPAnswer
-  /// Maps a path to what it answers.
+  /// Returns the answer for a path.
   public typealias Pages = @Sendable (String) -> HTTPAnswer
-  /// Takes a path, whose answer may come later.
+  /// Gets a path and answers it now or later.
   public typealias LatePages = @Sendable (String, HTTPReply) -> Void
 
-  /// - Parameter host: an address, or a name whose first address is taken.
+  /// - Parameter host: an address, or a name. The first address of a name is used.
   public convenience init(host: String, port: UInt16, handler: @escaping Pages) throws(HTTPServerError) {
     try self.init(host: host, port: port, lateHandler: { path, reply in reply.send(handler(path)) })
   }
 
-  /// - Parameter host: an address, or a name whose first address is taken.
+  /// - Parameter host: an address, or a name. The first address of a name is used.
   public convenience init(host: String, port: UInt16, lateHandler: @escaping LatePages) throws(HTTPServerError) {
     let limits = HTTPServerLimits(connections: 128, idle: 2, body: 4_096)
     try self.init(host: host, port: port, limits: limits, headers: ["host"]) { request, reply in
       guard !Self.isMisled(String(decoding: request.headers["host"] ?? [], as: UTF8.self), to: host) else {
         return reply.send(
           HTTPAnswer(
-            status: 421, contentType: "text/plain", body: "a listener on loopback is asked by an address or as localhost\n"))
+            status: 421, contentType: "text/plain", body: "use an IP address or localhost to reach this server\n"))
       }
       guard request.method == "GET" || request.method == "HEAD" else {
         return reply.send(
           HTTPAnswer(
             status: 405, contentType: "text/plain", headers: ["Allow": "GET, HEAD"],
-            body: "only GET and HEAD are answered here\n"))
+            body: "only GET and HEAD are supported\n"))
       }
       let path = request.target.prefix { $0 != UInt8(ascii: "?") }
       lateHandler(String(decoding: path, as: UTF8.self), reply)
     }
   }
 
-  /// Whether a request to a listener on loopback has another name than that machine's own: a page of the net, in a browser of this machine, that has
-  /// had its name lead here reads what it is answered (DNS rebinding). Elsewhere names are the network's.
+  /// True if a request to a loopback listener uses a name other than localhost. In a DNS rebinding attack, a web page makes its
+  /// name resolve to this machine, so that a local browser lets it read the answers. Other listeners may have any name.
   static func isMisled(_ name: String, to listener: String) -> Bool {
     guard listener == "localhost" || listener == "::1" || listener.hasPrefix("127."), !name.hasPrefix("[") else { return false }
     let name = name.prefix { $0 != ":" }.lowercased()

@@ -1,6 +1,6 @@
 import Wire
 
-/// Prometheus' text format, 0.0.4: families of samples.
+/// Writes Prometheus' text format 0.0.4.
 package struct MetricsFormat {
   package private(set) var text = ""
 
@@ -58,7 +58,7 @@ package struct MetricsFormat {
 
   private static func number(_ bound: Double) -> String { bound == bound.rounded() ? "\(Int(bound))" : "\(bound)" }
 
-  /// What would end the value or the line is escaped.
+  /// Escapes characters that would end the value or the line.
   private static func escaped(_ value: String) -> String {
     guard value.utf8.contains(where: { $0 == 0x5C || $0 == 0x22 || $0 == 0x0A }) else { return value }
     return value.replacing("\\", with: #"\\"#).replacing("\"", with: #"\""#).replacing("\n", with: #"\n"#)

@@ -3,15 +3,14 @@ import Glibc
 import Synchronization
 import Wire
 
-/// One of the library's servers, and its connections: where they are as many as may be, the one that has been silent for
-/// longest makes room for the next.
+/// One server of the library and its connections. At the connection limit, the connection that has been idle longest is closed
+/// for the next one.
 final class HTTPDaemon: @unchecked Sendable {
-  // `isRetired` is touched under the server's lock.
+  // `isRetired` is accessed under the server's lock.
 
-  /// Connections, idle as long as they have no whole request.
   private struct Connections {
     var idle = IdleOrder<Int32>()
-    /// When each began to be so, by its number in `idle`.
+    /// The second in which each connection became idle, by its number in `idle`.
     var since: [Int] = []
 
     mutating func isIdle(_ id: Int, since now: Int) {
@@ -20,19 +19,19 @@ final class HTTPDaemon: @unchecked Sendable {
     }
   }
 
-  // Its end ends this, which its requests come before: no safe reference could be read in its deinit.
+  // The server ends this object after the last request. A safe reference could not be read in the server's deinit.
   unowned(unsafe) let server: HTTPServer
   private let limit: Int
   private let requestSeconds: Int
   private var daemon: OpaquePointer?
-  /// A connection is among them until its descriptor is closed.
+  /// Contains a connection until its descriptor is closed.
   private let connections = Mutex(Connections())
-  /// Takes no further connections, and ends each with its next answer.
+  /// True if the daemon accepts no connections and closes each with its next answer.
   var isRetired = false
 
   /// - Parameters:
-  ///   - descriptor: listens; it is the library's from now on, whatever comes of it.
-  ///   - isDriven: without a thread of its own: `turn` is called for what is to be done.
+  ///   - descriptor: a listening socket. The library owns it from now on, even if this fails.
+  ///   - isDriven: uses no thread; the owner calls `turn`.
   init(
     _ server: HTTPServer, _ descriptor: Int32, _ limits: HTTPServerLimits, _ identity: HTTPServerIdentity?, isDriven: Bool
   ) throws(HTTPServerError) {
@@ -53,38 +52,36 @@ final class HTTPDaemon: @unchecked Sendable {
       }
     }
     guard daemon != nil else {
-      let hint = identity == nil ? "" : ", or certificate and key can't be used"
+      let hint = identity == nil ? "" : ", or its certificate and key are unusable"
       throw HTTPServerError(reason: "the server could not be started" + hint, isPassing: identity == nil)
     }
   }
 
-  /// Open connections.
   var count: Int { daemon.map { Int(pushfleet_mhd_connections($0)) } ?? 0 }
 
-  /// Readable when there is something to do; negative where there is none.
+  /// Readable if there is work; negative if there is no such descriptor.
   var pollDescriptor: Int32 { daemon.map { pushfleet_mhd_poll_descriptor($0) } ?? -1 }
 
-  /// Does what there is to do, and doesn't wait. True when more is to be done at once.
+  /// Does the work that is ready, without waiting. Returns true if more work is ready.
   func turn() -> Bool { daemon.map { pushfleet_mhd_run($0) != 0 } ?? false }
 
-  /// Another descriptor of the listening socket; negative where there is none to be had.
+  /// A duplicate of the listening descriptor; negative if none is available.
   func duplicateListener() -> Int32 { daemon.map { fcntl(pushfleet_mhd_listener($0), F_DUPFD_CLOEXEC, 0) } ?? -1 }
 
-  /// Accepts nobody from now on.
   func stopListening() {
     guard let daemon else { return }
     let descriptor = MHD_quiesce_daemon(daemon)
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// Ends every connection. None may be laid aside.
+  /// Closes every connection. None may be suspended.
   func stop() {
     guard let daemon else { return }
     MHD_stop_daemon(daemon)
     self.daemon = nil
   }
 
-  /// Ends connections that have had no whole request for too long, from any thread.
+  /// Closes connections that have been idle for too long. From any thread.
   func endSlow() {
     let now = Self.seconds()
     connections.withLock { connections in
@@ -115,7 +112,7 @@ final class HTTPDaemon: @unchecked Sendable {
 
   fileprivate func closed(_ id: Int) { connections.withLock { $0.idle.close(id) } }
 
-  /// Of a connection: its request has begun, is whole, or is answered.
+  /// A connection's request has begun, is complete, or is answered.
   fileprivate func note(_ step: HTTPReply.Step, _ connection: OpaquePointer) {
     let id = pushfleet_mhd_id(connection) - 1
     guard id >= 0 else { return }
@@ -132,7 +129,7 @@ private func daemon(_ context: UnsafeMutableRawPointer) -> HTTPDaemon {
   Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
 }
 
-/// A connection has begun or ended. It is known by its number plus one.
+/// A connection has begun or ended. The library stores its number plus one.
 private func notified(
   _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
   _ code: MHD_ConnectionNotificationCode
@@ -146,7 +143,7 @@ private func notified(
   }
 }
 
-/// The first line of a request has come.
+/// The first line of a request has arrived.
 private func arrived(_ context: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?, _ connection: OpaquePointer?)
   -> UnsafeMutableRawPointer?
 {
@@ -173,7 +170,7 @@ private func respond(
   return daemon.server.go(reply, connection, RequestLine(method: method, target: path, version: version), daemon)
 }
 
-/// The answer is out, or the connection is gone.
+/// The answer is sent, or the connection is closed.
 private func requestCompleted(
   _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
   _ reason: MHD_RequestTerminationCode

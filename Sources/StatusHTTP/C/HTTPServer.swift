@@ -2,45 +2,44 @@ import CMicroHTTPD
 import Glibc
 import Synchronization
 
-/// An HTTP/1.1 server, on a thread of the library's own or driven by whoever made it. A request is handed over whole; its answer may come at
-/// once or later, from any thread.
+/// An HTTP/1.1 server with a thread of the library, or driven by its owner. The handler gets complete requests. It may answer
+/// at once or later, from any thread.
 public final class HTTPServer: @unchecked Sendable {
-  // The library calls back on its own thread; what is shared with it is Sendable or under a lock.
+  // The library calls back on its thread. Data shared with it is Sendable or under a lock.
 
-  /// Called on the thread that serves: must not wait. Every request is to be answered sooner or later.
+  /// Called on the serving thread; must not block. Each request must be answered eventually.
   public typealias Handler = @Sendable (HTTPRequest, HTTPReply) -> Void
-  /// Called on the thread that serves, of a request that the handler doesn't get: with the status that it was answered with.
+  /// Called on the serving thread for a request that was refused without the handler, with the status of the answer.
   public typealias Refused = @Sendable (_ status: Int) -> Void
-  /// Called on the thread that serves, of a request with a large body or one of unknown length: whether the handler may want the body, by the
-  /// headers that it wants to know. It gets an empty one otherwise.
+  /// Called on the serving thread for a request whose body is large or of unknown length. Returns true if the handler may want
+  /// the body. If false, the handler gets an empty body.
   public typealias Keeps = @Sendable (_ headers: [String: [UInt8]]) -> Bool
 
-  /// A large body that isn't whole yet.
+  /// A large body that is still being received.
   private struct Unfinished {
     var descriptor: Int32
     var bytes = 0
-    /// Which of them it is, in the order of their beginning.
+    /// Number in the order of beginning.
     var number: Int
-    /// Its connection has been ended, and the library doesn't know yet.
+    /// True if its connection has been shut down and the library hasn't noticed yet.
     var isEnded = false
   }
 
   private struct Open {
-    /// Requests that are with the handler.
+    /// Requests that the handler has.
     var replies: [ObjectIdentifier: HTTPReply] = [:]
-    /// The last of them accepts; those before it serve out their connections.
+    /// The last one accepts connections; earlier ones serve their remaining connections.
     var daemons: [HTTPDaemon] = []
     var isStopping = false
-    /// Bytes of bodies that aren't whole yet.
+    /// Bytes of incomplete bodies.
     var unfinished = 0
-    /// The large ones among them.
     var large: [ObjectIdentifier: Unfinished] = [:]
     var begun = 0
-    /// Bytes of those whose connections have been ended.
+    /// Bytes of bodies whose connections have been shut down.
     var ending = 0
 
-    /// Takes bytes of a body. Where there is no room for them, the oldest of the large ones is ended: who sends what is whole soon is younger.
-    /// - Returns: there is room.
+    /// Counts bytes of a body. When full, shuts down the oldest large upload: a normal client finishes sooner.
+    /// - Returns: true if there is room.
     mutating func add(_ count: Int, of reply: HTTPReply, _ descriptor: Int32) -> Bool {
       let id = ObjectIdentifier(reply)
       if large[id]?.isEnded == true { return false }
@@ -70,9 +69,9 @@ public final class HTTPServer: @unchecked Sendable {
     }
   }
 
-  /// What bodies that aren't whole yet may take together: whoever sends them hasn't been looked at.
+  /// Most bytes of incomplete bodies together. Their senders are not authenticated yet.
   private static let mostUnfinished = 64 << 20
-  /// Bytes of a body that is never ended for others.
+  /// Bytes of a body that is never aborted for others.
   private static let smallBody = 8 << 10
 
   private let limits: HTTPServerLimits
@@ -85,11 +84,12 @@ public final class HTTPServer: @unchecked Sendable {
   private let answered = Atomic(false)
 
   /// - Parameters:
-  ///   - host: an address, or a name whose first address is taken.
-  ///   - headers: what the handler wants to know, in lower case.
+  ///   - host: an address, or a name. The first address of a name is used.
+  ///   - headers: the header names that the handler needs, in lower case.
   ///   - identity: for TLS; nil for plain HTTP.
-  ///   - isDriven: without a thread of its own: `turn` is called once a second, whenever `descriptor` is readable, and when it `hasAnswers`. Handshakes of TLS would hold
-  ///     up whatever else its thread does.
+  ///   - isDriven: uses no thread. The owner calls `turn` once a second, when `descriptor` is readable, and when `hasAnswers`
+  ///     is true. Don't
+  ///     use it with TLS, whose handshakes would block the owner's thread.
   public init(
     host: String, port: UInt16, limits: HTTPServerLimits, headers: [String] = [], identity: HTTPServerIdentity? = nil,
     isDriven: Bool = false, refused: @escaping Refused = { _ in }, keeps: @escaping Keeps = { _ in true },
@@ -107,33 +107,32 @@ public final class HTTPServer: @unchecked Sendable {
 
   deinit { stop() }
 
-  /// Readable when there is something to do for a server that is driven.
+  /// For a driven server: readable if there is work.
   public var descriptor: Int32 { open.withLock { $0.daemons.last?.pollDescriptor ?? -1 } }
 
-  /// Answers were given that wait for a turn.
+  /// True if answers wait for a turn.
   public internal(set) var hasAnswers: Bool {
     get { answered.load(ordering: .acquiring) }
     set { answered.store(newValue, ordering: .releasing) }
   }
 
-  /// Does what there is to do, and doesn't wait. True when more is to be done at once.
+  /// Does the work that is ready, without waiting. Returns true if more work is ready.
   public func turn() -> Bool {
     hasAnswers = false
     return open.withLock(\.daemons.last)?.turn() ?? false
   }
 
-  /// Ends connections on which a request takes too long to come, however steadily. To be called about once a second.
+  /// Closes connections whose request takes too long to arrive, even if data arrives steadily. Called about once a second.
   public func endSlow() {
     for daemon in open.withLock(\.daemons) { daemon.endSlow() }
   }
 
-  /// Shows another certificate to whoever connects from now on. Connections that are there go on with the one they have seen, each until its
-  /// next answer.
-  /// - Throws: where it can't be used; then the old one stays.
+  /// Uses another certificate for new connections. Existing connections keep theirs and close with their next answer.
+  /// - Throws: if the certificate can't be used; the old one stays.
   public func renew(_ identity: HTTPServerIdentity) throws(HTTPServerError) {
     guard let old = open.withLock({ open in open.daemons.last.flatMap { $0.isRetired ? nil : $0 } }) else { return }
     let descriptor = old.duplicateListener()
-    guard descriptor >= 0 else { throw HTTPServerError(reason: "no descriptor is to be had", isPassing: true) }
+    guard descriptor >= 0 else { throw HTTPServerError(reason: "no file descriptor is available", isPassing: true) }
     let fresh = try HTTPDaemon(self, descriptor, limits, identity, isDriven: isDriven)
     open.withLock { open in
       old.isRetired = true
@@ -142,8 +141,8 @@ public final class HTTPServer: @unchecked Sendable {
     old.stopListening()
   }
 
-  /// Lets go of what served an earlier certificate and has no connection any more.
-  /// - Returns: nothing of the kind is left.
+  /// Releases daemons with an earlier certificate and no connection.
+  /// - Returns: true if none of them is left.
   public func endRetired() -> Bool {
     let daemons = open.withLock(\.daemons)
     let over = daemons.dropLast().filter { $0.count == 0 }
@@ -154,7 +153,7 @@ public final class HTTPServer: @unchecked Sendable {
     }
   }
 
-  /// Takes no further connections; those that are there go on.
+  /// Accepts no more connections. Existing ones go on.
   public func quiesce() {
     let last = open.withLock { open in
       open.daemons.last?.isRetired = true
@@ -163,17 +162,17 @@ public final class HTTPServer: @unchecked Sendable {
     last?.stopListening()
   }
 
-  /// Requests whose answers are awaited.
+  /// Number of requests that wait for their answer.
   public var waiting: Int { open.withLock { $0.replies.count } }
 
-  /// Answers what is open with 503 and ends every connection.
+  /// Answers open requests with 503 and closes every connection.
   public func stop() {
     let (replies, daemons) = open.withLock { open in
       open.isStopping = true
       return (Array(open.replies.values), open.daemons)
     }
     for reply in replies { reply.send(Self.stopping) }
-    // What the library has laid aside it must have taken up again before it may be stopped.
+    // The library must resume all suspended connections before it may be stopped.
     for _ in 0..<Self.stopRounds where waiting > 0 {
       if isDriven { _ = turn() } else { usleep(Self.stopPause) }
     }
@@ -189,13 +188,13 @@ public final class HTTPServer: @unchecked Sendable {
     body: "the server is stopping\n")
   private static let crowded = HTTPAnswer(
     status: 503, contentType: "text/plain; charset=UTF-8", headers: ["Retry-After": "5", "Connection": "close"],
-    body: "too many bodies are on their way\n")
+    body: "too many request bodies are being received\n")
   private static let ambiguous = HTTPAnswer(
     status: 400, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
     body: "the headers can be read in more than one way\n")
   private static let otherVersion = HTTPAnswer(
     status: 505, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
-    body: "HTTP/1.1 and HTTP/1.0 are spoken here\n")
+    body: "only HTTP/1.1 and HTTP/1.0 are supported\n")
   private static let tooLong = HTTPAnswer(
     status: 413, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
     body: "the body is too large\n")
@@ -213,7 +212,7 @@ public final class HTTPServer: @unchecked Sendable {
       reply.request.method = String(cString: line.method)
       let length = announced(reply, connection)
       if length > limits.body, length != .max {
-        // Read to its end and thrown away: an answer before it gets lost where the rest of the body meets a closed connection.
+        // Read the body to its end and discard it. An earlier answer would be lost if the rest arrived at a closed connection.
         guard length <= Self.mostRead * limits.body, pushfleet_mhd_header(connection, "expect") == nil else {
           return refuse(Self.tooLong, reply, connection, daemon)
         }
@@ -247,16 +246,16 @@ public final class HTTPServer: @unchecked Sendable {
     }
   }
 
-  /// Bytes of the body by its headers; the greatest number where they don't say.
+  /// The body's size according to the headers; `Int.max` if they don't say.
   private func announced(_ reply: HTTPReply, _ connection: OpaquePointer) -> Int {
     if let length = pushfleet_mhd_header(connection, "content-length") { return Int(String(cString: length)) ?? .max }
     return reply.isChunked ? .max : 0
   }
 
-  /// Bodies of so many times the limit are read to their end.
+  /// Bodies of up to this many times the limit are read to their end.
   private static let mostRead = 4
 
-  /// - Returns: no for a body that goes on beyond all bounds: the connection is closed.
+  /// - Returns: refuses a body that is far too long, which closes the connection.
   func take(_ bytes: UnsafeRawBufferPointer, _ reply: HTTPReply, _ connection: OpaquePointer) -> MHD_Result {
     reply.received += bytes.count
     if reply.received > limits.body { reply.isTooLong = true }
@@ -283,7 +282,7 @@ public final class HTTPServer: @unchecked Sendable {
     open.withLock { $0.forget(reply) }
   }
 
-  /// Without the white space behind it (RFC 9110, section 5.5).
+  /// The value without trailing white space (RFC 9110, section 5.5).
   private func header(_ name: String, _ connection: OpaquePointer) -> [UInt8]? {
     guard let value = pushfleet_mhd_header(connection, name) else { return nil }
     let bytes = UnsafeRawBufferPointer(start: value, count: strlen(value))
@@ -305,7 +304,7 @@ public final class HTTPServer: @unchecked Sendable {
     guard let response else { return pushfleet_mhd_refuse() }
     defer { MHD_destroy_response(response) }
     MHD_add_response_header(response, "Content-Type", answer.contentType)
-    // The library is lax about what is between chunks: where it sees another end than a proxy does, what follows must be no request.
+    // The library parses chunks leniently. A proxy may see another end of the body, so nothing may follow it as a request.
     if reply.isChunked || open.withLock({ _ in daemon.isRetired }) { MHD_add_response_header(response, "Connection", "close") }
     for (name, value) in answer.headers { MHD_add_response_header(response, name, value) }
     return MHD_queue_response(connection, UInt32(answer.status), response)

@@ -2,25 +2,25 @@ import CMicroHTTPD
 import Glibc
 import Synchronization
 
-/// One request from its first line until its answer is out. The thread that serves drives it; the answer may come from any other.
+/// One request from its first line until the answer is sent. The serving thread drives it. The answer may come from any thread.
 ///
-/// While the answer is awaited the library has laid the connection aside: it reads nothing of it and doesn't count its silence.
+/// While the answer is awaited, the library suspends the connection: it doesn't read and doesn't count idle time.
 public final class HTTPReply: @unchecked Sendable {
-  // All but `state` is touched on the thread only that serves.
+  // Everything except `state` is used on the serving thread only.
 
   enum Step {
-    /// The headers are there. Then `body` or `over`.
+    /// The headers are complete. → `body`, `over`.
     case headers
-    /// Then `answering` or `over`.
+    /// → `answering`, `over`.
     case body
-    /// The handler has the request. Then `over`.
+    /// The handler has the request. → `over`.
     case answering
     case over
   }
 
   private struct Aside: @unchecked Sendable {
     let connection: OpaquePointer
-    // It ends after everything that was laid aside.
+    // The server outlives all suspended connections.
     unowned(unsafe) let server: HTTPServer
 
     func takeUp() {
@@ -31,23 +31,22 @@ public final class HTTPReply: @unchecked Sendable {
 
   private struct State {
     var answer: HTTPAnswer?
-    /// Laid aside by the library, to be taken up again once.
+    /// The suspended connection, to be resumed once.
     var aside: Aside?
   }
 
   var step = Step.headers
   var request: HTTPRequest
-  /// More of the body has come than is taken.
   var isTooLong = false
-  /// There was no room for its body.
+  /// True if there was no room for the body.
   var isCrowdedOut = false
-  /// Nobody will want its body.
+  /// True if the handler doesn't want the body.
   var isUnkept = false
-  /// Its body comes in chunks; its connection ends with its answer.
+  /// True if the body is chunked. The connection closes with the answer then.
   var isChunked = false
-  /// Bytes of its body that count as not whole yet.
+  /// Bytes counted as incomplete body.
   var unfinished = 0
-  /// Bytes that have come of it.
+  /// Received bytes of the body.
   var received = 0
   private let state = Mutex(State())
 
@@ -55,7 +54,7 @@ public final class HTTPReply: @unchecked Sendable {
     request = HTTPRequest(method: "", target: target)
   }
 
-  /// Answers the request; only the first answer counts. From any thread.
+  /// Answers the request. Only the first answer counts. From any thread.
   public func send(_ answer: HTTPAnswer) {
     let aside = state.withLock { state -> Aside? in
       guard state.answer == nil else { return nil }
@@ -65,7 +64,7 @@ public final class HTTPReply: @unchecked Sendable {
     aside?.takeUp()
   }
 
-  /// Lays the connection aside until there is an answer.
+  /// Suspends the connection until there is an answer.
   func await(_ connection: OpaquePointer, of server: HTTPServer) {
     MHD_suspend_connection(connection)
     let aside = Aside(connection: connection, server: server)

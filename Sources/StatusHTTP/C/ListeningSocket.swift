@@ -1,8 +1,8 @@
 import Glibc
 
-/// A listening socket, non-blocking as the library wants it.
+/// A non-blocking listening socket, as the library needs it.
 enum ListeningSocket {
-  /// - Parameter host: an address, or a name whose first address is taken (blocks while it is looked up).
+  /// - Parameter host: an address, or a name. The first address of a name is used; the lookup blocks.
   static func open(_ host: String, _ port: UInt16) throws(HTTPServerError) -> Int32 {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -1,15 +1,16 @@
 import CMicroHTTPD
 import Glibc
 
-/// A request's first line, where the library has left its parts, with zeros behind each.
+/// A request's first line in the library's buffer. A zero follows each part.
 struct RequestLine {
   let method, target, version: UnsafePointer<CChar>
 
   var isChunkable: Bool { strcmp(version, MHD_HTTP_VERSION_1_0) != 0 }
   var isKnown: Bool { !isChunkable || strcmp(version, MHD_HTTP_VERSION_1_1) == 0 }
 
-  /// Where the line behind it begins; nil where anything but a space is between its parts, or anything but CR LF behind it (RFC 9112, section 3).
-  /// - Parameter text: the whole target, of which the library has cut off the query.
+  /// The start of the next line. Nil if the parts are not separated by one space, or the line doesn't end with CR LF (RFC 9112,
+  /// section 3).
+  /// - Parameter text: the whole target; the library has cut off the query.
   func end(_ text: [UInt8]) -> UnsafePointer<CChar>? {
     guard target == method + strlen(method) + 1, version == target + text.count + 1, text.allSatisfy({ $0 > 0x20 }) else {
       return nil
@@ -19,15 +20,15 @@ struct RequestLine {
   }
 }
 
-/// Whether a request's headers can be read in one way only: where a proxy and this server see different ends of a request, the next one on the
-/// connection is another's (RFC 9112, sections 2.2, 3.2, 5.1, 6.1, 6.3 and 11.2).
+/// Detects headers that can be read in more than one way. If a proxy and this server saw different ends of a request, the next
+/// request on the connection could belong to another client (RFC 9112, sections 2.2, 3.2, 5.1, 6.1, 6.3 and 11.2).
 struct RequestHeaders {
   private var (lengths, encodings, hosts, credentials) = (0, 0, 0, 0)
   private var isOdd = false
-  /// Where the next line begins if the last one ended with CR LF and has no other line end and no NUL within.
+  /// The expected start of the next line: after CR LF, without other line ends and NUL before.
   private var next: UnsafePointer<CChar>?
 
-  /// - Returns: they can be read in more than one way.
+  /// - Returns: true if the headers are ambiguous.
   static func areAmbiguous(_ connection: OpaquePointer, _ line: RequestLine, target: [UInt8]) -> Bool {
     var headers = RequestHeaders()
     if knowsLines {
@@ -37,14 +38,15 @@ struct RequestHeaders {
     withUnsafeMutablePointer(to: &headers) { headers in
       pushfleet_mhd_each_header(connection, look, headers)
     }
-    // The end of the last line, and the empty one behind it.
+    // The end of the last line, and the empty line after it.
     if knowsLines, let end = headers.next, end[-1] != 0 || end[0] != 0 || end[1] != 0 { return true }
     return headers.isOdd || headers.lengths + headers.encodings > 1 || headers.hosts > 1 || headers.credentials > 1
       || headers.encodings > 0 && !line.isChunkable
   }
 
-  /// This version of the library takes lone line ends, folded lines and NUL, and leaves the lines where they came, with zeros for their ends:
-  /// a line that doesn't begin two bytes behind the last one's text has one of these before it. Later versions refuse them.
+  /// This version of the library accepts lone line ends, folded lines and NUL. It leaves the lines in place and replaces their
+  /// ends with zeros. So a line that doesn't start two bytes after the previous text reveals one of these. Later versions
+  /// refuse them.
   private static let knowsLines = MHD_VERSION <= 0x0009_7500
 
   fileprivate mutating func add(
@@ -73,7 +75,7 @@ struct RequestHeaders {
     }
   }
 
-  /// RFC 9110, section 5.6.2: a token's.
+  /// A character of a token (RFC 9110, section 5.6.2).
   private static func isOfName(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
