@@ -1,14 +1,14 @@
 import PushCore
+import Wire
 
-/// Writes devices in a form that an import takes, portion by portion. Devices that are gone are left out: importing them would bring
-/// them back.
+/// Writes devices in an import format, portion by portion. Omits gone devices, because an import would revive them.
 public final class BulkExport {
   public private(set) var exported = 0
 
-  private let store: any DeviceStore
+  private let store: DeviceStore
   private let format: BulkFormat
   private let app: [UInt8]?
-  private let columns: [ChangeField]
+  private let fields: [ChangeField]
   private var cursor: Int64 = 0
   private var isHeaderDue: Bool
   private var isEnded = false
@@ -17,12 +17,12 @@ public final class BulkExport {
 
   /// - Parameters:
   ///   - app: nil for all apps.
-  ///   - withTimes: with the time at which each was registered.
-  public init(from store: any DeviceStore, format: BulkFormat, app: [UInt8]?, withTimes: Bool = false) {
+  ///   - withTimes: includes the registration time of each device.
+  public init(from store: DeviceStore, format: BulkFormat, app: [UInt8]?, withTimes: Bool = false) {
     self.store = store
     self.format = format
     self.app = app
-    columns = ChangeField.columns.filter { withTimes || $0 != .registeredAt }
+    fields = (format == .csv ? ChangeField.columns : ChangeField.registering).filter { withTimes || $0 != .registeredAt }
     isHeaderDue = format == .csv
   }
 
@@ -32,7 +32,7 @@ public final class BulkExport {
     var output: [UInt8] = []
     if isHeaderDue {
       isHeaderDue = false
-      output += Array(columns.map(\.rawValue).joined(separator: ",").utf8) + [0x0A]
+      output += Array(fields.map(\.rawValue).joined(separator: ",").utf8) + [0x0A]
     }
     let records = try store.devices(app: app, after: cursor, limit: Self.portion)
     if let last = records.last { cursor = last.id }
@@ -49,7 +49,7 @@ public final class BulkExport {
   }
 
   private func appendRow(_ device: Registration, to output: inout [UInt8]) {
-    for (index, field) in columns.enumerated() {
+    for (index, field) in fields.enumerated() {
       if index > 0 { output.append(UInt8(ascii: ",")) }
       let text = field == .topics ? Array(device.topics.joined(separator: [UInt8(ascii: "|")])) : device.text(field) ?? []
       guard text.contains(where: { $0 == 0x22 || $0 == 0x2C || $0 == 0x0A || $0 == 0x0D }) else {
@@ -64,14 +64,17 @@ public final class BulkExport {
 
   private func appendObject(_ device: Registration, to output: inout [UInt8]) {
     output.append(UInt8(ascii: "{"))
-    for field in columns {
+    for field in fields {
       let text = device.text(field)
-      guard text != nil || (field == .topics && !device.topics.isEmpty) else { continue }
+      let object = field == .subscription ? device.subscription?.json : nil
+      guard text != nil || object != nil || (field == .topics && !device.topics.isEmpty) else { continue }
       if output.last != UInt8(ascii: "{") { output.append(UInt8(ascii: ",")) }
       output.appendJSONString(Array(field.rawValue.utf8))
       output.append(UInt8(ascii: ":"))
       if let text {
         output.appendJSONString(text)
+      } else if let object {
+        output += object
       } else {
         for (index, topic) in device.topics.enumerated() {
           output.append(UInt8(ascii: index == 0 ? "[" : ","))
@@ -85,12 +88,15 @@ public final class BulkExport {
 }
 
 extension Registration {
-  /// The text of a field of one text.
   fileprivate func text(_ field: ChangeField) -> [UInt8]? {
     switch field {
     case .app: app
-    case .platform: Array((platform == .apns ? "apns" : "fcm").utf8)
-    case .token: token
+    case .platform: Array(platform.word.utf8)
+    case .token: platform == .webpush ? nil : token
+    case .endpoint: subscription?.endpoint
+    case .p256dh: (subscription?.publicKey).map(Base64URL.encode)
+    case .auth: (subscription?.auth).map(Base64URL.encode)
+    case .applicationServerKey: keyID?.hexText
     case .installation: installation
     case .environment: environment?.name.map { Array($0.utf8) }
     case .sender: sender

@@ -1,38 +1,35 @@
 import PushCore
 
-/// The forms in which devices are imported and exported.
 public enum BulkFormat: String, CaseIterable, Sendable {
-  /// A header line with the names of `register`'s fields; `topics` separated by `|`.
+  /// A header line with the field names of `register`. `topics` are separated by `|`.
   case csv
-  /// One change a line (docs/registry.md).
+  /// One change per line (docs/send/registry.md).
   case ndjson
 }
 
-/// What an import tells while it goes on.
 public protocol BulkImportHandler: AnyObject {
-  /// A row that was refused: it costs only itself.
+  /// A row was refused. Other rows are not affected.
   /// - Parameters:
-  ///   - row: its text, where ``BulkImport`` keeps it.
-  ///   - line: the line, from 1, on which it begins.
+  ///   - row: its text, if ``BulkImport`` keeps rows.
+  ///   - line: the line on which it begins, from 1.
   func rowRefused(_ row: [UInt8], line: Int, _ error: ChangeError, _ reason: String)
-  /// After each portion that was stored.
+  /// Called after each stored portion.
   func progressed(_ count: BulkCount)
 }
 
 public struct BulkCount: Equatable, Sendable {
-  /// Rows read, stored and refused. A row with an unknown device in its list counts as refused; the list's other entries are stored.
+  /// Numbers of rows. A row with an unknown device in its list counts as refused; the other entries of the list are stored.
   public var rows = 0
   public var stored = 0
   public var refused = 0
-  /// Bytes taken from the input.
+  /// Bytes read from the input.
   public var bytes = 0
 }
 
-/// Why an import can't go on.
 public enum BulkError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// The header line names no columns of ours.
+  /// The header line has an unknown column.
   case header(String)
-  /// Everything up to ``BulkCount/stored`` is in the registry; importing the file again does no harm.
+  /// The first ``BulkCount/stored`` rows are in the registry. Importing the file again is safe.
   case store(RegistryError)
 
   public var description: String {
@@ -43,43 +40,43 @@ public enum BulkError: Error, Equatable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Reads devices from a stream of bytes and stores them portion by portion, one transaction each. Memory is bounded by a portion.
+/// Reads devices from a byte stream and stores them in portions, one transaction each. A portion bounds the memory.
 public final class BulkImport {
   public private(set) var count = BulkCount()
 
-  /// Why a row was refused, in a file of refused rows: a column or key that is ignored.
+  /// The column or key with the reason in a file of refused rows. An import ignores it.
   public static let reason = "reason"
 
-  /// The header line of CSV, once it has been read.
   public private(set) var header: [UInt8] = []
 
-  private let store: (any DeviceStore)?
+  private let store: DeviceStore?
   private let format: BulkFormat
   private let apps: Set<[UInt8]>
   private let defaultApp: [UInt8]?
   private let limits: RegistryLimits
+  private let rules: SubscriptionRules.LookUp
   private let now: Int64
   private weak var handler: (any BulkImportHandler)?
   private var csv = CSVRows()
-  /// Nil for one that is ignored.
   private var columns: [ChangeField?]?
   private var lines = LineReader()
   private var isFirst = true
   private var pending: [(line: Int, row: [UInt8], change: RegistryChange)] = []
   private let keepsRows: Bool
 
-  /// Rows in one transaction: enough that its commit doesn't count, few enough that others' writes aren't held up for long.
+  /// Rows per transaction: enough to make commits cheap, few enough not to block other writers for long.
   private static let portion = 10_000
 
   /// - Parameters:
-  ///   - store: nil where rows are only to be read: what just the registry knows to refuse counts as stored.
-  ///   - apps: those that are configured; a row of another one could be reached by nobody, and is refused.
-  ///   - defaultApp: what `app` is where a row has none.
-  ///   - now: Unix milliseconds; when the devices count as registered whose rows don't say.
-  ///   - keepsRows: whether the handler is given the text of what is refused.
+  ///   - store: nil to check rows only. Rows that only the registry could refuse then count as stored.
+  ///   - apps: the configured apps. Rows of other apps are refused.
+  ///   - defaultApp: the app of rows without `app`.
+  ///   - now: Unix milliseconds; the registration time of rows without one.
+  ///   - keepsRows: true to pass the text of refused rows to the handler.
   public init(
-    into store: (any DeviceStore)?, format: BulkFormat, apps: Set<[UInt8]>, defaultApp: [UInt8]?, now: Int64,
-    handler: any BulkImportHandler, limits: RegistryLimits = RegistryLimits(), keepsRows: Bool = false
+    into store: DeviceStore?, format: BulkFormat, apps: Set<[UInt8]>, defaultApp: [UInt8]?, now: Int64,
+    handler: any BulkImportHandler, limits: RegistryLimits = RegistryLimits(),
+    rules: @escaping SubscriptionRules.LookUp = { _, _ in nil }, keepsRows: Bool = false
   ) {
     self.keepsRows = keepsRows
     self.store = store
@@ -89,15 +86,16 @@ public final class BulkImport {
     self.now = now
     self.handler = handler
     self.limits = limits
+    self.rules = rules
   }
 
-  /// The next bytes of the input, in portions of any size.
+  /// Processes the next bytes of the input, in portions of any size.
   public func feed(_ bytes: [UInt8]) throws(BulkError) {
     count.bytes += bytes.count
     var bytes = bytes[...]
     if isFirst, !bytes.isEmpty {
       isFirst = false
-      // Spreadsheets put a byte-order mark before UTF-8.
+      // Spreadsheets write a byte-order mark before UTF-8.
       if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes = bytes.dropFirst(3) }
     }
     switch format {
@@ -107,7 +105,6 @@ public final class BulkImport {
     try read(isEnd: false)
   }
 
-  /// The input is at its end: stores the rest.
   public func finish() throws(BulkError) {
     try read(isEnd: true)
     if format == .csv, columns == nil { throw .header("the file is empty") }
@@ -155,14 +152,14 @@ public final class BulkImport {
       guard let field = ChangeField(rawValue: text), ChangeField.columns.contains(field) else {
         let known = ChangeField.columns.map(\.rawValue).joined(separator: ", ")
         throw .header(
-          "column \(columns.count + 1) is none of \(known)"
+          "column \(columns.count + 1) is not one of \(known)"
             + Spelling.suggestion(for: text, among: ChangeField.columns.map(\.rawValue)))
       }
-      guard !columns.contains(field) else { throw .header("column \(field.rawValue) is there twice") }
+      guard !columns.contains(field) else { throw .header("column \(field.rawValue) appears twice") }
       columns.append(field)
     }
-    guard columns.contains(.platform), columns.contains(.token) else {
-      throw .header("the columns platform and token are needed")
+    guard columns.contains(.platform), columns.contains(.token) || columns.contains(.endpoint) else {
+      throw .header("the columns platform and token are needed, or for web push endpoint, p256dh and auth")
     }
     guard defaultApp != nil || columns.contains(.app) else {
       throw .header("there is no column app, and no application is named for the rows (--app)")
@@ -188,7 +185,7 @@ public final class BulkImport {
             try builder.set(.topics, Array(topic))
           }
         } else {
-          guard text.isUTF8 else { throw ChangeRefusal(.invalidParameters, "\(field.rawValue): not UTF-8") }
+          guard text.isUTF8 else { throw .invalid("\(field.rawValue): not UTF-8") }
           try builder.set(field, text)
         }
       }
@@ -202,7 +199,10 @@ public final class BulkImport {
     guard apps.contains(change.app) else {
       return refuse(row, line, .invalidParameters, "app: no application of this name is configured")
     }
-    pending.append((line, keepsRows ? row : [], change))
+    switch change.following(rules) {
+    case .success(let change): pending.append((line, keepsRows ? row : [], change))
+    case .failure(let refusal): refuse(row, line, refusal.code, refusal.reason)
+    }
   }
 
   private func flush() throws(BulkError) {

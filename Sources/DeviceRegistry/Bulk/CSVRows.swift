@@ -1,7 +1,5 @@
-/// Rows of CSV (RFC 4180: quotes, doubled quotes and line breaks within quotes; line breaks of either kind) from bytes that come in
-/// any portions.
+/// Parses CSV rows (RFC 4180: quotes, doubled quotes, line breaks in quotes, LF or CRLF) from bytes in portions of any size.
 struct CSVRows {
-  /// A row that can't be read, or isn't one.
   enum Row {
     case fields([[UInt8]])
     case broken(String)
@@ -9,15 +7,15 @@ struct CSVRows {
 
   private var buffer: [UInt8] = []
   private var at = 0
-  /// The line, from 1, that `at` is on.
+  /// The line number of `at`, from 1.
   private var line = 1
-  /// Why the row that began on this line is given up; the next one begins after the line break, which may not have come yet.
+  /// Why the row that began on this line is broken. The next row begins after the line break, which may not have arrived yet.
   private var givenUp: String?
-  /// Where the last row began, and what of a row that is given up has left the buffer.
+  /// Start of the last row, and the part of a broken row that has left the buffer.
   private var rowStart = 0
   private var abandoned: [UInt8] = []
 
-  /// A row longer than this is broken: what an opening quote without its other half would swallow is bounded by it.
+  /// Maximum bytes of a row. It also bounds the effect of an unclosed quote.
   static let longestRow = 4 << 20
 
   mutating func append(_ bytes: some Sequence<UInt8>) {
@@ -30,19 +28,18 @@ struct CSVRows {
     buffer.append(contentsOf: bytes)
   }
 
-  /// The bytes of the last row, without its line break, until more are appended; of one longer than a row may be, the beginning.
+  /// The bytes of the last row without its line break, until more bytes are appended. For an oversized row, its beginning.
   var row: [UInt8] {
     var bytes = abandoned + buffer[rowStart..<at]
     while let last = bytes.last, last == 0x0A || last == 0x0D { bytes.removeLast() }
     return bytes
   }
 
-  /// The next whole row and the line it begins on; nil when more bytes are needed.
-  /// - Parameter isEnd: there are no more bytes, so that the last row needs no line break.
+  /// The next complete row and its first line; nil if more bytes are needed.
+  /// - Parameter isEnd: true if no more bytes follow. The last row then needs no line break.
   mutating func next(isEnd: Bool) -> (line: Int, row: Row)? {
     if let why = givenUp { return giveUp(why, isEnd) }
     while at < buffer.count {
-      // Empty lines are nobody's rows.
       if buffer[at] == 0x0A {
         at += 1
         line += 1
@@ -100,7 +97,7 @@ struct CSVRows {
     guard buffer[position] == 0x22 else {
       var end = position
       while end < buffer.count, buffer[end] != 0x2C, buffer[end] != 0x0A {
-        if buffer[end] == 0x22 { return .malformed("a quote within a field that has none at its beginning") }
+        if buffer[end] == 0x22 { return .malformed("a quote inside an unquoted field") }
         end += 1
       }
       guard end < buffer.count || isEnd else { return .needsMore }

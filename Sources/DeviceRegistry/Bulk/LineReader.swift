@@ -1,10 +1,10 @@
-/// Lines from bytes that come in any portions; empty ones are left out.
+/// Splits bytes in portions of any size into lines. Omits empty lines.
 struct LineReader {
   private var buffer: [UInt8] = []
   private var at = 0
   private var searched = 0
   private var line = 0
-  /// The line under way is over the limit already: what is left of it is dropped.
+  /// True if the current line exceeds the limit. Its remaining bytes are dropped.
   private var isDropping = false
 
   static let longestLine = 8 << 20
@@ -18,7 +18,7 @@ struct LineReader {
     buffer.append(contentsOf: bytes)
   }
 
-  /// The next line with its number from 1; its text is nil where it was too long. Nil when more bytes are needed.
+  /// The next line with its number from 1; the text is nil if it was too long. Returns nil if more bytes are needed.
   mutating func next(isEnd: Bool) -> (line: Int, text: [UInt8]?)? {
     while true {
       while searched < buffer.count, buffer[searched] != 0x0A { searched += 1 }

@@ -1,15 +1,14 @@
 import CSQLite
 import Glibc
 
-/// What must be known of a database's file before SQLite touches it.
+/// Facts about a database file that are checked before SQLite opens it.
 enum FileFacts {
-  /// Nil when there is no such file.
+  /// Bytes; nil if the file doesn't exist.
   static func size(_ path: String) -> Int64? {
     var status = stat()
     return stat(path, &status) == 0 ? Int64(status.st_size) : nil
   }
 
-  /// Which file a path names; nil when it names none.
   static func identity(_ path: String) -> Identity? {
     var status = stat()
     return stat(path, &status) == 0 ? Identity(device: status.st_dev, number: status.st_ino) : nil
@@ -25,23 +24,22 @@ enum FileFacts {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// Gives a file a second name; false when that name is taken or the file system has no links.
+  /// Makes a hard link. Returns false if the name exists or the file system has no links.
   static func link(_ path: String, to name: String) -> Bool { Glibc.link(path, name) == 0 }
 
   static func remove(_ path: String) { _ = unlink(path) }
 
-  /// Makes an empty file that nobody else can read; SQLite gives its log the same rights.
+  /// Makes an empty file that only its owner can read. SQLite gives its log the same permissions.
   static func makePrivate(_ path: String) {
     let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// The names in a folder; none where it can't be read.
   static func names(in folder: String) -> [String] {
     guard let listing = opendir(folder) else { return [] }
     defer { closedir(listing) }
     var names: [String] = []
-    // An entry is as long as its name is, however long the field is said to be: a copy of it could reach beyond what was read.
+    // An entry is only as long as its name, not as the declared field. A copy of the struct could read beyond it.
     while let entry = readdir(listing) {
       names.append(String(cString: UnsafeRawPointer(entry).advanced(by: nameOffset).assumingMemoryBound(to: CChar.self)))
     }
@@ -53,8 +51,8 @@ enum FileFacts {
   static func isRunning(_ process: Int32) -> Bool { kill(process, 0) == 0 || errno != ESRCH }
   static var ownProcess: Int32 { getpid() }
 
-  /// The kind of a file system on which SQLite's locks and shared memory can't be relied on (sqlite.org/wal.html: "does not work over a
-  /// network filesystem"), or nil.
+  /// The kind of network file system, or nil. SQLite's locks and shared memory don't work there (sqlite.org/wal.html: "does not
+  /// work over a network filesystem").
   static func networkFileSystem(_ path: String) -> String? {
     var facts = statfs()
     guard statfs(path, &facts) == 0 else { return nil }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A queue from one thread to another, on which the other may sleep.
+/// A queue from one thread to another, which may sleep while it waits.
 final class JobQueue<Job: Sendable>: @unchecked Sendable {
-  // The condition variable needs a fixed address; everything below is touched with the mutex held.
+  // The condition variable needs a fixed address. All state below is accessed with the mutex held.
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let changed: UnsafeMutablePointer<pthread_cond_t>
   private var jobs: [Job] = []
@@ -33,7 +33,7 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// What is in the queue is still handed out; then `take` gives nil.
+  /// Closes the queue. `take` still returns the remaining jobs, then nil.
   func close() {
     locked {
       isClosed = true
@@ -41,7 +41,7 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Waits for jobs and takes the first of them; nil once the queue is closed and empty.
+  /// Waits for jobs and takes the first ones. Returns nil once the queue is closed and empty.
   func take(_ limit: Int) -> [Job]? {
     locked {
       while jobs.isEmpty, !isClosed { pthread_cond_wait(changed, mutex) }
@@ -56,7 +56,6 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// All there is, without waiting.
   func takeAll() -> [Job] {
     locked {
       defer { jobs = [] }
@@ -64,7 +63,7 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Sleeps whatever comes in; false, at once, when the queue is closed.
+  /// Sleeps even if jobs arrive. Returns false, at once, if the queue is closed.
   func sleep(seconds: Double) -> Bool {
     var deadline = timespec()
     clock_gettime(CLOCK_MONOTONIC, &deadline)

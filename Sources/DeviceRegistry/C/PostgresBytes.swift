@@ -1,4 +1,4 @@
-/// PostgreSQL's binary form of values: big-endian (postgresql.org/docs/current/protocol-overview.html).
+/// PostgreSQL's binary, big-endian form of values (postgresql.org/docs/current/protocol-overview.html).
 enum PostgresBytes {
   static func append(_ value: Int64, to bytes: inout [UInt8]) {
     withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
@@ -8,44 +8,23 @@ enum PostgresBytes {
     withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
   }
 
-  /// `bigint[]` of one dimension.
-  static func array(_ values: [Int64]) -> [UInt8] {
-    var bytes = header(20, values.count, hasNulls: false)
-    bytes.reserveCapacity(20 + values.count * 12)
-    for value in values {
-      append(Int32(8), to: &bytes)
-      append(value, to: &bytes)
-    }
-    return bytes
-  }
-
-  static func array(_ values: [Int64?]) -> [UInt8] {
-    var bytes = header(20, values.count, hasNulls: true)
-    for value in values {
-      append(Int32(value == nil ? -1 : 8), to: &bytes)
-      if let value { append(value, to: &bytes) }
-    }
-    return bytes
-  }
-
-  /// Of one of the types below.
-  static func array(_ values: [[UInt8]], type: Int32) -> [UInt8] {
-    var bytes = header(type, values.count, hasNulls: false)
-    for value in values {
-      append(Int32(truncatingIfNeeded: value.count), to: &bytes)
-      bytes += value
-    }
-    return bytes
-  }
-
-  /// Numbers of types in `pg_type`.
-  static let bytea: Int32 = 17
-  static let text: Int32 = 25
-
-  /// Dimensions, whether there are nulls, the type of the elements, their number, the first index.
-  private static func header(_ type: Int32, _ count: Int, hasNulls: Bool) -> [UInt8] {
+  /// An array of values of one type, or null.
+  static func array(_ values: [SQLValue], _ type: Statement.ColumnType) -> [UInt8] {
     var bytes: [UInt8] = []
-    for field in [1, hasNulls ? 1 : 0, type, Int32(truncatingIfNeeded: count), 1] { append(field, to: &bytes) }
+    bytes.reserveCapacity(20 + values.count * 12)
+    // Dimensions, null flag, element type, number of elements, first index.
+    for field in [1, 1, type.number, Int32(truncatingIfNeeded: values.count), 1] { append(field, to: &bytes) }
+    for value in values {
+      switch value {
+      case .null: append(Int32(-1), to: &bytes)
+      case .int(let number):
+        append(Int32(8), to: &bytes)
+        append(number, to: &bytes)
+      case .text(let content), .blob(let content):
+        append(Int32(truncatingIfNeeded: content.count), to: &bytes)
+        bytes += content
+      }
+    }
     return bytes
   }
 }

@@ -1,8 +1,8 @@
 import CPostgres
 
-/// What PostgreSQL's error codes mean for whoever waits for the registry (postgresql.org/docs/current/errcodes-appendix.html).
+/// Maps PostgreSQL's error codes to registry errors (postgresql.org/docs/current/errcodes-appendix.html).
 enum PostgresFault {
-  /// Nil when the result is none of an error. The server's primary message holds no values; its detail does, and is left out.
+  /// Nil if the result is no error. Uses the server's primary message only, because its detail contains values.
   static func error(_ result: OpaquePointer) -> RegistryError? {
     switch PQresultStatus(result) {
     case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE: break
@@ -13,7 +13,7 @@ enum PostgresFault {
     return error(field(result, Int32(UInt8(ascii: "C"))) ?? "08006", message)
   }
 
-  /// A failure to connect, whose code stands in the text: `FATAL:  28P01: password authentication failed …`.
+  /// The error of a failed connection attempt. The text contains its code: `FATAL:  28P01: password authentication failed …`.
   static func connecting(_ message: String) -> RegistryError {
     for part in message.split(separator: ": ") {
       let code = part.drop { $0 == " " }
@@ -21,14 +21,14 @@ enum PostgresFault {
         return error(String(code), message)
       }
     }
-    // libpq's own words for a location that it can't read.
+    // libpq's messages about an invalid location.
     if message.hasPrefix("invalid ") || message.contains("missing \"=\"") || message.contains("not supported") {
       return .unusable(.badLocation, message)
     }
     return .unavailable(.down, message)
   }
 
-  /// Whether the server ends the connection with this error, or the connection is of no more use.
+  /// True if the server closes the connection after this error, or the connection is unusable.
   static func endsConnection(_ result: OpaquePointer) -> Bool {
     guard let code = field(result, Int32(UInt8(ascii: "C"))) else { return true }
     return code.hasPrefix("57P") || code.hasPrefix("08") || code == "26000" || code == "0A000" || code == "25P03"
@@ -42,7 +42,6 @@ enum PostgresFault {
     return code.hasPrefix("22") || code.hasPrefix("23") ? .refused(words) : .unusable(.broken, words)
   }
 
-  /// By the beginning of the code.
   private static let temporary: [(code: String, kind: RegistryError.Unavailability)] = [
     ("08", .down), ("57014", .slow), ("57P", .down), ("53100", .full), ("53", .overloaded), ("55P03", .locked), ("40", .locked),
     ("25006", .readOnly), ("25P03", .down), ("26000", .down), ("0A000", .down), ("58", .down), ("25P02", .down),

@@ -1,26 +1,23 @@
 import CPostgres
 import Glibc
 
-/// The servers that a location names, each to be tried by itself.
-///
-/// libpq would try them in turn too, but keeps no time limit for each where it mustn't block: a host that swallows packets would hide those
-/// behind it.
+/// The servers of a location, to be tried one by one. libpq could try them too. But in non-blocking mode it has no time limit
+/// for each, so a host that drops packets would hide the hosts after it.
 struct PostgresHosts {
   typealias Parameters = [(name: String, value: String)]
 
-  /// What to lay over the location to reach one server, in the order in which they are to be tried: at least one.
+  /// Parameters that override the location to reach one server, in the order of attempts. At least one.
   let attempts: [Parameters]
-  /// What holds where the location says nothing, for each of the attempts.
+  /// Default parameters for each attempt. The location overrides them.
   let defaults: [Parameters]
 
-  /// Of a location that was checked, or of anything that libpq reads.
   init(_ location: String) {
     let said = PostgresLocation.parameters(location)
     let names = Self.list(said["host"])
     let addresses = Self.list(said["hostaddr"])
     let ports = Self.list(said["port"])
     let count = max(names.count, addresses.count, 1)
-    // Any stand-by before any other server: two rounds, as libpq does it.
+    // Any stand-by is preferred to other servers, so there are two rounds, as in libpq.
     let isStandbyPreferred = said["target_session_attrs"] == "prefer-standby"
     var attempts: [Parameters] = []
     var defaults: [Parameters] = []
@@ -47,13 +44,13 @@ struct PostgresHosts {
     text.map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) } ?? []
   }
 
-  /// A socket's folder, or this machine by its own names; libpq's default is local too.
+  /// True for a socket folder or this machine. libpq's default is also local.
   private static func isLocal(_ place: String) -> Bool {
     place.isEmpty || place.hasPrefix("/") || place.hasPrefix("@") || place == "localhost" || place.hasSuffix(".localhost")
       || place == "::1" || (place.hasPrefix("127.") && place.allSatisfy { $0.isNumber || $0 == "." })
   }
 
-  /// A server elsewhere is verified, unless the location or libpq's environment says how to treat it.
+  /// Remote servers are verified, unless the location or libpq's environment specifies otherwise.
   private static func verification(_ said: [String: String]) -> Parameters {
     guard said["sslmode"] == nil, getenv("PGSSLMODE") == nil else { return [] }
     var parameters: Parameters = [("sslmode", "verify-full")]

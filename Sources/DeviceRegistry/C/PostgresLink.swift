@@ -1,19 +1,19 @@
 import CPostgres
 import Glibc
 
-/// One connection of libpq, from connecting to its loss. Asynchronous underneath, so that every wait has an end.
+/// One libpq connection, from connecting to its loss. It uses the asynchronous API, so every wait has a time limit.
 final class PostgresLink {
   private let handle: OpaquePointer
-  private let options: PostgresOptions
+  private let options: StoreOptions
   private var prepared: [Bool] = []
-  /// The connection can't be used any more; the owner lets go of it.
+  /// True if the connection is unusable; the owner then drops it.
   private(set) var isLost = false
 
   /// - Parameters:
-  ///   - defaults: what holds where the location says nothing.
-  ///   - overrides: what holds whatever the location says.
+  ///   - defaults: parameters that the location overrides.
+  ///   - overrides: parameters that override the location.
   init(
-    location: String, defaults: PostgresHosts.Parameters, overrides: PostgresHosts.Parameters, options: PostgresOptions
+    location: String, defaults: PostgresHosts.Parameters, overrides: PostgresHosts.Parameters, options: StoreOptions
   ) throws(RegistryError) {
     self.options = options
     handle = try Self.connect(location, defaults, overrides, options)
@@ -27,9 +27,9 @@ final class PostgresLink {
   deinit { PQfinish(handle) }
 
   private static func connect(
-    _ location: String, _ defaults: PostgresHosts.Parameters, _ overrides: PostgresHosts.Parameters, _ options: PostgresOptions
+    _ location: String, _ defaults: PostgresHosts.Parameters, _ overrides: PostgresHosts.Parameters, _ options: StoreOptions
   ) throws(RegistryError) -> OpaquePointer {
-    // What the location says wins over what stands before it, and loses to what stands behind it.
+    // The location overrides the parameters before it. The parameters after it override the location.
     let common = [
       ("fallback_application_name", "pushfleet"), ("tcp_user_timeout", "\(options.statementTimeout * 2)"),
       ("keepalives_idle", "30"), ("keepalives_interval", "10"), ("keepalives_count", "3"), ("client_encoding", "UTF8"),
@@ -71,18 +71,18 @@ final class PostgresLink {
 
   // MARK: Statements
 
-  func run(_ statement: Statement, _ values: [SQLValue], _ each: (PostgresRow) -> Void) throws(RegistryError) -> Int {
+  func run(_ statement: Statement, _ values: [SQLValue], _ each: (SQLRow) -> Void) throws(RegistryError) -> Int {
     let deadline = callDeadline()
     try prepare(statement, deadline)
     try send(statement, values)
     return try collect(deadline) { result in
-      for row in 0..<PQntuples(result) { each(PostgresRow(result: result, row: row)) }
+      for row in 0..<PQntuples(result) { each(.postgres(result, row: row)) }
     }
   }
 
-  /// All sets on their way before the first answer is read: one round trip.
+  /// Sends all sets before it reads the first answer: one round trip.
   func runPipelined(
-    _ statement: Statement, _ sets: ArraySlice<[SQLValue]>, _ each: (Int, PostgresRow) -> Void
+    _ statement: Statement, _ sets: ArraySlice<[SQLValue]>, _ each: (Int, SQLRow) -> Void
   ) throws(RegistryError) {
     let deadline = callDeadline()
     try prepare(statement, deadline)
@@ -104,7 +104,7 @@ final class PostgresLink {
       if let error = PostgresFault.error(result) {
         failure = failure ?? error
       } else if failure == nil {
-        for row in 0..<PQntuples(result) { each(index, PostgresRow(result: result, row: row)) }
+        for row in 0..<PQntuples(result) { each(index, .postgres(result, row: row)) }
       }
     }
     guard PQexitPipelineMode(handle) == 1 else { throw lost() }
@@ -122,7 +122,7 @@ final class PostgresLink {
     guard let started = try next(deadline) else { throw lost() }
     defer { PQclear(started) }
     guard PQresultStatus(started) == PGRES_COPY_IN else {
-      let error = PostgresFault.error(started) ?? .unusable(.broken, "the server doesn't take a COPY")
+      let error = PostgresFault.error(started) ?? .unusable(.broken, "the server doesn't accept COPY")
       _ = try collect(deadline) { _ in }
       throw error
     }
@@ -162,7 +162,7 @@ final class PostgresLink {
       }
       ranges.append((start, arena.count - start))
     }
-    // An address even where every value is empty: a null pointer would mean NULL.
+    // Ensures an address even if all values are empty: a null pointer would mean NULL.
     arena.append(0)
     let accepted = arena.withUnsafeBytes { buffer in
       let pointers = ranges.map { range in
@@ -175,9 +175,7 @@ final class PostgresLink {
     guard accepted == 1 else { throw lost() }
   }
 
-  // MARK: Waiting
-
-  /// Reads to the end of the command's results; returns how many rows it changed.
+  /// Reads all results of the command and returns the number of changed rows.
   private func collect(_ deadline: Int64, _ each: (OpaquePointer) -> Void) throws(RegistryError) -> Int {
     var failure: RegistryError?
     var changed = 0
@@ -214,7 +212,7 @@ final class PostgresLink {
     }
   }
 
-  /// The server's own limit comes first; ours is for a server that doesn't answer at all.
+  /// The server's limit expires first. This limit is for a server that doesn't answer at all.
   private func callDeadline() -> Int64 { Self.now() + options.statementTimeout + options.statementTimeout / 5 + 500 }
 
   private func lost() -> RegistryError {
@@ -238,7 +236,6 @@ final class PostgresLink {
     }
   }
 
-  /// Milliseconds of the monotonic clock.
   private static func now() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)

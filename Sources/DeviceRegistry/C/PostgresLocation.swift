@@ -1,12 +1,12 @@
 import CPostgres
 
-/// What libpq reads from a location (postgresql.org/docs/current/libpq-connect.html, "Connection URIs").
+/// libpq's parsing of a location (postgresql.org/docs/current/libpq-connect.html, "Connection URIs").
 enum PostgresLocation {
-  /// Refuses what libpq would misread, in words of our own: libpq's repeat the text, and with it the password.
+  /// Refuses locations that libpq would misread. It uses its own error texts, because libpq's contain the password.
   static func check(_ text: String) throws(RegistryError) {
     guard let options = PQconninfoParse(text, nil) else {
       throw .unusable(
-        .badLocation, "can't be parsed: are the parameters libpq's, and special characters of the password percent-encoded?")
+        .badLocation, "can't be parsed: use libpq's parameters, and percent-encode the special characters of the password")
     }
     defer { PQconninfoFree(options) }
     let place = text.prefix { $0 != "?" }.drop { $0 != "/" }.dropFirst(2)
@@ -14,11 +14,10 @@ enum PostgresLocation {
     guard authority.count(where: { $0 == "@" }) <= 1, !place.dropFirst(authority.count).contains("@"),
       (values(options)["port"] ?? "").utf8.allSatisfy({ (48...57).contains($0) || $0 == UInt8(ascii: ",") })
     else {
-      throw .unusable(.badLocation, "names no host: special characters of the password are to be percent-encoded")
+      throw .unusable(.badLocation, "names no host: percent-encode the special characters of the password")
     }
   }
 
-  /// What it says, by keyword; nothing of what it can't be parsed to.
   static func parameters(_ text: String) -> [String: String] {
     guard let options = PQconninfoParse(text, nil) else { return [:] }
     defer { PQconninfoFree(options) }

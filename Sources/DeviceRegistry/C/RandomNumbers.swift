@@ -1,7 +1,7 @@
 import CSQLite
 import Wire
 
-/// Random numbers of the kernel, fetched many at a time: one call for each would cost as much as storing a device. Or those of a seed.
+/// Random numbers from the kernel, or from a seed. Fetched in batches: one call each would cost as much as storing a device.
 struct RandomNumbers {
   private var numbers: [Int64] = []
   private var seeded: RandomSource?
@@ -15,7 +15,7 @@ struct RandomNumbers {
   }
 
   private mutating func refill() {
-    // At most 256 bytes are never cut short (getrandom(2)).
+    // Requests of up to 256 bytes always return in full (getrandom(2)).
     numbers = [Int64](repeating: 0, count: 32)
     let count = numbers.withUnsafeMutableBytes { getrandom($0.baseAddress!, $0.count, 0) }
     precondition(count == 256, "the kernel has no random numbers")

@@ -1,19 +1,14 @@
 import CSQLite
 
-/// A connection to an SQLite file: the handle, its cached statements, and what its error codes mean.
 final class SQLiteConnection: SQLSession {
-  typealias Row = SQLiteRow
-
   let path: String
   private let handle: OpaquePointer
   private let scratch = SQLiteScratch()
   private var statements: [OpaquePointer?] = []
   private let identity: FileFacts.Identity?
 
-  var dialect: Dialect { .sqlite }
-
   /// - Parameter busyTimeout: milliseconds to wait for another process's lock.
-  init(path: String, create: Bool, busyTimeout: Int32) throws(RegistryError) {
+  init(path: String, create: Bool, busyTimeout: Int64) throws(RegistryError) {
     _ = Self.configured
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -28,7 +23,7 @@ final class SQLiteConnection: SQLSession {
     self.path = path
     handle = opened
     identity = FileFacts.identity(path)
-    sqlite3_busy_timeout(handle, busyTimeout)
+    sqlite3_busy_timeout(handle, Int32(min(busyTimeout, 3_600_000)))
     sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0)
   }
 
@@ -42,7 +37,7 @@ final class SQLiteConnection: SQLSession {
   // MARK: Statements
 
   @discardableResult
-  func run(_ statement: Statement, _ values: [SQLValue], _ each: (SQLiteRow) -> Void) throws(RegistryError) -> Int {
+  func run(_ statement: Statement, _ values: [SQLValue], _ each: (SQLRow) -> Void) throws(RegistryError) -> Int {
     let prepared = try prepare(statement)
     return try step(prepared, values, each)
   }
@@ -52,50 +47,17 @@ final class SQLiteConnection: SQLSession {
     return sqlite3_last_insert_rowid(handle)
   }
 
-  func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, SQLiteRow) -> Void) throws(RegistryError) {
+  func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, SQLRow) -> Void) throws(RegistryError) {
     let prepared = try prepare(statement)
     for (index, values) in sets.enumerated() { try step(prepared, values) { row in each(index, row) } }
   }
 
-  func runRows(
-    _ statement: RowsStatement, _ columns: [SQLColumn], _ each: (Int, SQLiteRow) -> Void
-  ) throws(RegistryError) {
-    try run(statement.statement, columns, each)
-  }
-
-  private func run(
-    _ statement: Statement, _ columns: [SQLColumn], _ each: (Int, SQLiteRow) -> Void
-  ) throws(RegistryError) {
-    guard let count = columns.first?.count, count > 0 else { return }
-    let prepared = try prepare(statement)
-    // The bound values lie in the scratch memory: nothing may read them after the reset.
-    defer {
-      sqlite3_reset(prepared)
-      sqlite3_clear_bindings(prepared)
-    }
-    for row in 0..<count {
-      scratch.bind(columns, row: row, to: prepared)
-      while true {
-        let code = sqlite3_step(prepared)
-        if code == SQLITE_DONE { break }
-        guard code == SQLITE_ROW else { throw fault(code) }
-        each(row, SQLiteRow(statement: prepared))
-      }
-      sqlite3_reset(prepared)
-    }
-  }
-
-  func runForIDs(_ statement: Statement, _ ids: [Int64], _ each: (SQLiteRow) -> Void) throws(RegistryError) {
-    try run(statement, [.ints(ids)]) { _, row in each(row) }
-  }
-
-  /// Runs text that isn't cached: pragmas and migrations, never with a value of anybody's in it.
+  /// Runs uncached text: pragmas and migrations. Must not contain outside values.
   func execute(_ sql: String) throws(RegistryError) {
     let code = sqlite3_exec(handle, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw fault(code) }
   }
 
-  /// The first column of the first row of a pragma.
   func pragma(_ sql: String) throws(RegistryError) -> [UInt8] {
     var prepared: OpaquePointer?
     let code = sqlite3_prepare_v2(handle, sql, -1, &prepared, nil)
@@ -103,16 +65,14 @@ final class SQLiteConnection: SQLSession {
     defer { sqlite3_finalize(prepared) }
     let stepped = sqlite3_step(prepared)
     guard stepped == SQLITE_ROW || stepped == SQLITE_DONE else { throw fault(stepped) }
-    return stepped == SQLITE_ROW ? SQLiteRow(statement: prepared).bytes(0) : []
+    return stepped == SQLITE_ROW ? SQLRow.sqlite(prepared).bytes(0) : []
   }
 
-  /// The steps in which a statement would be done, in SQLite's words.
+  /// The query plan of a statement, in SQLite's words.
   func explain(_ statement: Statement) throws(RegistryError) -> [String] {
-    var steps: [String] = []
-    try run(Statement("EXPLAIN QUERY PLAN \(statement.text(.sqlite))"), []) { row in
-      steps.append(String(decoding: row.bytes(3), as: UTF8.self))
+    try all(Statement("EXPLAIN QUERY PLAN \(statement.text(.sqlite))"), []) { row in
+      String(decoding: row.bytes(3), as: UTF8.self)
     }
-    return steps
   }
 
   private func prepare(_ statement: Statement) throws(RegistryError) -> OpaquePointer {
@@ -127,10 +87,9 @@ final class SQLiteConnection: SQLSession {
 
   @discardableResult
   private func step(
-    _ prepared: OpaquePointer, _ values: [SQLValue], _ each: (SQLiteRow) -> Void
+    _ prepared: OpaquePointer, _ values: [SQLValue], _ each: (SQLRow) -> Void
   ) throws(RegistryError) -> Int {
     scratch.bind(values, to: prepared)
-    // The bound values lie in the scratch memory: nothing may read them after the reset.
     defer {
       sqlite3_reset(prepared)
       sqlite3_clear_bindings(prepared)
@@ -139,21 +98,21 @@ final class SQLiteConnection: SQLSession {
       let code = sqlite3_step(prepared)
       if code == SQLITE_DONE { return sqlite3_stmt_readonly(prepared) != 0 ? 0 : Int(sqlite3_changes(handle)) }
       guard code == SQLITE_ROW else { throw fault(code) }
-      each(SQLiteRow(statement: prepared))
+      each(.sqlite(prepared))
     }
   }
 
   // MARK: Transactions
 
-  /// In one transaction: without it, each statement would lock and unlock the file.
+  /// Runs in one transaction; otherwise each statement would lock and unlock the file.
   func reading<Result>(_ body: () throws(RegistryError) -> Result) throws(RegistryError) -> Result {
     guard sqlite3_get_autocommit(handle) != 0 else { return try body() }
     try run(Self.beginReading, [])
     return try committing(body)
   }
 
-  /// In one transaction, which has the lock for writing only once something is written. Where another process has written since, or is writing,
-  /// what it stores is waited for and looked at as well.
+  /// Runs in one transaction that takes the write lock only for the first write. If another process is writing or has written
+  /// since the look, it waits and looks again.
   func lookAndWrite(
     _ look: () throws(RegistryError) -> TransactionIntent?, write: () throws(RegistryError) -> Void
   ) throws(RegistryError) -> Bool {
@@ -172,10 +131,10 @@ final class SQLiteConnection: SQLSession {
 
   func begin(_ intent: TransactionIntent) throws(RegistryError) { try run(Self.beginImmediate, []) }
 
-  /// The file has one writer.
+  /// A no-op: the file has only one writer.
   func hold(_ intent: TransactionIntent) {}
 
-  /// What is answered from here on must be in the file that others find, and not in one that was deleted or replaced.
+  /// Fails if the file was deleted or replaced, because other processes would not see the changes.
   func commit() throws(RegistryError) {
     guard FileFacts.identity(path) == identity else {
       throw .unavailable(
@@ -196,25 +155,5 @@ final class SQLiteConnection: SQLSession {
   private func fault(_ code: Int32) -> RegistryError {
     SQLiteFault.error(
       code, message: String(cString: sqlite3_errmsg(handle)), systemError: sqlite3_system_errno(handle), path)
-  }
-}
-
-/// The current row of a statement.
-struct SQLiteRow: SQLRow {
-  fileprivate let statement: OpaquePointer
-
-  func isNull(_ column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
-  func int(_ column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
-
-  func bytes(_ column: Int) -> [UInt8] {
-    guard let start = sqlite3_column_blob(statement, Int32(column)) else { return [] }
-    return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, Int32(column)))))
-  }
-
-  func append(_ column: Int, to arena: inout [UInt8]) -> Int {
-    guard let start = sqlite3_column_blob(statement, Int32(column)) else { return 0 }
-    let count = Int(sqlite3_column_bytes(statement, Int32(column)))
-    arena.append(contentsOf: UnsafeRawBufferPointer(start: start, count: count))
-    return count
   }
 }

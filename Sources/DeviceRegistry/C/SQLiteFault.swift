@@ -1,9 +1,9 @@
 import CSQLite
 import Glibc
 
-/// What SQLite's result codes mean for whoever waits for the registry (sqlite.org/rescode.html).
+/// Maps SQLite's result codes to registry errors (sqlite.org/rescode.html).
 enum SQLiteFault {
-  /// - Parameter systemError: the last `errno` of SQLite's, which tells more than its code where a file can't be read or written.
+  /// - Parameter systemError: SQLite's last `errno`. For file errors it is more specific than the result code.
   static func error(_ code: Int32, message: String, systemError: Int32, _ path: String) -> RegistryError {
     if code & 0xFF == SQLITE_IOERR || code & 0xFF == SQLITE_CANTOPEN {
       if systemError == ENOSPC || systemError == EDQUOT { return error(SQLITE_FULL, message: message, systemError: 0, path) }

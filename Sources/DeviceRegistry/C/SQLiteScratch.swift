@@ -1,6 +1,6 @@
 import CSQLite
 
-/// Memory in which the texts and blobs of one execution lie side by side, so that SQLite needs no copies of its own.
+/// Memory for the texts and blobs of one execution, so that SQLite needs no copies.
 final class SQLiteScratch {
   private var memory = UnsafeMutableRawPointer.allocate(byteCount: 4_096, alignment: 16)
   private var capacity = 4_096
@@ -31,25 +31,6 @@ final class SQLiteScratch {
     }
   }
 
-  /// The values of a row.
-  func bind(_ columns: [SQLColumn], row: Int, to prepared: OpaquePointer) {
-    var needed = 1
-    for column in columns {
-      if case .blobs(let values) = column { needed += values[row].count }
-    }
-    reserve(needed)
-    var offset = 0
-    for (index, column) in columns.enumerated() {
-      let code =
-        switch column {
-        case .ints(let values): sqlite3_bind_int64(prepared, Int32(index + 1), values[row])
-        case .blobs(let values):
-          sqlite3_bind_blob(prepared, Int32(index + 1), place(values[row], &offset), Int32(values[row].count), nil)
-        }
-      precondition(code == SQLITE_OK, "a statement has no parameter \(index + 1), or a value is beyond SQLite's limits")
-    }
-  }
-
   private func reserve(_ needed: Int) {
     guard needed > capacity else { return }
     memory.deallocate()
@@ -57,7 +38,7 @@ final class SQLiteScratch {
     memory = .allocate(byteCount: capacity, alignment: 16)
   }
 
-  /// An address even for no bytes: a null pointer would mean NULL.
+  /// Returns an address even for no bytes: a null pointer would mean NULL.
   private func place(_ bytes: [UInt8], _ offset: inout Int) -> UnsafeMutableRawPointer {
     let start = memory + offset
     bytes.withUnsafeBytes { if let base = $0.baseAddress { start.copyMemory(from: base, byteCount: $0.count) } }

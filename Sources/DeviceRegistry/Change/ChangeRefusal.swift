@@ -1,4 +1,4 @@
-/// Why a change can't be read: an answer for whoever sent it. Names place and rule, never a token or a user.
+/// Why a change is invalid; the answer for its sender. Names place and rule, never a token or a user.
 public struct ChangeRefusal: Error, Equatable, Sendable, CustomStringConvertible {
   public let code: ChangeError
   public let reason: String
@@ -7,6 +7,8 @@ public struct ChangeRefusal: Error, Equatable, Sendable, CustomStringConvertible
     self.code = code
     self.reason = reason
   }
+
+  static func invalid(_ reason: String) -> Self { ChangeRefusal(.invalidParameters, reason) }
 
   public var answer: ChangeAnswer { .refused(code, reason: reason) }
   public var description: String { "\(code.rawValue): \(reason)" }

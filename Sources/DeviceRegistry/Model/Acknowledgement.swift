@@ -1,26 +1,35 @@
 import PushCore
 
-/// What a device has said of a message, or of its badge (docs/schema/acknowledgement.schema.json).
+/// A device's statement about a message or its badge (docs/schema/acknowledgement.schema.json).
 public struct Acknowledgement: Equatable, Sendable {
   public enum Operation: Equatable, Sendable {
     case received(MessageReference)
     case read(MessageReference, BadgeRule)
-    /// The counter is forced, or cleared by 0.
+    /// Sets the counter; 0 clears it.
     case badge(Int64)
+
+    /// The event of the receipt; nil for a badge.
+    var event: Receipt.Event? {
+      switch self {
+      case .received: .received
+      case .read: .read
+      case .badge: nil
+      }
+    }
   }
 
   public var app: [UInt8]
   public var device: DeviceReference
   public var operation: Operation
-  /// When the device did so, in unix milliseconds.
+  /// When the device acknowledged, in Unix milliseconds.
   public var at: Int64
-  /// Tells a forced badge from any other, so that it is applied once however often it is delivered; nil where nothing does.
+  /// Identifies a forced badge, so that repeated deliveries apply it only once; nil if it can't be identified.
   public var occasion: [UInt8]?
-  /// Whose device it is said to be: that of another user is unknown. Nil where nothing is said.
+  /// The stated user of the device; nil if none is stated. If the device belongs to another user, it counts as unknown.
   public var user: [UInt8]?
-  /// Its message was delivered before: it may have been noted without its receipt.
+  /// True if its message was delivered before. It may be stored without its receipt having been published.
   public var isRedelivered = false
-  /// The registry keeps each message of its application.
+  /// True if the registry keeps each message of the application.
   public var isMessageKept = false
 
   public init(app: [UInt8], device: DeviceReference, operation: Operation, at: Int64, occasion: [UInt8]? = nil) {
@@ -32,32 +41,29 @@ public struct Acknowledgement: Equatable, Sendable {
   }
 }
 
-/// How an acknowledgement names a message.
 public enum MessageReference: Equatable, Sendable {
   case id([UInt8])
-  /// By what the `mps` object of the push said (rule UP-19): its key, or the numbers between which that is.
+  /// By the key from the push's `mps` object (rule UP-19), or by the range that contains the key.
   case key(ClosedRange<Int64>)
 }
 
-/// What reading a message makes of the device's badge counter (rules UP-11 to UP-13).
+/// The effect of reading a message on the device's badge counter (rules UP-11 to UP-13).
 public enum BadgeRule: Equatable, Sendable {
-  /// One less, and never less than none.
+  /// Decreases the counter by one, down to 0.
   case keep
   case reset
   case update(Int64)
 }
 
-/// What became of an acknowledgement.
 public enum AcknowledgementOutcome: Equatable, Sendable {
-  /// Noted now.
   case noted(Receipt?)
-  /// It was noted before. The receipt is that of the first time, for one that was redelivered.
+  /// Already stored before. For a redelivered one, the receipt is that of the first time.
   case repeated(Receipt?)
-  /// Names no device that is known, or not as that user's, or a message that wasn't sent to it as far as the registry knows.
+  /// The device is unknown or belongs to another user, or the message wasn't sent to it as far as the registry knows.
   case unknown
 }
 
-/// What backends are told of a noted acknowledgement.
+/// The message to backends about a stored acknowledgement.
 public struct Receipt: Equatable, Sendable {
   public enum Event: String, Sendable {
     case received = "Received"
@@ -71,24 +77,21 @@ public struct Receipt: Equatable, Sendable {
   public var user: [UInt8]?
   /// Unix milliseconds.
   public var at: Int64
-  /// The device's counter afterwards.
   public var badge: Int64
 }
 
-/// What a push asks of the badge counters of its devices.
+/// A push's request to the badge counters of its devices.
 public struct BadgeCount: Equatable, Sendable {
   public enum Rule: Equatable, Sendable {
-    /// One more for each device.
     case up
     case set(Int64)
-    /// What one more would be; nothing is counted.
+    /// Returns the increased value without storing it.
     case look
   }
 
   public enum Device: Equatable, Sendable {
-    /// By its number in the registry.
     case number(Int64)
-    /// By a provider's token, which the registry may not know.
+    /// By provider token, which may be unknown to the registry.
     case token(Platform, [UInt8])
   }
 

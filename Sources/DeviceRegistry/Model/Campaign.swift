@@ -1,16 +1,12 @@
 import PushCore
 
-/// The state of a campaign, the same for every worker.
 public enum CampaignState: Int64, CaseIterable, Sendable {
-  /// Pages are sent. Becomes any other.
   case running = 0
-  /// An operator stopped it for now. Becomes running or cancelled.
+  /// Stopped by an operator. Becomes running or cancelled.
   case paused = 1
-  /// An operator ended it. Final.
   case cancelled = 2
-  /// The last device is settled. Final.
   case completed = 3
-  /// The breaker stopped it: too many dead answers. Becomes running or cancelled by an operator.
+  /// Stopped by the circuit breaker after too many refused tokens. Becomes running or cancelled by an operator.
   case held = 4
 
   public var name: String {
@@ -23,7 +19,6 @@ public enum CampaignState: Int64, CaseIterable, Sendable {
     }
   }
 
-  /// From which states a campaign may come to this one.
   var sources: [CampaignState] {
     switch self {
     case .running: [.paused, .held]
@@ -35,15 +30,14 @@ public enum CampaignState: Int64, CaseIterable, Sendable {
   }
 }
 
-/// A send to an audience, as it is created. Creating it again under the same id changes nothing.
+/// The parameters of a new campaign, which is a send to an audience. Creating it again with the same id has no effect.
 public struct CampaignDescription: Equatable, Sendable {
-  /// Chosen by whoever creates it, such that a redelivered request has the same.
+  /// Chosen by the creator, so that a redelivered request has the same id.
   public var id: [UInt8]
   public var app: [UInt8]
   public var messageID: [UInt8]
-  /// For people: `/topics/news`.
+  /// For people, such as `/topics/news`.
   public var target: [UInt8]
-  /// The estimated number of devices.
   public var total: Int64
   public var highWater: Int64
 
@@ -57,38 +51,35 @@ public struct CampaignDescription: Equatable, Sendable {
   }
 }
 
-/// A campaign as it stands.
 public struct Campaign: Equatable, Sendable {
   public var description: CampaignDescription
   public var state: CampaignState
   public var sent: Int64
   public var failed: Int64
-  /// Pages settled, and the number of pages once the last one is known.
+  /// Number of settled pages, and number of all pages once the last one is known.
   public var pagesDone: Int64
   public var pageCount: Int64?
   /// Unix milliseconds.
   public var createdAt: Int64
   public var updatedAt: Int64
   public var finishedAt: Int64?
-  /// When an operator last let it run again after it was paused or held.
+  /// When an operator last resumed it.
   public var resumedAt: Int64?
-  /// Since when it is paused, held or cancelled; and for how many milliseconds it was paused or held before.
+  /// When it was paused, held or cancelled; nil while it runs. `idle`: milliseconds of earlier pauses and holds.
   public var stoppedAt: Int64?
   public var idle: Int64 = 0
-  /// Devices that have acknowledged its message: as received, and as read.
+  /// Devices that acknowledged its message as received, and as read.
   public var received: Int64 = 0
   public var read: Int64 = 0
-  /// Devices of pages that were begun by a worker that was lost, when the campaign was cancelled: who of them was reached nobody knows.
+  /// Devices on pages of lost workers when the campaign was cancelled. It is unknown which of them were reached.
   public var unknown: Int64 = 0
 
-  /// How many devices failed of each code and platform: known where one campaign is shown.
+  /// Failed devices by code and platform. Only set when a single campaign is shown.
   public var failures: [FailureCount] = []
 
-  /// Every page is settled.
   public var isComplete: Bool { pageCount.map { pagesDone >= $0 } ?? false }
 
-  /// Devices not yet settled, by the estimate; 0 once the campaign is completed. Of a cancelled one they are those that will not be
-  /// sent to, though its pages are settled.
+  /// Estimated number of unsettled devices; 0 for a completed campaign. In a cancelled campaign, they will not be sent to.
   public var remaining: Int64 {
     switch state {
     case .completed: 0
@@ -97,37 +88,35 @@ public struct Campaign: Equatable, Sendable {
     }
   }
 
-  /// Devices a second of the time for which the campaign ran, nil before the first page.
+  /// Devices per second while the campaign ran; nil before the first page.
   public var rate: Double? {
     let elapsed = Double(min(updatedAt, stoppedAt ?? .max) - createdAt - idle) / 1000
     return elapsed > 0 && sent + failed > 0 ? Double(sent + failed) / elapsed : nil
   }
 
-  /// Seconds until the last device by ``rate``, while it runs.
+  /// Estimated seconds until the last device, by ``rate``; nil unless it runs.
   public var timeLeft: Double? { state == .running ? rate.map { Double(remaining) / $0 } : nil }
 }
 
-/// Who publishes a campaign's result.
+/// Decides whether the caller publishes a campaign's result.
 public enum ResultClaim: Equatable, Sendable {
-  /// Whoever asks. The failures are the result's.
+  /// The caller does. The failures belong into the result.
   case claimed(failures: [FailureCount])
-  /// Another worker, which hasn't reported since: ask again later.
+  /// Another worker has claimed it but not reported yet. Ask again later.
   case claimedElsewhere
-  /// No worker: it is published, or pages are missing.
+  /// Nobody does: the result is published, or pages are missing.
   case notDue
 }
 
-/// What a worker reports of a page of a campaign.
 public struct PageReport: Equatable, Sendable {
   public var campaign: [UInt8]
-  /// From 0.
   public var page: Int64
   public var isLast: Bool
   public var sent: Int64
   public var failed: Int64
-  /// Devices of which nobody knows whether they were reached.
+  /// Devices for which it is unknown whether they were reached.
   public var unknown: Int64
-  /// The failed devices by code and platform, as far as they are known.
+  /// Failed devices by code and platform, as far as known.
   public var failures: [FailureCount]
 
   public init(
@@ -143,18 +132,17 @@ public struct PageReport: Equatable, Sendable {
   }
 }
 
-/// What is known of a page that was begun, for whoever gets it redelivered.
+/// The stored state of an opened page, for a redelivery.
 public struct PageRecord: Equatable, Sendable {
-  /// What had been settled when it was interrupted; zero and empty where that isn't known.
+  /// The counts at its interruption; zero if unknown.
   public var sent: Int64
   public var failed: Int64
-  /// Which devices: in the form that the writer chose.
+  /// The settled devices, in the writer's format.
   public var settled: [UInt8]
-  /// The page was reported as done: there is nothing left to send.
+  /// True if the page was reported as done, so nothing is left to send.
   public var isDone: Bool
-  /// Where it ends; nil when it was never opened.
   public var extent: PageExtent?
-  /// Somebody has opened it and has not left what became of its devices.
+  /// True if the page was opened but the outcome of its devices is unknown.
   public var isUnaccounted: Bool { extent != nil && settled.isEmpty && sent == 0 && failed == 0 }
 
   public init(sent: Int64, failed: Int64, settled: [UInt8], isDone: Bool = false, extent: PageExtent? = nil) {
@@ -166,12 +154,12 @@ public struct PageRecord: Equatable, Sendable {
   }
 }
 
-/// Where a page ends, fixed when it is first opened: whatever devices come and go, it is the same the next time.
+/// The end of a page. It is fixed when the page is first opened, so that the page is the same each time.
 public struct PageExtent: Equatable, Sendable {
-  /// The highest device number that belongs to it.
+  /// The highest device number of the page.
   public var end: Int64
   public var isLast: Bool
-  /// Which copy of the page's message has opened it.
+  /// The copy of the page's message that opened the page.
   public var copy: Int64
 
   public init(end: Int64, isLast: Bool, copy: Int64) {
@@ -181,23 +169,20 @@ public struct PageExtent: Equatable, Sendable {
   }
 }
 
-/// A page of a campaign that a worker has been given.
 public struct PageOpening: Sendable {
   public enum Content: Sendable {
-    /// Members with numbers above `after` and up to `upTo`; `limit` of them unless the page was opened before.
+    /// Members with numbers above `after` and up to `upTo`. At most `limit`, unless the page was opened before.
     case members(Audience, after: Int64, upTo: Int64, limit: Int)
-    /// What an earlier round has left, by registrations.
+    /// Registrations left over from an earlier round.
     case rest([[UInt8]])
   }
 
   public var campaign: [UInt8]
-  /// From 0.
   public var page: Int64
-  /// Tells apart the copies of one page's message: after a crash there may be several, and only the one that was first to open the
-  /// page sends it, as often as it is redelivered.
+  /// Distinguishes copies of one page's message after a crash. Only the copy that opened the page sends it, also if
+  /// redelivered.
   public var copy: Int64
   public var app: [UInt8]
-  /// Of the tokens that it is sent to.
   public var kind: TokenKind
   public var content: Content
 
@@ -211,23 +196,22 @@ public struct PageOpening: Sendable {
   }
 }
 
-/// What is to be done with a page.
 public enum OpenedPage: Sendable {
-  /// Nothing: the application has no such campaign, and nothing is sent without an account.
+  /// Send nothing: the application has no such campaign.
   case unknown
-  /// Nothing: it is settled. The campaign's result may still be owed.
+  /// Send nothing: the page is settled. The campaign's result may still be due.
   case done(Campaign)
-  /// Nothing: another copy of its message has it.
+  /// Send nothing: another copy of its message has the page.
   case taken
-  /// It is not to be sent, at least not now: the campaign is paused, held or cancelled. The record is nil unless the page was opened
-  /// before. `devices`: how many the page of a cancelled campaign has where nobody knows what became of them.
+  /// Don't send now: the campaign is paused, held or cancelled. The record is nil unless the page was opened before. `devices`
+  /// is the number of devices with unknown outcome on a page of a cancelled campaign.
   case stopped(Campaign, PageRecord?, devices: Int = 0)
-  /// It is to be sent, but for what the record names as settled.
+  /// Send the page, without the devices that the record lists as settled.
   case open(AudiencePage, PageRecord?, Campaign)
 }
 
-/// How many campaigns there are of each state, and how the latest ones stand.
-public struct CampaignSurvey: Sendable {
+/// Numbers of campaigns by state, and the latest campaigns.
+public struct CampaignSummary: Sendable {
   public var counts: [CampaignState: Int]
   public var latest: [Campaign]
 

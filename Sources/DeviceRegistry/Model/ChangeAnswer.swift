@@ -1,13 +1,13 @@
 import PushCore
 
-/// Why one token of a subscribe isn't subscribed (IID batch errors).
+/// Why a token in a subscribe change fails (IID batch errors).
 public enum SubscriptionError: String, Sendable {
   case notFound = "NOT_FOUND"
   case invalidArgument = "INVALID_ARGUMENT"
   case tooManyTopics = "TOO_MANY_TOPICS"
 }
 
-/// Why a change is refused: GCM's and FCM's own words where they have some.
+/// Why a change is refused. Uses GCM's and FCM's own texts if there are any.
 public enum ChangeError: String, CaseIterable, Sendable {
   case invalidJSON = "InvalidJSON"
   case notAllowed = "NotAllowed"
@@ -26,7 +26,6 @@ public enum ChangeError: String, CaseIterable, Sendable {
   case noUser = "no user bound"
 }
 
-/// A token of an installation that another one has replaced.
 public struct ReplacedToken: Equatable, Sendable {
   public var platform: Platform
   public var token: [UInt8]
@@ -34,24 +33,21 @@ public struct ReplacedToken: Equatable, Sendable {
   public var environment: DeviceEnvironment
   public var sender: [UInt8]?
   public var installation: [UInt8]?
-  /// The user's id.
   public var user: [UInt8]?
   public var kind: TokenKind
 }
 
-/// What a change of the registry is answered with.
 public enum ChangeAnswer: Equatable, Sendable {
   case registration([UInt8])
-  /// The same, where the token has taken the place of others, in this order.
+  /// A registration whose token has replaced others, in this order.
   case moved([UInt8], [ReplacedToken])
   case done
-  /// One for each token, nil for success.
+  /// One entry per token; nil for success.
   case results([SubscriptionError?])
-  /// The entries of the request that named no device, by index, are not members.
+  /// `failed` has the indexes of entries that name no device. They are not members.
   case notificationKey([UInt8], failed: [Int])
   case refused(ChangeError, reason: String)
 
-  /// What a registration is given.
   public var registration: [UInt8]? {
     switch self {
     case .registration(let id), .moved(let id, _): id
@@ -61,7 +57,7 @@ public enum ChangeAnswer: Equatable, Sendable {
 
   public var isRefusal: Bool { if case .refused = self { true } else { false } }
 
-  /// What of the change had no effect, if anything: all of it, or entries of its list.
+  /// The part of the change that had no effect, if any: all of it, or entries of its list.
   public var failure: ChangeRefusal? {
     switch self {
     case .refused(let error, let reason): return ChangeRefusal(error, reason)

@@ -1,10 +1,10 @@
 import PushCore
 
-/// That a request waits, or has been delivered, for which older ones in the same place are not sent any more.
+/// Records that a request waits or was delivered. Older requests in the same place are then not sent.
 public struct CollapseNote: Sendable {
   public let place: CollapsePlace
   public private(set) var order: CollapseOrder
-  /// Until when somebody may ask, in unix milliseconds: the longest life of those that wait.
+  /// When the record expires, in Unix milliseconds: the longest lifetime of the waiting requests.
   public private(set) var until: Int64
 
   public init(place: CollapsePlace, order: CollapseOrder, until: Int64) {
@@ -13,7 +13,6 @@ public struct CollapseNote: Sendable {
     self.until = until
   }
 
-  /// One of two of the same place.
   public mutating func merge(_ other: Self) {
     order = max(order, other.order)
     until = max(until, other.until)
@@ -21,12 +20,12 @@ public struct CollapseNote: Sendable {
 }
 
 extension CollapsePlace {
-  /// As the registry keeps it.
+  /// The registry's format.
   var bytes: [UInt8] { CollapseOrder.bytes(of: [high, low]) }
 }
 
 extension CollapseOrder {
-  /// As the registry keeps it: a database compares it as bytes.
+  /// The registry's format. Databases compare it as bytes.
   var bytes: [UInt8] {
     Self.bytes(of: [published, arrived, message].map { UInt64(bitPattern: $0) ^ Self.sign })
   }
@@ -39,7 +38,7 @@ extension CollapseOrder {
     self.init(published: words[0], arrived: words[1], message: words[2])
   }
 
-  /// Turned over, so that what is below zero comes first.
+  /// The sign bit is inverted, so that negative numbers sort first.
   private static let sign: UInt64 = 1 << 63
 
   fileprivate static func bytes(of words: [UInt64]) -> [UInt8] {

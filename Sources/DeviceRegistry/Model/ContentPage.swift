@@ -1,12 +1,12 @@
-/// Content that pushes have no room for, and that devices fetch by the name of its page.
+/// Content that is too large for a push. Devices fetch it by the name of its page.
 public struct ContentPage: Sendable {
-  /// What it is told apart by: the same content is one page. 32 bytes.
+  /// Identifies the page: equal content is one page. 32 bytes.
   public var digest: [UInt8]
   public var app: [UInt8]
   public var content: [UInt8]
   /// Milliseconds for which it can be fetched.
   public var keep: Int64
-  /// Bytes that the pages of its application may have together.
+  /// Maximum total bytes of the application's pages.
   public var most: Int64
 
   public init(digest: [UInt8], app: [UInt8], content: [UInt8], keep: Int64, most: Int64) {
@@ -17,14 +17,13 @@ public struct ContentPage: Sendable {
     self.most = most
   }
 
-  /// Letters, digits, `-` and `_` of six random bits each: a name is the only key to its page.
+  /// Characters of a name (letters, digits, `-`, `_`), six random bits each. The name is the only key to the page.
   public static let nameLength = 30
 
   public static func isName(_ text: [UInt8]) -> Bool { text.count == nameLength && text.allSatisfy(alphabet.contains) }
 
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-  /// - Parameter random: 64 random bits, each time that it is called.
   static func makeName(_ random: () -> Int64) -> [UInt8] {
     var name: [UInt8] = []
     while name.count < nameLength {

@@ -1,8 +1,7 @@
 import PushCore
 
-/// Which of Apple's two services a token belongs to.
 public enum DeviceEnvironment: UInt8, CaseIterable, Sendable {
-  /// Not given: the app's configured environment.
+  /// Not given; the app's configured environment applies.
   case unspecified = 0
   case production = 1
   case sandbox = 2
@@ -16,23 +15,22 @@ public enum DeviceEnvironment: UInt8, CaseIterable, Sendable {
   }
 }
 
-/// What is known of a device's registration.
 public enum DeviceState: UInt8, CaseIterable, Sendable {
   case active = 0
-  /// A provider refused the token in a way that a wrong setting can cause; still sent to. Becomes active by registering again.
+  /// The token was refused for a reason that a wrong setting can cause. Still sent to. Becomes active by registering again.
   case suspect = 1
-  /// The provider said that the app is gone, or it was unregistered; not sent to. Becomes active by registering again.
+  /// The app was uninstalled (according to the provider) or unregistered. Not sent to. Becomes active by registering again.
   case gone = 2
-  /// It hasn't registered for longer than the configuration allows: broadcasts pass over it. Becomes active by registering again.
+  /// Not registered for longer than the configuration allows. Broadcasts skip it. Becomes active by registering again.
   case stale = 3
 }
 
-/// The fixed part of a device, as delivery needs it; its token and sender lie in the arena of its ``DeviceRows``.
+/// The fixed-size part of a device for delivery. Its token and sender are in the arena of its ``DeviceRows``.
 public struct DeviceRow: Sendable {
   public let id: Int64
-  /// The random half of the registration's id.
+  /// The random half of the registration id.
   public let salt: Int64
-  /// Unix time in milliseconds at which the token was last registered.
+  /// When the token was last registered, in Unix milliseconds.
   public let registeredAt: Int64
   fileprivate(set) var start: UInt32
   let tokenCount: UInt16
@@ -41,21 +39,19 @@ public struct DeviceRow: Sendable {
   public let environment: DeviceEnvironment
   public let state: DeviceState
   public let kind: TokenKind
-  /// The registration named one of the app's senders.
+  /// True if the registration named a sender of the app.
   public var hasSender: Bool { senderCount > 0 }
 
-  /// Whether a push for tokens of a kind goes to it. A push type is APNs' own, and means nothing to devices of FCM.
-  func isMeant(by kind: TokenKind) -> Bool { self.kind == kind || platform == .fcm }
+  /// True if a push for this token kind goes to the device. Only tokens of APNs have kinds.
+  func isMeant(by kind: TokenKind) -> Bool { self.kind == kind || platform != .apns }
 }
 
-/// Whose a device is.
 public struct DeviceOwner: Equatable, Sendable {
   public var installation: [UInt8]?
-  /// The user's id.
   public var user: [UInt8]?
 }
 
-/// Devices in compact form: one array of rows, one of bytes, nothing allocated per device.
+/// Devices in compact form: an array of rows and an array of bytes, without an allocation per device.
 public struct DeviceRows: Sendable {
   public private(set) var rows: [DeviceRow] = []
   private var arena: [UInt8] = []
@@ -66,23 +62,20 @@ public struct DeviceRows: Sendable {
   public var isEmpty: Bool { rows.isEmpty }
   public subscript(_ index: Int) -> DeviceRow { rows[index] }
 
-  /// The provider's token.
   public func token(_ index: Int) -> ArraySlice<UInt8> {
     let row = rows[index]
     return arena[Int(row.start)..<Int(row.start) + Int(row.tokenCount)]
   }
 
-  /// Which of the app's senders the token belongs to; empty when none was given.
+  /// The sender of the app that the token belongs to; empty if none was given.
   public func sender(_ index: Int) -> ArraySlice<UInt8> {
     let row = rows[index]
     let start = Int(row.start) + Int(row.tokenCount)
     return arena[start..<start + Int(row.senderCount)]
   }
 
-  /// The canonical registration.
   public func registration(_ index: Int) -> [UInt8] { Self.registration(id: rows[index].id, salt: rows[index].salt) }
 
-  /// The registration of a device's number and salt.
   public static func registration(id: Int64, salt: Int64) -> [UInt8] { RegistryKey(id: id, salt: salt).registration }
 
   mutating func reserve(_ count: Int) {
@@ -108,7 +101,7 @@ public struct DeviceRows: Sendable {
     rows.append(row)
   }
 
-  /// - Parameter fill: appends the token's bytes, then the sender's, and gives the device whose these are.
+  /// - Parameter fill: appends the bytes of token and sender, and returns the row.
   mutating func append(_ fill: (inout [UInt8], _ start: UInt32) -> DeviceRow) {
     let start = UInt32(truncatingIfNeeded: arena.count)
     rows.append(fill(&arena, start))

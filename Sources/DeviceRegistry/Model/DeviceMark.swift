@@ -1,21 +1,19 @@
 import PushCore
 
-/// What a provider's answer says of a token.
 public struct DeviceMark: Equatable, Sendable {
   public enum Verdict: Equatable, Sendable {
-    /// The app is gone since `since`: Unix milliseconds, the provider's own time, or the time at which the request was sent where the
-    /// provider tells none.
+    /// The app is gone since `since` (Unix milliseconds): the provider's time or, if it gives none, the time of the request.
     case gone(since: Int64)
-    /// Refused in a way that a wrong setting can cause.
+    /// Refused for a reason that a wrong setting can cause.
     case suspect
   }
   public var app: [UInt8]
   public var platform: Platform
   public var token: [UInt8]
-  /// It is meant for an activity's token, and never for a device's own; otherwise the other way round.
+  /// True for a mark on a live activity's token, false for a mark on a device's own token. It has no effect on the other sort.
   public var isForActivity: Bool
   public var verdict: Verdict
-  /// The provider's word, kept for people: `Unregistered`, `BadDeviceToken`.
+  /// The provider's reason, for people: `Unregistered`, `BadDeviceToken`.
   public var reason: [UInt8]
 
   public init(app: [UInt8], platform: Platform, token: [UInt8], isForActivity: Bool = false, verdict: Verdict, reason: [UInt8])
@@ -29,16 +27,14 @@ public struct DeviceMark: Equatable, Sendable {
   }
 }
 
-/// What became of a mark.
 public enum MarkOutcome: Equatable, Sendable {
   /// Marked now. The registration is for the feedback.
   case marked(registration: [UInt8])
-  /// The token was registered after the provider's time: left as it is.
+  /// The token was registered after the provider's time, so it is unchanged.
   case registeredSince(registration: [UInt8])
-  /// It bore the mark already, or is gone where the mark is a suspicion.
+  /// It already had this mark, or a suspect mark was for a gone token.
   case unchanged(registration: [UInt8])
-  /// No such token.
   case unknown
-  /// Somebody else changes the device right now: to be marked again later.
+  /// Another writer is changing the device. Mark it again later.
   case busy
 }

@@ -1,32 +1,32 @@
-/// What the holder of a gateway's key may do for its applications.
+/// A right of a gateway key for its applications.
 public enum KeyRight: String, CaseIterable, Sendable {
-  /// Send, and make groups and topics of tokens.
+  /// Send, and manage groups and topics of tokens.
   case send
   /// Change the registry: devices, users, groups, topics.
   case register
-  /// Acknowledge in devices' names.
+  /// Acknowledge on behalf of devices.
   case ack
 }
 
-/// A key to the gateway as the registry keeps it: never the key itself.
+/// The registry's record of a gateway key, without the key itself.
 public struct GatewayKey: Equatable, Sendable {
-  /// Stands in the key, and names it to people.
+  /// Part of the key; identifies it to people.
   public var id: [UInt8]
   /// SHA-256 of the key's secret.
   public var hash: [UInt8]
   public var apps: [[UInt8]]
   public var rights: Set<KeyRight>
-  /// Requests a second; nil for any number.
+  /// Requests per second; nil for no limit.
   public var rate: Int64?
-  /// Which of the application's senders its holder is.
+  /// The sender of the application that the key's holder uses.
   public var sender: [UInt8]?
-  /// Which APNs its holder's tokens are of.
+  /// The APNs environment of the holder's tokens.
   public var environment: DeviceEnvironment?
-  /// Nil for a key that is shown as a text.
+  /// Nil for a key in text form.
   public var account: GatewayAccount?
   /// Unix milliseconds.
   public var createdAt: Int64
-  /// To about a minute.
+  /// Accurate to about a minute.
   public var usedAt: Int64?
   public var revokedAt: Int64?
 
@@ -40,11 +40,11 @@ public struct GatewayKey: Equatable, Sendable {
   }
 }
 
-/// What a service account's assertions are judged by (RFC 7523 §3).
+/// Data to verify a service account's assertions (RFC 7523 §3).
 public struct GatewayAccount: Equatable, Sendable {
   /// PEM.
   public var publicKey: [UInt8]
-  /// The token endpoint as its senders know it, for which their assertions are.
+  /// The token endpoint in the senders' configuration; the audience of their assertions.
   public var tokenURI: [UInt8]
 
   public init(publicKey: [UInt8], tokenURI: [UInt8]) {

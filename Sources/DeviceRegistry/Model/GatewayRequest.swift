@@ -1,13 +1,12 @@
-/// A request with an idempotency key, as all gateways of a registry know it.
+/// A request with an idempotency key, shared by all gateways of a registry.
 public struct GatewayRequest: Equatable, Sendable {
   public enum State: Equatable, Sendable {
-    /// A gateway has it in hand, or had when it ended. Then any other, or nothing.
+    /// A gateway is processing it, or ended while doing so. Then any other, or nothing.
     case underWay
-    /// It may have been taken, and is to be published again. Then `accepted` or `result`.
+    /// It may have been accepted and must be published again. Then `accepted` or `result`.
     case again
-    /// The broker has it.
+    /// The broker has confirmed it.
     case accepted
-    /// What the worker has said of it.
     case result([UInt8])
   }
 
