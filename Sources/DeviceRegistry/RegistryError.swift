@@ -1,27 +1,24 @@
-/// Why a store couldn't do what it was asked. The description is for operators: it names the fault and what to do, never a token or a
-/// user.
+/// Why a store operation failed. The description is for operators: it states the fault and the remedy, never a token or a user.
 public enum RegistryError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// Transient: retry later. The request had no effect, or one that is safe to repeat.
+  /// Transient: retry later. The request had no effect, or an effect that is safe to repeat.
   case unavailable(Unavailability, String)
-  /// The store can't be used as it is; an operator must act.
+  /// The store can't be used in its present state; an operator must act.
   case unusable(Unusability, String)
-  /// The value itself is refused by the database: asking again is pointless.
+  /// The database refuses the value itself. A retry is pointless.
   case refused(String)
-  /// Another worker has claimed the queue's changes since: they had no effect, and are to be claimed again before they are applied.
+  /// Another worker has claimed the queue's changes since. They had no effect; claim them again before applying them.
   case fenced
 
   public enum Unavailability: String, Sendable {
-    /// Another process holds the lock.
     case locked
-    /// No space left.
     case full
-    /// The database, its file or its folder can't be written to.
+    /// The database, its file or its folder isn't writable.
     case readOnly
-    /// No connection, or lost on the way.
+    /// No connection, or the connection was lost.
     case down
-    /// No answer within the time limit, or too many requests waiting.
+    /// No answer within the time limit, or too many waiting requests.
     case slow
-    /// Too many connections, out of memory: the server refuses work.
+    /// The server refuses work: too many connections, or out of memory.
     case overloaded
   }
 
@@ -29,17 +26,17 @@ public enum RegistryError: Error, Equatable, Sendable, CustomStringConvertible {
     case corrupt
     /// Written by a newer version of this program.
     case newerSchema
-    /// Not a registry: another program's database, an empty file, a missing file that had to be there.
+    /// Not a registry: another program's database, an empty file, or a required file that is missing.
     case notARegistry
     /// The location can't be parsed or isn't supported.
     case badLocation
-    /// The server refuses our name, password or rights.
+    /// The server refuses our user, password or permissions.
     case accessDenied
-    /// A fault of this program or a database that was tampered with.
+    /// A bug in this program, or a modified database.
     case broken
   }
 
-  /// What can be read is no sign that it has passed.
+  /// True if successful reads don't show that the fault is over.
   var isOfWriting: Bool {
     switch self {
     case .unavailable(.readOnly, _), .unavailable(.full, _): true
@@ -53,7 +50,7 @@ public enum RegistryError: Error, Equatable, Sendable, CustomStringConvertible {
     case .unavailable(let kind, let why): "registry \(kind.rawValue): \(why)"
     case .unusable(_, let why): "registry unusable: \(why)"
     case .refused(let why): "refused by the registry: \(why)"
-    case .fenced: "another worker has claimed the changes since"
+    case .fenced: "another worker has claimed the changes in the meantime"
     }
   }
 }

@@ -1,18 +1,17 @@
-/// What is to be noted of a message, of content, or of a request with an idempotency key. Those that come together share a transaction.
+/// A small record for a message, content, or a request with an idempotency key. Notes that arrive together share a transaction.
 public enum Note: Sendable {
-  /// Answered with the badge that the message has on each device, counted once for a device and message however often it is asked for; nil for
-  /// a token that isn't registered.
+  /// Counts a message once per device. The answer has the message's badge on each device; nil for an unregistered token.
   case badges(BadgeCount)
-  /// Keeps a message's id for acknowledgements that name it by its key.
+  /// Stores a message id for acknowledgements that use its key.
   case message([UInt8])
-  /// Keeps content, or what is left of its life is made longer. Answered with the name of its page, the same each time.
+  /// Stores content or extends its lifetime. The answer is the name of its page, always the same.
   case page(ContentPage)
-  /// Takes a request in hand, until a time. Answered with what is known under this name, nil where the request is the caller's now.
+  /// Claims a request until a time. The answer is the existing record of this name, or nil if the claim succeeded.
   case claim(name: [UInt8], body: [UInt8], until: Int64)
-  /// Says what became of a request; nil forgets one that was not taken. An earlier settlement stands, and is the answer.
+  /// Stores the outcome of a request; nil removes one that was not accepted. An earlier outcome stays and is the answer.
   case settle(name: [UInt8], GatewayRequest.State?, until: Int64)
 
-  /// What it adds to a transaction, about as much as the badge of a device.
+  /// Cost in a transaction; 1 is about one device's badge.
   package var weight: Int {
     switch self {
     case .badges(let count): max(count.devices.count, 1)
@@ -21,7 +20,7 @@ public enum Note: Sendable {
     }
   }
 
-  /// The most that a transaction has of it, unless one alone has more.
+  /// Maximum weight per transaction, unless a single note exceeds it.
   package static let mostTogether = 1_024
 }
 
@@ -32,7 +31,6 @@ public enum NoteAnswer: Equatable, Sendable {
   case claim(GatewayRequest?)
   case settle(GatewayRequest.State?)
 
-  /// As whoever called for it knows it.
   package var value: any Sendable {
     switch self {
     case .badges(let badges): badges

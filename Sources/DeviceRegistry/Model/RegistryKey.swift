@@ -1,7 +1,6 @@
 import PushCore
 
-/// What a registration or a notification key holds: the record's number, by which it is found without an index of its own, and a
-/// random number, without which it can't be guessed.
+/// The content of a registration or notification key: the record's number, and a random number that prevents guessing.
 struct RegistryKey: Hashable {
   let id: Int64
   let salt: Int64
@@ -16,7 +15,7 @@ struct RegistryKey: Hashable {
   }
   var notificationKey: [UInt8] { RegistryID.make(.group, high: UInt64(bitPattern: id), low: UInt64(bitPattern: salt)) }
 
-  /// The number and salt of a text that has the form of an issued id.
+  /// Parses a text in the form of an issued id; nil if the form is wrong.
   init?(_ text: [UInt8], _ kind: RegistryID.Kind) {
     guard RegistryID.kind(of: text) == kind else { return nil }
     var bits: UInt128 = 0

@@ -2,50 +2,44 @@ import Reactor
 import Synchronization
 import Wire
 
-/// Who asks a ``Registry``. Called on the loop's thread, never from within a call into the registry.
+/// Receives a ``Registry``'s answers on the loop's thread, never during a call into the registry.
 public protocol RegistryHandler: AnyObject {
-  /// - Parameter answer: of the type that the call has.
+  /// - Parameter answer: has the answer type of the call.
   func registryAnswered(_ tag: Int, _ answer: any Sendable)
-  /// The request had no effect, or one that is safe to repeat: park what needs it.
+  /// The request had no effect, or an effect that is safe to repeat.
   func registryFailed(_ tag: Int, _ error: RegistryError)
-  /// From now on requests are refused at once with this error, until `registryAvailable`.
+  /// From now on, requests are refused at once with this error, until `registryAvailable`.
   func registryUnavailable(_ error: RegistryError)
   func registryAvailable()
-  /// Writes of one kind fail while look-ups go on, until it is called without a fault.
+  /// Writes of one kind fail while look-ups work, until this is called with nil.
   func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?)
 }
 
-/// A shard's way to its registry.
 public protocol RegistryDoor: AnyObject {
-  /// Requests under way.
   var waiting: Int { get }
-  /// Has a request answered under `tag` in a later turn, in the order of the requests.
-  /// - Throws: at once when the registry is unavailable, too slow or has too much to do. Nothing was sent then.
+  /// Submits a request. The answer comes under `tag` in a later turn, in the order of the requests.
+  /// - Throws: at once if the registry is unavailable, too slow or overloaded. Then nothing was sent.
   func submit(_ request: RegistryRequest, tag: Int) throws(RegistryError)
-  /// Changes that were submitted and aren't begun fail: whoever they came from gives them to somebody else.
+  /// Fails changes that were submitted but not begun. Their source gives them to another worker.
   func withdrawChanges()
-  /// What was submitted before is still done; no answer is reported any more.
+  /// Requests submitted before are still processed, but no answer is reported any more.
   func close()
 }
 
-/// How much a shard may ask of its registry at a time.
+/// Limits of a shard's access to its registry.
 public struct RegistryOptions: Sendable {
-  /// Requests under way before the next one is refused.
   public var mostWaiting = 4_096
-  /// Seconds without an answer to any of the requests under way after which the next one is refused: more than one statement may take.
+  /// Seconds without any answer before further requests are refused. Longer than one statement may take.
   public var slowAfter = 3.0
-  /// Seconds between attempts to come back.
   public var backoff = Backoff(base: 0.1, cap: 10)
   public var store = StoreOptions(statementTimeout: 2_000, lockTimeout: 500)
 
   public init() {}
 }
 
-/// A shard's way to its registry: requests go to a thread of their own, answers come back through the loop's mailbox, and the loop
-/// never waits for a database.
-///
-/// Opens by itself and comes back by itself. While the database is full, damaged, down or slow, requests are refused at once with the
-/// reason, so that what needs no registry goes on undisturbed; while somebody holds a lock, only writes are. Confined to the loop's thread.
+/// A shard's access to its registry. A separate thread serves the requests, so the loop never waits for a database. Confined to
+/// the loop's thread. It opens and reopens by itself. While the database is full, damaged, down or slow, requests are refused
+/// at once with the reason, so that other work can continue. While the database is locked, only writes are refused.
 public final class Registry: RegistryDoor, TurnHook {
   public enum Condition: Equatable {
     /// Requests wait for the first attempt to open. Becomes available or unavailable.
@@ -65,15 +59,15 @@ public final class Registry: RegistryDoor, TurnHook {
   private let options: RegistryOptions
   private let thread: StoreThread
   private weak var handler: (any RegistryHandler)?
-  /// When each request under way was submitted: they are answered in order.
+  /// When each unanswered request was submitted. Answers come in the same order.
   private var submitted = Ring<MonotonicTime>()
-  /// Submitted in this turn of the loop: what comes together is handed over together, and shares transactions.
+  /// Submitted in this turn of the loop. These requests are passed on together and share transactions.
   private var gathered: [StoreThread.Job] = []
   private var progressedAt = MonotonicTime(nanoseconds: 0)
   private var era = 0
   private var changeEra = 0
 
-  /// - Throws: when there is no thread to be had. What is wrong with the registry itself comes to the handler.
+  /// - Throws: if no thread can be started. Problems of the registry itself are reported to the handler.
   public init(
     _ location: RegistryLocation, loop: EventLoop, handler: any RegistryHandler, options: RegistryOptions = RegistryOptions(),
     limits: RegistryLimits = RegistryLimits()
@@ -82,7 +76,7 @@ public final class Registry: RegistryDoor, TurnHook {
     self.handler = handler
     self.options = options
     thread = StoreThread(mailbox: loop.mailbox, backoff: options.backoff) { isFirst throws(RegistryError) in
-      // One that was there and is gone isn't made again: every registration would be unknown.
+      // A registry that existed before isn't created again, because every registration would be unknown.
       var store = options.store
       store.create = store.create && isFirst
       return try openRegistry(location, options: store, limits: limits)
@@ -127,7 +121,7 @@ public final class Registry: RegistryDoor, TurnHook {
 
   public func withdrawChanges() { changeEra = thread.changeEra.add(1, ordering: .relaxed).newValue }
 
-  /// Ends the thread after what was submitted before.
+  /// Ends the thread after the earlier requests.
   public func close() {
     condition = .closed
     handler = nil
@@ -135,7 +129,7 @@ public final class Registry: RegistryDoor, TurnHook {
     thread.close()
   }
 
-  // MARK: From the thread, on the loop
+  // MARK: Called by the thread, on the loop
 
   func completed(_ completions: [StoreThread.Completion]) {
     for _ in completions { _ = submitted.popFirst() }
@@ -149,7 +143,7 @@ public final class Registry: RegistryDoor, TurnHook {
     }
   }
 
-  /// A change has failed, and those before this era with it: later ones may be applied.
+  /// A change failed, and all changes of earlier eras fail with it. Later changes may be applied.
   func changesFailed(_ era: Int) { changeEra = max(changeEra, era) }
 
   func writesChanged(_ kind: WriteKind, fault: RegistryError?) {

@@ -1,47 +1,44 @@
 import PushCore
 
-/// What a shard asks of the registry, with the type of the answer. ``DeviceStore`` says what each operation does.
+/// A shard's request to the registry, with the type of its answer. ``DeviceStore`` documents the operations.
 public struct RegistryCall<Answer: Sendable>: Sendable {
   public let request: RegistryRequest
 
   private init(_ request: RegistryRequest) { self.request = request }
 
-  /// A look-up.
-  public static func read(_ operation: @escaping @Sendable (any DeviceStore) throws -> Answer) -> Self {
+  public static func read(_ operation: @escaping @Sendable (DeviceStore) throws -> Answer) -> Self {
     .read { store, _ in try operation(store) }
   }
 
-  /// - Parameter operation: gets the time too, in unix milliseconds.
-  public static func read(_ operation: @escaping @Sendable (any DeviceStore, _ now: Int64) throws -> Answer) -> Self {
+  public static func read(_ operation: @escaping @Sendable (DeviceStore, _ now: Int64) throws -> Answer) -> Self {
     .init(.call(nil) { (store, now) throws(RegistryError) in try fault { try operation(store, now) } })
   }
 
   /// - Parameters:
-  ///   - kind: what it writes to.
-  ///   - operation: gets the time too, in unix milliseconds.
+  ///   - kind: the records to write.
+  ///   - operation: also gets the time in Unix milliseconds.
   public static func write(
-    _ kind: WriteKind, _ operation: @escaping @Sendable (any DeviceStore, _ now: Int64) throws -> Answer
+    _ kind: WriteKind, _ operation: @escaping @Sendable (DeviceStore, _ now: Int64) throws -> Answer
   ) -> Self {
     .init(.call(kind) { (store, now) throws(RegistryError) in try fault { try operation(store, now) } })
   }
 
-  /// A store throws nothing else than a `RegistryError`; a closure doesn't say so.
+  /// A store throws only `RegistryError`, but the closure's type doesn't say so.
   private static func fault(_ operation: () throws -> Answer) throws(RegistryError) -> Answer {
     do { return try operation() } catch { throw error as? RegistryError ?? .unusable(.broken, "\(error)") }
   }
 }
 
-/// A call as the store's thread takes it. Answers travel without their type; ``RegistryCall`` knows it.
+/// A call in the form for the store's thread. Answers are untyped; ``RegistryCall`` knows the type.
 public enum RegistryRequest: Sendable {
-  /// Answered with a `ChangeAnswer`. Changes that follow each other with the same fence share a transaction.
+  /// Answered with a `ChangeAnswer`. Successive changes with the same fence share a transaction.
   case change(RegistryChange, fence: Int64)
-  /// Answered with ``NoteAnswer/value``. Notes that follow each other share a transaction.
+  /// Answered with ``NoteAnswer/value``. Successive notes share a transaction.
   case note(Note)
-  /// Whether it answers and, when writes to devices failed lately, takes them.
+  /// Checks that the store answers and, if writes to devices failed lately, that it accepts them.
   case probe
-  case call(WriteKind?, @Sendable (any DeviceStore, _ now: Int64) throws(RegistryError) -> any Sendable)
+  case call(WriteKind?, @Sendable (DeviceStore, _ now: Int64) throws(RegistryError) -> any Sendable)
 
-  /// What it writes to; nil for a look-up.
   package var writes: WriteKind? {
     switch self {
     case .change, .probe: .devices
@@ -50,8 +47,7 @@ public enum RegistryRequest: Sendable {
     }
   }
 
-  /// Does it.
-  package func answer(_ store: any DeviceStore, now: Int64) throws(RegistryError) -> any Sendable {
+  package func answer(_ store: DeviceStore, now: Int64) throws(RegistryError) -> any Sendable {
     switch self {
     case .change(let change, let fence): return try store.apply([change], fence: fence, now: now)[0]
     case .note(let note): return try store.note([(note, now)]).answers[0].value
@@ -61,13 +57,13 @@ public enum RegistryRequest: Sendable {
   }
 }
 
-/// What a write is to; writes of one kind wait for each other.
+/// The target of a write. Writes of one kind wait for each other.
 public enum WriteKind: Int, CaseIterable, Sendable {
   /// Devices, users, topics and groups.
   case devices
-  /// The accounts of campaigns.
+  /// Campaigns and their counts.
   case campaigns
-  /// What devices acknowledge, and their badges.
+  /// Acknowledgements and badges.
   case notes
 }
 
@@ -76,7 +72,7 @@ extension RegistryCall<ChangeAnswer> {
 }
 
 extension RegistryCall<GatewayRequest?> {
-  /// Answered with nil where it is the caller's to publish.
+  /// Answered with nil if the caller should publish the request.
   public static func claimRequest(_ name: [UInt8], body: [UInt8], until: Int64) -> Self {
     .init(.note(.claim(name: name, body: body, until: until)))
   }
@@ -89,7 +85,7 @@ extension RegistryCall<GatewayRequest.State?> {
 }
 
 extension RegistryCall<[UInt8]?> {
-  /// Answered with the page's name; with nil where its application has no room for another page.
+  /// Answered with the page's name, or with nil if the application has no room for another page.
   public static func keepPage(_ page: ContentPage) -> Self { .init(.note(.page(page))) }
 }
 

@@ -3,21 +3,19 @@ import PushCore
 import Reactor
 import Wire
 
-/// Hears whether the registry can be changed.
+/// Notified when the registry becomes changeable or not.
 package protocol RegistryWatcher: AnyObject {
   func registryChanged(isUsable: Bool)
 }
 
-/// A shard's calls to the registry, each with what its answer is for. Answers come in later turns, in the order of the calls; the loop
-/// never waits.
+/// A shard's calls to the registry. Answers come in later turns, in the order of the calls; the loop never waits.
 package final class RegistryClient: RegistryHandler {
-  /// Waits for the registry to be usable.
   package weak var changes: (any RegistryWatcher)?
   package weak var acknowledgements: (any RegistryWatcher)?
   private let time: Turn
   private let log: Log
   private var registry: (any RegistryDoor)?
-  /// It answers; and takes writes of every kind.
+  /// `isUp`: the registry answers. `isWritable`: it also accepts writes of every kind.
   package private(set) var isUp = false
   package var isWritable: Bool { isUp && unwritable.isEmpty }
   private var unwritable: Set<WriteKind> = []
@@ -27,23 +25,22 @@ package final class RegistryClient: RegistryHandler {
   private var nextPurgeOfNotes = MonotonicTime(nanoseconds: 0)
   private var nextPurgeOfContent = MonotonicTime(nanoseconds: 0)
 
-  /// - Throws: when the system has too little left for it.
+  /// - Throws: if the system lacks resources.
   package init(_ location: RegistryLocation, limits: RegistryLimits, host: any RegistryHost, log: Log) throws(SystemError) {
     time = host.time
     self.log = log
     registry = try host.openRegistry(location, limits, self)
   }
 
-  /// Nothing waits for an answer.
   package var isIdle: Bool { (registry?.waiting ?? 0) == 0 }
 
-  /// - Parameter then: called once, and at once where the registry refuses at once. An error means that the registry can't answer now, or
-  ///   refuses a value for good; the call had no effect, or one that is safe to repeat.
+  /// - Parameter then: called once; at once if the registry refuses at once. An error means that the registry can't answer now,
+  ///   or refuses a value permanently. The call then had no effect, or an effect that is safe to repeat.
   package func call<Answer>(_ call: RegistryCall<Answer>, then: @escaping (Result<Answer, RegistryError>) -> Void) {
     let tag = calls.insert { result in
       then(
         result.flatMap { answer in
-          guard let answer = answer as? Answer else { return .failure(.unavailable(.down, "an answer that was not asked for")) }
+          guard let answer = answer as? Answer else { return .failure(.unavailable(.down, "an unexpected answer")) }
           return .success(answer)
         })
     }
@@ -55,19 +52,16 @@ package final class RegistryClient: RegistryHandler {
     }
   }
 
-  /// For calls whose answer isn't needed.
+  /// Makes a call and ignores its answer.
   package func note<Answer>(_ call: RegistryCall<Answer>) { self.call(call) { _ in } }
 
-  /// Changes that were submitted and aren't begun fail.
   package func withdrawChanges() { registry?.withdrawChanges() }
 
-  /// What was called for before is still done; no answer is reported any more.
+  /// Earlier calls are still processed, but no answer is reported any more.
   package func close() {
     registry?.close()
     registry = nil
   }
-
-  // MARK: RegistryHandler
 
   package func registryAnswered(_ tag: Int, _ answer: any Sendable) { calls.remove(tag)?(.success(answer)) }
   package func registryFailed(_ tag: Int, _ error: RegistryError) { calls.remove(tag)?(.failure(error)) }
@@ -101,25 +95,24 @@ package final class RegistryClient: RegistryHandler {
   }
 }
 
-/// Upkeep of the registry, by whichever worker's turn it is.
+/// Maintenance of the registry. Any worker may do it.
 extension RegistryClient {
-  /// How long a device that is gone answers `NotRegistered`, and a campaign that is over is listed. Milliseconds.
+  /// Milliseconds for which a gone device answers `NotRegistered`, and for which an ended campaign is listed.
   private static let goneKept: Int64 = 90 * 86_400_000
   private static let campaignsKept: Int64 = 30 * 86_400_000
-  /// Longer than an activity lives after its token was registered: Apple ends it after twelve hours. Milliseconds.
+  /// Milliseconds. Longer than an activity lives after its token was registered: Apple ends it after twelve hours.
   private static let activitiesKept: Int64 = 7 * 86_400_000
-  /// Seconds.
   private static let purgePause = 600.0
   private static let purgedAtOnce = 500
-  /// How long what was noted of a message on a device stands: longer than any message lives. Milliseconds.
+  /// Milliseconds for which notes of a message on a device are kept: longer than any message lives.
   private static let notesKept: Int64 = 30 * 86_400_000
   private static let notesPurgedAtOnce = 4_000
   private static let contentPurgedAtOnce = 200
 
-  /// A shard that calls for nothing is to know of an outage as well: or it would take the changes that another one has given back. Seconds.
+  /// Seconds. An idle shard must notice an outage too; otherwise it would accept changes that another shard has returned.
   private static let probePause = 10.0
 
-  /// Not at first, and not at the same time in workers that are started together.
+  /// Not due at the start, and at different times in workers that start together.
   private func isDue(_ next: inout MonotonicTime) -> Bool {
     guard time.now >= next else { return false }
     let isFirst = next.nanoseconds == 0
@@ -127,7 +120,8 @@ extension RegistryClient {
     return !isFirst
   }
 
-  /// To be called about once a second; purges every ten minutes, notes and pages of content every second while there are more of them to go.
+  /// Call this about once a second. Purges run every ten minutes; those of notes and content run every second while more are
+  /// due.
   package func lookAfter() {
     if time.now >= nextProbe {
       nextProbe = time.now.advanced(bySeconds: Self.probePause)
@@ -136,8 +130,8 @@ extension RegistryClient {
     if isDue(&nextPurgeOfNotes) {
       let (before, limit) = (time.wallClock - Self.notesKept, Self.notesPurgedAtOnce)
       let purge = RegistryCall.write(.notes) {
-        try $0.purgeNotes(before: before, limit: limit) + $0.purgeWaiting(before: $1, limit: limit)
-          + $0.purgeRequests(before: $1, limit: limit)
+        try $0.purge(.notes, before: before, limit: limit) + $0.purge(.waiting, before: $1, limit: limit)
+          + $0.purge(.requests, before: $1, limit: limit)
       }
       call(purge) { [weak self] result in
         if let self, case .success(Self.notesPurgedAtOnce...) = result { nextPurgeOfNotes = time.now }
@@ -146,19 +140,20 @@ extension RegistryClient {
     if isDue(&nextPurgeOfContent) {
       let before = time.wallClock
       let purge = RegistryCall.write(.notes) { store, _ in
-        try store.purgeContent(before: before, limit: Self.contentPurgedAtOnce)
+        try store.purge(.content, before: before, limit: Self.contentPurgedAtOnce)
       }
       call(purge) { [weak self] result in
         if let self, case .success(Self.contentPurgedAtOnce) = result { nextPurgeOfContent = time.now }
       }
     }
     guard isDue(&nextPurge) else { return }
-    let (now, limit) = (time.wallClock, Self.purgedAtOnce)
-    note(.write(.devices) { store, _ in try store.purgeSecrets(before: now - Self.goneKept, limit: limit) })
-    note(
-      .write(.devices) { store, _ in
-        _ = try store.purgeActivities(before: now - Self.activitiesKept, limit: limit)
-        _ = try store.purge(goneBefore: now - Self.goneKept, campaignsBefore: now - Self.campaignsKept, limit: limit)
-      })
+    let now = time.wallClock
+    let kept: [(Purge, Int64)] = [
+      (.secrets, Self.goneKept), (.activities, Self.activitiesKept), (.devices, Self.goneKept),
+      (.campaigns, Self.campaignsKept),
+    ]
+    for (records, time) in kept {
+      note(.write(.devices) { store, _ in try store.purge(records, before: now - time, limit: Self.purgedAtOnce) })
+    }
   }
 }

@@ -1,15 +1,14 @@
 import Reactor
 import Wire
 
-/// What a client of the registry runs on.
 package protocol RegistryHost {
   var time: Turn { get }
-  /// - Throws: when the system has too little left for it.
+  /// - Throws: if the system lacks resources.
   func openRegistry(_ location: RegistryLocation, _ limits: RegistryLimits, _ handler: any RegistryHandler) throws(SystemError)
     -> any RegistryDoor
 }
 
-/// A thread's event loop, and a thread of its own for the registry.
+/// Runs the registry client on an event loop, and the registry on a separate thread.
 package final class LoopRegistryHost: RegistryHost {
   private let loop: EventLoop
 

@@ -1,11 +1,11 @@
-/// Where a registry is: `sqlite:<path>` or `postgresql://…`.
+/// The location of a registry: `sqlite:<path>` or `postgresql://…`.
 public enum RegistryLocation: Equatable, Sendable, CustomStringConvertible {
   /// A path, relative to the working directory.
   case sqlite(path: String)
-  /// libpq's form, parameters included; may hold a password.
+  /// libpq's form with parameters; may contain a password.
   case postgres(String)
 
-  /// - Throws: ``RegistryError/unusable(_:_:)`` naming what is wrong, without the text itself.
+  /// - Throws: ``RegistryError/unusable(_:_:)`` with the reason, without the text itself.
   public init(parsing text: String) throws(RegistryError) {
     if text.hasPrefix("sqlite:") {
       var path = String(text.dropFirst("sqlite:".count))
@@ -15,7 +15,7 @@ public enum RegistryLocation: Equatable, Sendable, CustomStringConvertible {
         throw .unusable(.badLocation, "sqlite: takes a path, not a host: sqlite:/var/lib/registry.db")
       }
       guard path != ":memory:" else {
-        throw .unusable(.badLocation, "sqlite: a registry in memory would be gone with the worker")
+        throw .unusable(.badLocation, "sqlite: a registry in memory would be lost when the worker ends")
       }
       self = .sqlite(path: path)
     } else if text.hasPrefix("postgresql://") || text.hasPrefix("postgres://") {
@@ -26,12 +26,11 @@ public enum RegistryLocation: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Without the password.
   public var description: String {
     switch self {
     case .sqlite(let path): "sqlite:\(path)"
     case .postgres(let text):
-      // User, password and parameters go; host and database say enough.
+      // Omits user, password and parameters.
       "postgresql://" + text.drop { $0 != "/" }.dropFirst(2).prefix { $0 != "?" }.split(
         separator: "@", omittingEmptySubsequences: false
       ).last!
@@ -39,19 +38,22 @@ public enum RegistryLocation: Equatable, Sendable, CustomStringConvertible {
   }
 }
 
-/// How long a store may take, and whether it may be made.
+/// Time limits of a store, and whether it may be created.
 public struct StoreOptions: Sendable {
-  /// Milliseconds for one statement, a wait for another process's lock included. A worker's is short, a bulk load's long.
+  /// Milliseconds per statement, including waits for locks. Short for a worker, long for a bulk load. PostgreSQL enforces its
+  /// limits, and this program does too in case the server is stopped.
   public var statementTimeout: Int64
-  /// Milliseconds of it for which a writer of devices waits for another one, where the database tells that from a slow statement.
+  /// Milliseconds to connect to a server.
+  var connectTimeout: Int64
+  /// Milliseconds of it to wait for another writer of devices, if the database distinguishes that from a slow statement.
   public var lockTimeout: Int64
-  /// Make an SQLite registry where there is none.
   public var create: Bool
   /// KiB of an SQLite registry kept in memory.
   public var cache: Int
 
   public init(statementTimeout: Int64 = 5_000, lockTimeout: Int64 = .max, create: Bool = true, cache: Int = 8 * 1024) {
     self.statementTimeout = statementTimeout
+    connectTimeout = min(statementTimeout, 5_000)
     self.lockTimeout = min(statementTimeout, lockTimeout)
     self.create = create
     self.cache = cache
@@ -61,30 +63,19 @@ public struct StoreOptions: Sendable {
   public static let bulk = StoreOptions(statementTimeout: 600_000, cache: 256 * 1024)
 }
 
-/// Opens the registry at a location, brings its tables up to date, and says exactly why not where it can't.
+/// Opens the registry at a location and migrates its tables. Throws the exact reason if that fails.
 public func openRegistry(
   _ location: RegistryLocation, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits()
-) throws(RegistryError) -> any DeviceStore {
+) throws(RegistryError) -> DeviceStore {
   switch location {
-  case .sqlite(let path):
-    try SQLiteStore(
-      path: path,
-      options: SQLiteOptions(
-        busyTimeout: Int32(min(options.statementTimeout, 3_600_000)), create: options.create, cache: options.cache),
-      limits: limits)
-  case .postgres(let location):
-    try PostgresStore(
-      location: location,
-      options: PostgresOptions(
-        connectTimeout: min(options.statementTimeout, 5_000), statementTimeout: options.statementTimeout,
-        lockTimeout: options.lockTimeout),
-      limits: limits)
+  case .sqlite(let path): try DeviceStore(path: path, options: options, limits: limits)
+  case .postgres(let location): try DeviceStore(location: location, options: options, limits: limits)
   }
 }
 
-/// Opens an SQLite registry that repeats itself.
-package func openRegistry(sqlite path: String, chance: StoreChance, limits: RegistryLimits) throws(RegistryError)
-  -> any DeviceStore
-{
-  try SQLiteStore(path: path, limits: limits, chance: chance)
+/// Opens a reproducible SQLite registry, for simulations.
+package func openRegistry(
+  sqlite path: String, chance: StoreChance, limits: RegistryLimits
+) throws(RegistryError) -> DeviceStore {
+  try DeviceStore(path: path, limits: limits, chance: chance)
 }

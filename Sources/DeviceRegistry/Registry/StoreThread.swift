@@ -2,16 +2,16 @@ import Reactor
 import Synchronization
 import Wire
 
-/// The thread that a shard's store lives on: it opens the store, does the jobs in order, and after a fault tries again with a growing
-/// pause. What is shared with the loop is the queue alone.
+/// The thread of a shard's store: opens it, processes jobs in order, retries after faults. It shares only the queue with the
+/// loop.
 final class StoreThread: Sendable {
   struct Job: Sendable {
     let tag: Int
-    /// Which of the store's times of being available it was submitted in.
+    /// Number of the store's availability period in which the job was submitted.
     let era: Int
-    /// The same for changes, whose order counts: one that fails takes those behind it with it.
+    /// The same for changes. Their order matters, so a failed change fails the later ones too.
     let changeEra: Int
-    /// Unix milliseconds as the loop had them.
+    /// Unix milliseconds, from the loop's clock.
     let now: Int64
     let request: RegistryRequest
   }
@@ -21,21 +21,21 @@ final class StoreThread: Sendable {
     let result: Result<any Sendable, RegistryError>
   }
 
-  /// The registry on the loop's side, touched on the loop's thread only.
+  /// The registry on the loop's side. Only accessed on the loop's thread.
   final class Front: @unchecked Sendable {
     weak var registry: Registry?
   }
 
   let front = Front()
-  /// Changes of an earlier one fail unseen.
+  /// Changes of an earlier era fail without being tried.
   let changeEra = Atomic<Int>(0)
   private let queue = JobQueue<Job>()
   private let mailbox: Mailbox
   private let backoff: Backoff
-  private let open: @Sendable (_ isFirst: Bool) throws(RegistryError) -> any DeviceStore
+  private let open: @Sendable (_ isFirst: Bool) throws(RegistryError) -> DeviceStore
 
   init(
-    mailbox: Mailbox, backoff: Backoff, open: @escaping @Sendable (_ isFirst: Bool) throws(RegistryError) -> any DeviceStore
+    mailbox: Mailbox, backoff: Backoff, open: @escaping @Sendable (_ isFirst: Bool) throws(RegistryError) -> DeviceStore
   ) {
     self.mailbox = mailbox
     self.backoff = backoff
@@ -46,10 +46,8 @@ final class StoreThread: Sendable {
   func submit(_ jobs: [Job]) { queue.append(jobs) }
   func close() { queue.close() }
 
-  // MARK: On the thread
-
   private func run() {
-    var store: (any DeviceStore)?
+    var store: DeviceStore?
     var pause = backoff
     var failedAt: ContinuousClock.Instant?
     var fault: RegistryError?
@@ -63,7 +61,7 @@ final class StoreThread: Sendable {
         guard let store else { return }
         let work = StoreWork(store, thread: self, pause: backoff)
         while let jobs = queue.take(Self.jobsPerTurn) {
-          // Submitted before the loop knew of the fault: done now, they would overtake those that failed with it.
+          // Jobs from before the loop knew of the fault must fail. Otherwise they would overtake the failed ones.
           let late = jobs.prefix { $0.era < era }
           if let fault { fail(Array(late), fault) }
           try work.answer(jobs[late.count...])
@@ -72,10 +70,10 @@ final class StoreThread: Sendable {
       } catch {
         if case .unusable = error { store = nil }
         if case .unavailable(.down, _) = error { store = nil }
-        // The order matters: whoever is told of a failed request is to find the registry unavailable.
+        // Order matters: a caller that receives a failure must already see the registry as unavailable.
         post { $0.becameUnavailable(error) }
         fail(queue.takeAll(), error)
-        // Only what has held for a while begins with a short pause again: on a full disk a probe succeeds and the next write fails.
+        // The pause is reset only after a longer success: on a full disk a probe succeeds and the next write fails.
         let now = ContinuousClock.now
         if let failedAt, now - failedAt > .seconds(2 * backoff.cap) { pause.reset() }
         failedAt = now
@@ -99,6 +97,5 @@ final class StoreThread: Sendable {
     mailbox.post { [front] _ in if let registry = front.registry { body(registry) } }
   }
 
-  /// As many notes as share a transaction.
   static let jobsPerTurn = Note.mostTogether
 }

@@ -1,25 +1,21 @@
 import Wire
 
-/// What a store thread does with its jobs for as long as the store answers.
-///
-/// A statement that runs into its time limit or into another's lock costs its own job: look-ups go on. Writes, which would wait for the same
-/// lock one after the other, fail at once for a growing while, those of devices and those of campaigns each for themselves. What shows that
-/// nothing answers any more is thrown.
+/// Processes a store thread's jobs while the store answers. A statement that times out, or waits too long for a lock, fails
+/// only its own job; look-ups continue. Writes of the same kind would wait for the same lock, so they fail at once for a
+/// growing time. An error that shows that the store no longer answers is thrown.
 final class StoreWork {
   typealias Job = StoreThread.Job
   typealias Completion = StoreThread.Completion
 
-  private let store: any DeviceStore
+  private let store: DeviceStore
   private unowned let thread: StoreThread
   private var completions: [Completion] = []
   private var postedAt = ContinuousClock.now
 
-  /// By kind.
   private var writes: [Writes]
-  /// Look-ups in a row that weren't answered in time.
+  /// Successive look-ups that timed out.
   private var timeouts = 0
 
-  /// How it stands with writes of one kind.
   private struct Writes {
     var fault: RegistryError?
     var resume = ContinuousClock.now
@@ -27,20 +23,20 @@ final class StoreWork {
   }
 
   private static let mostTimeouts = 3
-  /// Whoever waits for an answer goes on while others are still looked up.
+  /// After this time, finished answers are delivered before the next job, so that callers can continue.
   private static let longestBatch = Duration.milliseconds(3)
 
-  init(_ store: any DeviceStore, thread: StoreThread, pause: Backoff) {
+  init(_ store: DeviceStore, thread: StoreThread, pause: Backoff) {
     self.store = store
     self.thread = thread
     writes = WriteKind.allCases.map { _ in Writes(pause: pause) }
   }
 
-  /// Does jobs in order.
-  /// - Throws: when the store is of no use any more; all of the jobs have been answered or have failed all the same.
+  /// Processes jobs in order.
+  /// - Throws: if the store is no longer usable. All jobs have been answered or have failed even then.
   func answer(_ jobs: ArraySlice<Job>) throws(RegistryError) {
     var at = jobs.startIndex
-    // Up to here each is done by itself.
+    // Jobs before this index are processed one by one.
     var alone = at
     while at < jobs.endIndex {
       let end = at < alone ? at + 1 : Self.endOfRun(jobs, from: at)
@@ -50,7 +46,7 @@ final class StoreWork {
         do throws(RegistryError) {
           worked(jobs[at], hasWritten: try answerRun(jobs[at..<end]))
         } catch .refused where end - at > 1 {
-          // The database refuses a value of one of them, and has taken the others back with it.
+          // The database refused a value of one job and rolled back the others.
           alone = end
           continue
         } catch .fenced {
@@ -78,9 +74,9 @@ final class StoreWork {
     postedAt = .now
   }
 
-  // MARK: What fails
+  // MARK: Failures
 
-  /// Why a job isn't even tried.
+  /// Why a job fails without being tried; nil if it should be tried.
   private func refusal(of job: Job) -> RegistryError? {
     if case .change = job.request, job.changeEra < thread.changeEra.load(ordering: .relaxed) {
       return writes[WriteKind.devices.rawValue].fault ?? .unavailable(.down, "the change has been given back")
@@ -90,7 +86,7 @@ final class StoreWork {
     return ContinuousClock.now < writes.resume ? writes.fault : nil
   }
 
-  /// The error for which the store is given up; nil where a look-up shows that it answers.
+  /// The error for which the store must be given up; nil if a look-up shows that it answers.
   private func judge(_ error: RegistryError, _ request: RegistryRequest) -> RegistryError? {
     switch error {
     case .unavailable(.locked, _), .unavailable(.slow, _):
@@ -104,7 +100,7 @@ final class StoreWork {
 
   private func failAlone(_ jobs: ArraySlice<Job>, _ error: RegistryError) {
     if let job = jobs.first, case .change = job.request, job.changeEra == thread.changeEra.load(ordering: .relaxed) {
-      // Those behind it, submitted before the loop knows of it, would overtake it.
+      // Later changes that were submitted before the loop knows of this failure would overtake it.
       flush()
       let era = thread.changeEra.add(1, ordering: .relaxed).newValue
       thread.post { $0.changesFailed(era) }
@@ -128,9 +124,9 @@ final class StoreWork {
     thread.post { $0.writesChanged(kind, fault: nil) }
   }
 
-  // MARK: What works
+  // MARK: Successes
 
-  /// - Returns: false where nothing had to be written, which tells nothing of writes.
+  /// - Returns: false if nothing had to be written. That says nothing about writes.
   private func answerRun(_ jobs: ArraySlice<Job>) throws(RegistryError) -> Bool {
     guard let job = jobs.first else { return false }
     if jobs.count > 1, case .change = job.request {
@@ -148,8 +144,7 @@ final class StoreWork {
     return true
   }
 
-  /// Changes that follow each other share a transaction, and with it the wait for the disk. A value that the database refuses costs only
-  /// its own change, and is an answer.
+  /// Applies successive changes in one transaction, which waits for the disk only once. A refused value fails only its change.
   private func applyTogether(_ jobs: ArraySlice<Job>) throws(RegistryError) {
     var changes: [RegistryChange] = []
     var fence: Int64?

@@ -1,6 +1,6 @@
 import PushCore
 
-/// The order in which every statement that reads ``DeviceRows`` names its columns.
+/// The column order of every statement that reads ``DeviceRows``.
 enum DeviceColumn {
   static let id = 0
   static let salt = 1
@@ -12,22 +12,25 @@ enum DeviceColumn {
   static let sender = 7
   static let kind = 8
   static let list = "d.id, d.salt, d.registered_at, d.platform, d.environment, d.state, d.token, d.sender, d.kind"
-  /// The first beyond them.
   static let next = 9
 }
 
 extension DeviceRows {
-  mutating func append(_ row: some SQLRow) {
+  /// - Parameter kind: if set, leaves out gone and stale devices, and other kinds of APNs tokens.
+  mutating func append(_ row: SQLRow, onlyFor kind: TokenKind? = nil) {
+    let platform = row.platform(DeviceColumn.platform)
+    let state = row.state(DeviceColumn.state)
+    let ownKind = row.kind(DeviceColumn.kind)
+    if let kind {
+      guard state == .active || state == .suspect, ownKind == kind || platform != .apns else { return }
+    }
     append { arena, start in
       let tokenCount = row.append(DeviceColumn.token, to: &arena)
       let senderCount = row.append(DeviceColumn.sender, to: &arena)
       return DeviceRow(
         id: row.int(DeviceColumn.id), salt: row.int(DeviceColumn.salt), registeredAt: row.int(DeviceColumn.registeredAt),
         start: start, tokenCount: UInt16(truncatingIfNeeded: tokenCount), senderCount: UInt16(truncatingIfNeeded: senderCount),
-        platform: Platform(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.platform))) ?? .apns,
-        environment: DeviceEnvironment(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.environment))) ?? .unspecified,
-        state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.state))) ?? .gone,
-        kind: TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.kind))) ?? .alert)
+        platform: platform, environment: row.environment(DeviceColumn.environment), state: state, kind: ownKind)
     }
   }
 }

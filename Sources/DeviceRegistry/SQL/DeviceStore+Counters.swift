@@ -1,12 +1,12 @@
 import PushCore
 
-/// Whose badge and notes a device has. An installation's tokens share one counter, whichever of them come and go: it has the number of the
-/// device that was there first, or one below zero where that device has left it to others.
-extension SQLStore {
-  /// A device has been registered under an installation.
+/// The counter of a device's badge and notes. The tokens of an installation share one counter, even if tokens come and go. A
+/// counter has the number of its first device. A device that leaves its counter to others gets a new, negative number.
+extension DeviceStore {
+  /// Called when a device was registered under an installation.
   /// - Parameters:
-  ///   - owner: the device that had the token before, as it was.
-  ///   - others: the installation's other devices, as they were.
+  ///   - owner: the device that had the token before, in its earlier state.
+  ///   - others: the installation's other devices, in their earlier state.
   func settleCounter(
     _ owner: Found?, _ others: [Found], _ installation: [UInt8], _ app: Int64
   ) throws(RegistryError) {
@@ -18,7 +18,7 @@ extension SQLStore {
     guard own != first.counter || others.contains(where: { $0.counter != first.counter }) else { return }
     var counter = first.counter
     if let own, own != counter {
-      // Only one of them has counted: that goes on.
+      // If only one of them has counted, its counter stays.
       let badges = try badges(of: [own, counter])
       if badges[own] != nil, badges[counter] == nil, try !isShared(own, beyond: installation, app) { counter = own }
     }
@@ -26,7 +26,7 @@ extension SQLStore {
     for old in Set([own, first.counter].compactMap(\.self)) where old != counter { try dropCounter(old) }
   }
 
-  /// The device goes to an installation that has no other; what it leaves behind keeps the counter.
+  /// The device moves to an installation without other devices. The devices that it leaves keep the counter.
   private func leaveCounter(of device: Found) throws(RegistryError) {
     guard try session.firstInt(SQL.sharesCounter, [.int(device.counter), .int(device.id)]) != nil else { return }
     try session.run(SQL.setCounter, [.int(device.id), .int(-1 - (makeSalt() & Int64.max >> 1))])
@@ -36,7 +36,8 @@ extension SQLStore {
     try session.firstInt(SQL.sharesCounterBeyond, [.int(counter), .int(app), .text(installation)]) != nil
   }
 
-  /// A user is bound to devices with these counters: each starts at 0, unless the user has one of its devices already.
+  /// Binds a user to devices with these counters. A counter restarts at 0 unless one of its devices already belongs to the
+  /// user.
   func startOver(_ counters: Set<Int64>, for user: Int64) throws(RegistryError) {
     for counter in counters.sorted() {
       guard try session.firstInt(SQL.othersBadge, [.int(counter), .int(user)]) != nil else { continue }
@@ -45,16 +46,14 @@ extension SQLStore {
     }
   }
 
-  /// What is kept of a counter goes with its last device.
   func dropCounter(_ counter: Int64) throws(RegistryError) {
     try session.run(SQL.deleteBadge, [.int(counter)])
   }
 }
 
 extension SQL {
-  /// The counter of a device `d`.
   static let counterOfDevice = "COALESCE(d.counter, d.id)"
-  /// The device `d` of a token that another one has replaced, the latest of several that had it.
+  /// The device `d` whose former token this is; the latest if several had it.
   static let byReplacedToken =
     """
     FROM aliases a JOIN devices d ON d.id = a.device WHERE d.app = ?1 AND a.platform = ?2 AND a.token = ?3

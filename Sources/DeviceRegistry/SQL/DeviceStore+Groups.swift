@@ -1,8 +1,7 @@
 import PushCore
 
-/// Groups: of devices, as GCM has them, and of users, which follow their users from device to device.
-extension SQLStore {
-  /// What a group's members are.
+/// Device groups, as in GCM, and user groups, which follow their users from device to device.
+extension DeviceStore {
   enum GroupKind: Int64 {
     case devices = 0
     case users = 1
@@ -53,37 +52,33 @@ extension SQLStore {
       return .refused(.noValidRegistrationIDs, reason: "registration_ids: none of them is registered for this app")
     }
     if adding {
-      var present: Set<Int64> = []
-      try session.run(SQL.groupMemberIDs, [.int(group.key.id), .int(found.kind.rawValue)]) { row in present.insert(row.int(0)) }
-      if let refusal = tooMany(found.kind, present.union(found.ids).count + found.newUsers.count) { return refusal }
+      let others = try present(in: group).union(found.ids).count
+      if let refusal = tooMany(found.kind, others + found.newUsers.count) { return refusal }
       try insert(found, app, into: group.key.id)
     } else {
       try session.runEach(
-        SQL.deleteGroupMember, found.ids.map { [.int(group.key.id), .int(found.kind.rawValue), .int($0)] }
-      ) { _, _ in }
+        SQL.deleteGroupMember, found.ids.map { [.int(group.key.id), .int(found.kind.rawValue), .int($0)] })
       try session.run(SQL.deleteEmptyGroup, [.int(group.key.id)])
     }
     return .notificationKey(key, failed: found.failed)
   }
 
-  /// A change that came before, for all that is known: the group that it made then is the one that it asks for, and one that it took the
-  /// last member from is gone. All others do the same again.
+  /// Applies a change that may have been applied before. A created group with the same members is the answer again. A missing
+  /// group lost its last member in the first removal. All other changes are simply applied again.
   func applyAgain(_ change: RegistryChange, _ now: Int64) throws(RegistryError) -> ChangeAnswer {
     let answer = try apply(change, now)
     switch (change, answer) {
     case (.register(let asked), .registration(let registration)) where asked.installation != nil:
-      let replaced = try replacedBefore(by: asked.token, of: registration, besides: [])
+      let replaced = try replacedBefore(by: asked, registration, besides: [])
       return replaced.isEmpty ? answer : .moved(registration, replaced)
-    // What came after it was applied as well, and comes again: first what it had replaced then.
+    // Later changes were applied too and will be repeated. The answer begins with the tokens that this one replaced first.
     case (.register(let asked), .moved(let registration, let replaced)):
-      let before = try replacedBefore(by: asked.token, of: registration, besides: replaced.first?.token ?? [])
+      let before = try replacedBefore(by: asked, registration, besides: replaced.first?.token ?? [])
       return .moved(registration, before + replaced)
     case (.groupCreate(let app, let name, let members), .refused(.notificationKeyExists, _)):
       guard let app = try knownApp(app), let group = try readGroup(.name(name), app) else { return answer }
       let asked = try resolveMembers(members, app, adding: true)
-      var present: Set<Int64> = []
-      try session.run(SQL.groupMemberIDs, [.int(group.key.id), .int(group.kind.rawValue)]) { row in present.insert(row.int(0)) }
-      guard asked.kind == group.kind, asked.newUsers.isEmpty, present == Set(asked.ids) else { return answer }
+      guard asked.kind == group.kind, asked.newUsers.isEmpty, try present(in: group) == Set(asked.ids) else { return answer }
       return .notificationKey(group.key.notificationKey, failed: asked.failed)
     case (.groupRemove(_, let key, _, .devices), .refused(.notificationKeyNotFound, _)) where RegistryKey(key, .group) != nil:
       return .notificationKey(key, failed: [])
@@ -91,7 +86,7 @@ extension SQLStore {
     }
   }
 
-  /// Adds the user who is bound to a device to a group of users, or takes it out (UP-07 … UP-10).
+  /// Adds the user of a device to a user group, or removes the user (UP-07 … UP-10).
   func moveUser(
     of reference: DeviceReference, _ groupReference: GroupReference, _ app: Int64, joining: Bool
   ) throws(RegistryError) -> ChangeAnswer {
@@ -112,60 +107,52 @@ extension SQLStore {
     return .notificationKey(group.key.notificationKey, failed: [])
   }
 
-  /// Takes a device out of its groups; a device group without members ceases to be.
+  /// Removes a device from its groups. An empty device group is deleted.
   func leaveGroups(_ device: Int64) throws(RegistryError) {
-    var groups: [Int64] = []
-    try session.run(SQL.groupsOfDevice, [.int(device)]) { row in groups.append(row.int(0)) }
+    let groups = try session.ints(SQL.groupsOfDevice, [.int(device)])
     guard !groups.isEmpty else { return }
     try session.run(SQL.leaveDeviceGroups, [.int(device)])
     for group in groups { try session.run(SQL.deleteEmptyGroup, [.int(group)]) }
   }
 
   func readGroup(_ reference: GroupReference, _ app: Int64) throws(RegistryError) -> Group? {
-    var group: Group?
-    let visit: (Session.Row) -> Void = { row in
-      group = Group(
-        key: RegistryKey(id: row.int(0), salt: row.int(1)), name: row.bytes(2),
-        kind: GroupKind(rawValue: row.int(3)) ?? .devices,
-        createdAt: row.int(4))
-    }
+    let (statement, values): (Statement, [SQLValue])
     switch reference {
-    case .name(let name): try session.run(SQL.groupByName, [.int(app), .text(name)], visit)
+    case .name(let name): (statement, values) = (SQL.groupByName, [.int(app), .text(name)])
     case .key(let text):
       guard let key = RegistryKey(text, .group) else { return nil }
-      try session.run(SQL.groupByKey, [.int(key.id), .int(key.salt), .int(app)], visit)
+      (statement, values) = (SQL.groupByKey, [.int(key.id), .int(key.salt), .int(app)])
     }
-    return group
+    return try session.first(statement, values) { row in
+      Group(key: row.key(), name: row.bytes(2), kind: GroupKind(rawValue: row.int(3)) ?? .devices, createdAt: row.int(4))
+    }
   }
 
-  func group(_ reference: GroupReference, app: [UInt8]) throws(RegistryError) -> GroupRecord? {
+  private func present(in group: Group) throws(RegistryError) -> Set<Int64> {
+    Set(try session.ints(SQL.groupMemberIDs, [.int(group.key.id), .int(group.kind.rawValue)]))
+  }
+
+  public func group(_ reference: GroupReference, app: [UInt8]) throws(RegistryError) -> GroupRecord? {
     guard let app = try knownApp(app), let group = try readGroup(reference, app) else { return nil }
     var record = GroupRecord(
-      notificationKey: group.key.notificationKey, name: group.name, devices: [], users: group.kind == .users ? [] : nil,
+      notificationKey: group.key.notificationKey, name: group.name, devices: [], users: nil,
       createdAt: group.createdAt)
     switch group.kind {
     case .devices:
-      try session.run(SQL.groupDevices, [.int(group.key.id)]) { row in
-        record.devices.append(RegistryKey(id: row.int(0), salt: row.int(1)).registration)
-      }
-    case .users:
-      try session.run(SQL.groupUsers, [.int(group.key.id)]) { row in record.users?.append(row.bytes(0)) }
+      record.devices = try session.all(SQL.groupDevices, [.int(group.key.id)]) { $0.key().registration }
+    case .users: record.users = try session.all(SQL.groupUsers, [.int(group.key.id)]) { $0.bytes(0) }
     }
     return record
   }
 
-  /// The members that a change names.
   private struct Members {
     var kind: GroupKind
-    /// Each once.
     var ids: [Int64] = []
-    /// Users that are to be made, each once.
     var newUsers: [[UInt8]] = []
-    /// The indexes of those that name nobody.
     var failed: [Int] = []
   }
 
-  /// To be added, a device must not be gone, and a user may be new.
+  /// To be added, a device must not be gone; a user may be new.
   private func resolveMembers(_ members: GroupMembers, _ app: Int64, adding: Bool) throws(RegistryError) -> Members {
     switch members {
     case .devices(let references):
@@ -182,7 +169,7 @@ extension SQLStore {
       var found = Members(kind: .users)
       var seen: Set<[UInt8]> = []
       for (index, name) in names.enumerated() where seen.insert(name).inserted {
-        if let id = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) {
+        if let id = try knownUser(name, app) {
           found.ids.append(id)
         } else if adding {
           found.newUsers.append(name)
@@ -204,15 +191,14 @@ extension SQLStore {
     var ids = members.ids
     for name in members.newUsers { ids.append(try makeUser(name, nil, app, known: nil)) }
     let sets: [[SQLValue]] = ids.map { [.int(group), .int(members.kind.rawValue), .int($0)] }
-    try session.runEach(SQL.insertGroupMember, sets) { _, _ in }
+    try session.runEach(SQL.insertGroupMember, sets)
   }
 }
 
 extension SQL {
-  static let groupByName = Statement(
-    "SELECT id, salt, name, kind, created_at FROM device_groups WHERE app = ?1 AND name = ?2")
-  static let groupByKey = Statement(
-    "SELECT id, salt, name, kind, created_at FROM device_groups WHERE id = ?1 AND salt = ?2 AND app = ?3")
+  private static let groupQuery = "SELECT id, salt, name, kind, created_at FROM device_groups"
+  static let groupByName = Statement("\(groupQuery) WHERE app = ?1 AND name = ?2")
+  static let groupByKey = Statement("\(groupQuery) WHERE id = ?1 AND salt = ?2 AND app = ?3")
   static let insertGroup = Statement(
     insert: "INSERT INTO device_groups (salt, app, name, kind, created_at) VALUES (?1, ?2, ?3, ?4, ?5)")
   static let insertGroupMember = Statement(

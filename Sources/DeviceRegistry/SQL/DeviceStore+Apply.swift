@@ -1,11 +1,15 @@
 import PushCore
 
-extension SQLStore {
-  func apply(_ changes: [RegistryChange], fence: Int64?, now: Int64) throws(RegistryError) -> [ChangeAnswer] {
+extension DeviceStore {
+  /// Applies changes in order in one transaction: all are stored if it returns, none if it throws. A refused change has no
+  /// effect.
+  /// - Parameter fence: the number that the caller claimed; nil for changes that come from no queue.
+  /// - Throws: `fenced` if another number has been claimed since.
+  public func apply(_ changes: [RegistryChange], fence: Int64? = nil, now: Int64) throws(RegistryError) -> [ChangeAnswer] {
     guard !changes.isEmpty else { return [] }
     do throws(RegistryError) {
       return try transaction(.devices) { () throws(RegistryError) in
-        // Under the lock that a claim takes as well: whoever claims next finds all of this, or none of it comes to pass.
+        // A claim takes the same lock. So the next claimant finds all of these changes, or none is made.
         if let fence, try session.firstInt(SQL.fence, []) != fence { throw .fenced }
         var answers: [ChangeAnswer] = []
         answers.reserveCapacity(changes.count)
@@ -13,7 +17,7 @@ extension SQLStore {
         return answers
       }
     } catch .refused(let why) {
-      // The database itself refused a value of one of them and took the others back with it.
+      // The database refused a value of one change and rolled back the others.
       guard changes.count > 1 else { return [.refused(.invalidParameters, reason: why)] }
       var answers: [ChangeAnswer] = []
       for change in changes { answers += try apply([change], fence: fence, now: now) }
@@ -21,7 +25,8 @@ extension SQLStore {
     }
   }
 
-  func claimChanges() throws(RegistryError) -> Int64 {
+  /// Claims the changes of the registry's queue. Changes with an earlier number are fenced from now on.
+  public func claimChanges() throws(RegistryError) -> Int64 {
     try transaction(.devices) { () throws(RegistryError) in
       try session.run(SQL.claimChanges, [])
       guard let fence = try session.firstInt(SQL.fence, []) else { throw .unusable(.broken, "change_fence has no row") }
@@ -29,7 +34,7 @@ extension SQLStore {
     }
   }
 
-  /// One change, within a transaction. Every refusal comes before the first write.
+  /// Applies one change in a transaction. Every refusal comes before the first write.
   func apply(_ change: RegistryChange, _ now: Int64) throws(RegistryError) -> ChangeAnswer {
     if case .register(let registration) = change { return try register(registration, now) }
     if case .repeated(let change) = change { return try applyAgain(change, now) }
@@ -57,7 +62,7 @@ extension SQLStore {
     }
   }
 
-  /// Nothing was ever registered for the app: every device and group it could name is unknown.
+  /// Nothing was ever registered for the app, so every device and group is unknown.
   private static func unknownAppAnswer(_ change: RegistryChange) -> ChangeAnswer {
     switch change {
     case .register, .unregister, .unregisterUser, .groupCreate, .repeated: .done
@@ -68,8 +73,7 @@ extension SQLStore {
     }
   }
 
-  /// The registration ends: no push reaches it any more, and its bindings go too. The row stays for a while, so that a send to it is
-  /// told `NotRegistered`.
+  /// Ends a registration and removes its bindings. The row is kept for a while, so that sends to it get `NotRegistered`.
   private func unregister(_ device: Found, _ now: Int64) throws(RegistryError) {
     try session.run(SQL.unregister, [.int(device.id), .text(Array("unregistered".utf8)), .int(now)])
     try session.run(SQL.leaveTopics, [.int(device.id)])

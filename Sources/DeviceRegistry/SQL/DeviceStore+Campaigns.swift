@@ -1,8 +1,9 @@
 import PushCore
 
-/// The accounts of campaigns, shared by all workers.
-extension SQLStore {
-  func createCampaign(_ campaign: CampaignDescription, now: Int64) throws(RegistryError) -> Campaign {
+/// Campaigns and their counts, shared by all workers.
+extension DeviceStore {
+  /// Creates a campaign, or returns the existing one with this id.
+  public func createCampaign(_ campaign: CampaignDescription, now: Int64) throws(RegistryError) -> Campaign {
     try transaction(.campaigns) { () throws(RegistryError) in
       try session.run(
         SQL.insertCampaign,
@@ -15,7 +16,8 @@ extension SQLStore {
     }
   }
 
-  func pageDone(_ report: PageReport, now: Int64) throws(RegistryError) -> Campaign? {
+  /// Adds a page's counts, only once even if reported repeatedly. Nil if the campaign doesn't exist.
+  public func pageDone(_ report: PageReport, now: Int64) throws(RegistryError) -> Campaign? {
     try transaction(.campaigns) { () throws(RegistryError) in
       guard try campaign(report.campaign) != nil else { return nil }
       let isNew =
@@ -32,7 +34,7 @@ extension SQLStore {
           try session.run(
             SQL.addFailures,
             [
-              .blob(report.campaign), .int(count.platform.map { Int64($0.rawValue) + 1 } ?? 0), .int(Int64(count.error.code)),
+              .blob(report.campaign), .int(count.platform.map { Int64($0.rawValue) + 1 } ?? 0), .int(Int(count.error.code)),
               .int(count.devices),
             ])
         }
@@ -41,25 +43,25 @@ extension SQLStore {
     }
   }
 
-  func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64, now: Int64) throws(RegistryError) {
-    try transaction(.campaigns) { () throws(RegistryError) -> Void in
-      try session.run(
-        SQL.savePage, [.blob(campaign), .int(page), .int(record.sent), .int(record.failed), .blob(record.settled)])
+  /// Stores the settled devices of an interrupted page.
+  public func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64, now: Int64) throws(RegistryError) {
+    try write(
+      .campaigns, SQL.savePage,
+      [.blob(campaign), .int(page), .int(record.sent), .int(record.failed), .blob(record.settled)])
+  }
+
+  public func loadPage(campaign: [UInt8], page: Int64) throws(RegistryError) -> PageRecord? {
+    try session.first(SQL.loadPage, [.blob(campaign), .int(page)]) { row in
+      PageRecord(
+        sent: row.int(0), failed: row.int(1), settled: row.bytes(2), isDone: row.int(3) == 1,
+        extent: row.optionalInt(4).map { PageExtent(end: row.int(5), isLast: row.int(6) == 1, copy: $0) })
     }
   }
 
-  func loadPage(campaign: [UInt8], page: Int64) throws(RegistryError) -> PageRecord? {
-    var record: PageRecord?
-    try session.run(SQL.loadPage, [.blob(campaign), .int(page)]) { row in
-      record = PageRecord(sent: row.int(0), failed: row.int(1), settled: row.bytes(2), isDone: row.int(3) == 1)
-      if let copy = row.optionalInt(4) {
-        record?.extent = PageExtent(end: row.int(5), isLast: row.int(6) == 1, copy: copy)
-      }
-    }
-    return record
-  }
-
-  func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64) throws(RegistryError) -> ResultClaim {
+  /// Decides which worker publishes the campaign's result: the first one that asks after all pages are done. Another worker
+  /// gets it if the result isn't known to be published `lease` milliseconds after the first worker's last request. Uses the
+  /// database's clock.
+  public func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64) throws(RegistryError) -> ResultClaim {
     try transaction(.campaigns) { () throws(RegistryError) in
       let values: [SQLValue] = [.blob(campaign), .blob(claimant), .int(lease), .int(clock?())]
       let isOurs = try session.run(SQL.finishCampaign, values) > 0
@@ -68,26 +70,26 @@ extension SQLStore {
     }
   }
 
-  func resultPublished(_ campaign: [UInt8], now: Int64) throws(RegistryError) {
-    try transaction(.campaigns) { () throws(RegistryError) -> Void in
-      try session.run(SQL.resultPublished, [.blob(campaign), .int(now)])
-    }
+  /// Records that the campaign's result is published, so that no other worker publishes it.
+  public func resultPublished(_ campaign: [UInt8], now: Int64) throws(RegistryError) {
+    try write(.campaigns, SQL.resultPublished, [.blob(campaign), .int(now)])
   }
 
-  func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(RegistryError) -> Bool {
+  /// Changes a campaign's state; false if the current state doesn't allow it. A campaign resumed after a hold is never held
+  /// again.
+  public func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(RegistryError) -> Bool {
     try transaction(.campaigns) { () throws(RegistryError) in
       guard let current = try self.campaign(campaign), state.sources.contains(current.state) else { return false }
       return try session.run(SQL.setState, [.blob(campaign), .int(state.rawValue), .int(now)]) > 0
     }
   }
 
-  func campaign(_ id: [UInt8]) throws(RegistryError) -> Campaign? {
-    var found: Campaign?
-    try session.run(SQL.campaignByID, [.blob(id)]) { row in found = Self.campaign(row) }
-    return found
+  public func campaign(_ id: [UInt8]) throws(RegistryError) -> Campaign? {
+    try session.first(SQL.campaignByID, [.blob(id)], Self.campaign)
   }
 
-  func failures(of campaign: [UInt8]) throws(RegistryError) -> [FailureCount] {
+  /// Numbers of failed devices by code and platform, highest first.
+  public func failures(of campaign: [UInt8]) throws(RegistryError) -> [FailureCount] {
     var failures: [FailureCount] = []
     try session.run(SQL.failures, [.blob(campaign)]) { row in
       guard let error = PushError(code: UInt8(truncatingIfNeeded: row.int(1))) else { return }
@@ -97,13 +99,11 @@ extension SQLStore {
     return failures
   }
 
-  func campaigns(limit: Int) throws(RegistryError) -> [Campaign] {
-    var found: [Campaign] = []
-    try session.run(SQL.campaigns, [.int(Int64(limit))]) { row in found.append(Self.campaign(row)) }
-    return found
+  public func campaigns(limit: Int) throws(RegistryError) -> [Campaign] {
+    try session.all(SQL.campaigns, [.int(limit)], Self.campaign)
   }
 
-  func countCampaigns() throws(RegistryError) -> [CampaignState: Int] {
+  public func countCampaigns() throws(RegistryError) -> [CampaignState: Int] {
     var counts: [CampaignState: Int] = [:]
     try session.run(SQL.countCampaigns, []) { row in
       if let state = CampaignState(rawValue: row.int(0)) { counts[state] = Int(row.int(1)) }
@@ -111,7 +111,7 @@ extension SQLStore {
     return counts
   }
 
-  private static func campaign(_ row: Session.Row) -> Campaign {
+  private static func campaign(_ row: SQLRow) -> Campaign {
     Campaign(
       description: CampaignDescription(
         id: row.bytes(0), app: row.bytes(1), messageID: row.bytes(2), target: row.bytes(3), total: row.int(4),
@@ -130,7 +130,7 @@ extension SQL {
       excused)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, 0, ?7, ?7, 0) ON CONFLICT (id) DO NOTHING
     """)
-  /// Changes a row only where the page wasn't done yet: saved in its middle, or not seen at all.
+  /// Changes a row only if the page wasn't done before: it is new, or was saved in the middle.
   static let insertDonePage = Statement(
     """
     INSERT INTO campaign_pages (campaign, page, done, sent, failed) VALUES (?1, ?2, 1, ?3, ?4)
@@ -160,7 +160,7 @@ extension SQL {
   static let loadPage = Statement(
     "SELECT sent, failed, settled, done, copy, page_end, is_last FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
   private static let owesResult = "id = ?1 AND result_at IS NULL AND (state = 2 OR pages_done >= page_count)"
-  /// By the database's own clock in unix milliseconds: a lease counts for all workers, and their clocks differ.
+  /// Uses the database's clock in Unix milliseconds: a lease applies to all workers, and their clocks differ.
   static let finishCampaign = Statement(
     finish(at: "COALESCE(?4, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))"),
     postgres: finish(at: "COALESCE(CAST(?4 AS BIGINT), CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT))"))
@@ -172,7 +172,7 @@ extension SQL {
   }
   static let isResultOwed = Statement("SELECT 1 FROM campaigns WHERE \(owesResult)")
   static let resultPublished = Statement("UPDATE campaigns SET result_at = ?2 WHERE id = ?1 AND result_at IS NULL")
-  /// 0 is running, 4 held.
+  /// 0 is running, 4 is held.
   static let setState = Statement(
     """
     UPDATE campaigns SET state = ?2, updated_at = ?3,

@@ -1,22 +1,19 @@
 import PushCore
 
-/// Content to be kept.
 struct PageToKeep {
-  /// Among the answers.
+  /// Index of the answer.
   let place: Int
   let page: ContentPage
   let now: Int64
-  /// Its content is there, and is to be kept for longer.
+  /// True if the content exists and only its lifetime must be extended.
   var isKnown = false
 }
 
-/// Content that pushes have no room for.
-extension SQLStore {
-  /// Those that aren't kept long enough yet; the others are answered: the pages of a broadcast need no write each.
+extension DeviceStore {
+  /// Answers the pages whose lifetime is long enough, and returns the others. So the pages of a broadcast need no write each.
   func unkept(_ pages: [PageToKeep], _ answers: inout [NoteAnswer]) throws(RegistryError) -> [PageToKeep] {
-    var known = [(name: [UInt8], until: Int64)?](repeating: nil, count: pages.count)
-    try session.runRows(SQL.pageByDigest, [.blobs(pages.map(\.page.digest))]) { index, row in
-      known[index] = (row.bytes(0), row.int(1))
+    let known = try session.ofEach(SQL.pageByDigest, pages.map { [.blob($0.page.digest)] }) { row in
+      (name: row.bytes(0), until: row.int(1))
     }
     var rest: [PageToKeep] = []
     for (var keeping, known) in zip(pages, known) {
@@ -31,9 +28,8 @@ extension SQLStore {
     return rest
   }
 
-  /// A page for which its application has no room is answered with nil.
+  /// Stores pages. If the application has no room for a page, the answer is nil.
   func keepPages(_ pages: [PageToKeep], _ answers: inout [NoteAnswer]) throws(RegistryError) {
-    guard !pages.isEmpty else { return }
     var known = Set(pages.filter(\.isKnown).map(\.page.digest))
     var used: [[UInt8]: Int64] = [:]
     var added: [[UInt8]: Int64] = [:]
@@ -54,15 +50,13 @@ extension SQLStore {
       }
       kept.append(keeping)
     }
-    var names = [[UInt8]?](repeating: nil, count: kept.count)
     let values: [[SQLValue]] = kept.map {
       [
         .blob($0.page.digest), .text(ContentPage.makeName(makeSalt)), .blob($0.page.content), .int($0.now + $0.page.keep),
         .text($0.page.app),
       ]
     }
-    try session.runEach(SQL.keepPage, values) { index, row in names[index] = row.bytes(0) }
-    for (keeping, name) in zip(kept, names) {
+    for (keeping, name) in zip(kept, try session.ofEach(SQL.keepPage, values) { $0.bytes(0) }) {
       guard let name else { throw Self.noRow }
       answers[keeping.place] = .page(name)
     }
@@ -71,34 +65,31 @@ extension SQLStore {
 
   private func addContent(_ sizes: [[UInt8]: Int64]) throws(RegistryError) {
     let sizes = sizes.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-    try session.runEach(SQL.addContent, sizes.map { [.text($0.key), .int($0.value)] }) { _, _ in }
+    try session.runEach(SQL.addContent, sizes.map { [.text($0.key), .int($0.value)] })
   }
 
-  /// Of its life, the part by which a page that is kept again may end earlier than a new one.
-  private static var slack: Int64 { 20 }
+  /// A page that is stored again may expire earlier than a new one, by its lifetime divided by this.
+  private static let slack: Int64 = 20
 
-  func content(ofPage name: [UInt8], now: Int64) throws(RegistryError) -> [UInt8]? {
-    var content: [UInt8]?
-    try session.run(SQL.contentOfPage, [.text(name), .int(now)]) { row in content = row.bytes(0) }
-    return content
+  /// Nil if the page doesn't exist or has expired.
+  public func content(ofPage name: [UInt8], now: Int64) throws(RegistryError) -> [UInt8]? {
+    try session.first(SQL.contentOfPage, [.text(name), .int(now)]) { $0.bytes(0) }
   }
 
-  func purgeContent(before: Int64, limit: Int) throws(RegistryError) -> Int {
-    try transaction(.allNotes) { () throws(RegistryError) in
-      var count = 0
-      var freed: [[UInt8]: Int64] = [:]
-      try session.run(SQL.purgeContent, [.int(before), .int(Int64(limit))]) { row in
-        count += 1
-        if let app = row.optionalBytes(0) { freed[app, default: 0] += row.int(1) }
-      }
-      try addContent(freed.mapValues { -$0 })
-      return count
+  func purgeContent(_ values: [SQLValue]) throws(RegistryError) -> Int {
+    var count = 0
+    var freed: [[UInt8]: Int64] = [:]
+    try session.run(SQL.purgeContent, values) { row in
+      count += 1
+      if let app = row.optionalBytes(0) { freed[app, default: 0] += row.int(1) }
     }
+    try addContent(freed.mapValues { -$0 })
+    return count
   }
 }
 
 extension SQL {
-  static let pageByDigest = RowsStatement("SELECT name, until FROM content_pages WHERE digest = ?1", .blob)
+  static let pageByDigest = Statement(rows: "SELECT name, until FROM content_pages WHERE digest = ?1", .blob)
   static let keepPage = Statement(
     """
     INSERT INTO content_pages (digest, name, content, until, app) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (digest) DO UPDATE SET
@@ -106,12 +97,6 @@ extension SQL {
     RETURNING name
     """)
   static let contentOfPage = Statement("SELECT content FROM content_pages WHERE name = ?1 AND until > ?2")
-  static let purgeContent = Statement(
-    """
-    DELETE FROM content_pages WHERE digest IN (
-      SELECT digest FROM content_pages WHERE until <= ?1 ORDER BY until LIMIT ?2)
-    RETURNING app, length(content)
-    """)
   static let contentOfApp = Statement("SELECT bytes FROM content_sizes WHERE app = ?1")
   static let addContent = Statement(
     """
