@@ -1,36 +1,34 @@
 import PushCore
 
-extension PostgresConnection {
-  /// Below this many rows the set-up costs more than it saves.
-  private static var fewestRows: Int { 32 }
-
-  static func load(
-    _ registrations: [Registration], into store: PostgresStore, now: Int64
-  ) throws(RegistryError) -> [ChangeAnswer] {
-    guard registrations.count >= fewestRows else { return try store.apply(registrations.map { .register($0) }, now: now) }
-    do throws(RegistryError) {
-      return try PostgresLoad(store, registrations, now).run()
-    } catch .refused {
-      // The database refused a value of one of the rows: one by one they cost only themselves.
-      return try store.apply(registrations.map { .register($0) }, now: now)
+extension DeviceStore {
+  /// Stores many registrations at once. The answers are the same as those of ``apply(_:fence:now:)`` for each.
+  public func load(_ registrations: [Registration], now: Int64) throws(RegistryError) -> [ChangeAnswer] {
+    // With fewer rows, the set-up costs more than it saves.
+    if let session = session as? PostgresConnection, registrations.count >= 32 {
+      do throws(RegistryError) {
+        return try PostgresLoad(self, session, registrations, now).run()
+      } catch .refused {
+        // The database refused a value of one row. One by one, only that row fails.
+      }
     }
+    return try apply(registrations.map { .register($0) }, now: now)
   }
 }
 
-/// A bulk load: the rows go to a temporary table by COPY, and from there set by set to where they belong.
-///
-/// What a set can't do like single registrations goes row by row: rows of one token or installation among each other, a new token for
-/// an installation, and rows that may break a limit. The order of the rows is kept, so that the outcome is that of single
-/// registrations, one after the other.
+/// A bulk load. COPY writes the rows to a temporary table; set operations then move them to their tables. Some rows need single
+/// registrations: several rows of one token or installation, a new token for an installation, and rows that may exceed a limit.
+/// The order of the rows is kept, so the outcome equals that of single registrations in order.
 private struct PostgresLoad {
-  private let store: PostgresStore
+  private let store: DeviceStore
+  private let session: PostgresConnection
   private let registrations: [Registration]
   private let now: Int64
   private var answers: [ChangeAnswer]
   private var isSingle: [Bool]
 
-  init(_ store: PostgresStore, _ registrations: [Registration], _ now: Int64) {
+  init(_ store: DeviceStore, _ session: PostgresConnection, _ registrations: [Registration], _ now: Int64) {
     self.store = store
+    self.session = session
     self.registrations = registrations
     self.now = now
     answers = [ChangeAnswer](repeating: .done, count: registrations.count)
@@ -57,15 +55,15 @@ private struct PostgresLoad {
   }
 
   private mutating func stage() throws(RegistryError) {
-    // The rows staged find theirs by index, however small the planner still takes the tables to be.
-    try store.session.execute(
+    // Index joins, because the planner's estimates for the tables may be too small.
+    try session.execute(
       """
       CREATE TEMP TABLE IF NOT EXISTS load_devices (
         n BIGINT PRIMARY KEY, app BIGINT NOT NULL, platform BIGINT NOT NULL, token BYTEA NOT NULL, salt BIGINT NOT NULL,
         environment BIGINT NOT NULL, sender TEXT COLLATE "C" NOT NULL, user_name TEXT COLLATE "C", display TEXT,
         installation TEXT COLLATE "C", locale TEXT, time_zone TEXT, app_version TEXT, topics BIGINT NOT NULL,
         user_rows BIGINT NOT NULL, registered_at BIGINT NOT NULL,
-        kind BIGINT, activity TEXT COLLATE "C") ON COMMIT DELETE ROWS;
+        kind BIGINT, activity TEXT COLLATE "C", endpoint BYTEA) ON COMMIT DELETE ROWS;
       CREATE TEMP TABLE IF NOT EXISTS load_topics (n BIGINT NOT NULL, topic BIGINT NOT NULL) ON COMMIT DELETE ROWS;
       SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off
       """)
@@ -73,13 +71,13 @@ private struct PostgresLoad {
     for registration in registrations {
       if let user = registration.user { userRows[Key(app: registration.app, platform: nil, name: user), default: 0] += 1 }
     }
-    var rows = CopyRows(columns: 18)
+    var rows = CopyRows(columns: 19)
     for (index, registration) in registrations.enumerated() {
       rows.begin()
       rows.append(Int64(index))
       rows.append(try store.makeApp(registration.app))
       rows.append(Int64(registration.platform.rawValue))
-      rows.append(registration.token)
+      rows.append(registration.token())
       rows.append(store.makeSalt())
       rows.append(Int64((registration.environment ?? .unspecified).rawValue))
       rows.append(registration.sender ?? [])
@@ -94,8 +92,9 @@ private struct PostgresLoad {
       rows.append(registration.registered(by: now))
       rows.append(registration.kind.map { Int64($0.rawValue) })
       rows.append(registration.activity)
+      rows.append(registration.platform == .webpush ? registration.identity : nil)
     }
-    try store.session.copy("COPY load_devices FROM STDIN (FORMAT binary)", rows.finished())
+    try session.copy("COPY load_devices FROM STDIN (FORMAT binary)", rows.finished())
   }
 
   private mutating func findSingles() throws(RegistryError) {
@@ -103,7 +102,7 @@ private struct PostgresLoad {
     var byInstallation: [Key: Int] = [:]
     for (index, registration) in registrations.enumerated() {
       if registration.topics.count > store.limits.topicsPerDevice { isSingle[index] = true }
-      let token = Key(app: registration.app, platform: registration.platform, name: registration.token)
+      let token = Key(app: registration.app, platform: registration.platform, name: registration.identity)
       if let other = byToken.updateValue(index, forKey: token) {
         isSingle[other] = true
         isSingle[index] = true
@@ -114,11 +113,8 @@ private struct PostgresLoad {
         isSingle[index] = true
       }
     }
-    var found: [Int] = []
-    try store.session.run(
-      SQL.loadSingles, [.int(Int64(store.limits.topicsPerDevice)), .int(Int64(store.limits.devicesPerUser))]
-    ) { row in found.append(Int(row.int(0))) }
-    for index in found { isSingle[index] = true }
+    let found = try session.ints(SQL.loadSingles, [.int(store.limits.topicsPerDevice), .int(store.limits.devicesPerUser)])
+    for index in found { isSingle[Int(index)] = true }
   }
 
   private func stageTopics() throws(RegistryError) {
@@ -134,7 +130,7 @@ private struct PostgresLoad {
         rows.append(try store.makeTopic(topic, app))
       }
     }
-    if !isEmpty { try store.session.copy("COPY load_topics FROM STDIN (FORMAT binary)", rows.finished()) }
+    if !isEmpty { try session.copy("COPY load_topics FROM STDIN (FORMAT binary)", rows.finished()) }
   }
 
   // MARK: Moving
@@ -154,24 +150,21 @@ private struct PostgresLoad {
     }
   }
 
-  /// Below this many rows in a row, single registrations are no slower.
+  /// With fewer successive rows, single registrations are as fast.
   private static let fewestInSet = 8
 
   private mutating func moveSet(_ start: Int, _ end: Int) throws(RegistryError) {
-    let range = [SQLValue.int(Int64(start)), .int(Int64(end))]
-    try store.session.run(SQL.loadUsers, range)
-    try store.session.run(SQL.loadDevices, range + [.int(now)])
-    try store.session.run(SQL.loadMembers, range)
-    var keys: [(Int, RegistryKey)] = []
-    try store.session.run(SQL.loadedKeys, range) { row in
-      keys.append((Int(row.int(0)), RegistryKey(id: row.int(1), salt: row.int(2))))
-    }
+    let range = [SQLValue.int(start), .int(end)]
+    try session.run(SQL.loadUsers, range)
+    try session.run(SQL.loadDevices, range + [.int(now)])
+    try session.run(SQL.loadMembers, range)
+    let keys = try session.all(SQL.loadedKeys, range) { (Int($0.int(0)), $0.key(1)) }
     guard keys.count == end - start else { throw .unusable(.broken, "a bulk load lost rows") }
     for (index, key) in keys { answers[index] = .registration(key.registration) }
   }
 }
 
-/// Rows in the binary form of COPY (postgresql.org/docs/current/sql-copy.html, "Binary Format").
+/// Rows in COPY's binary form (postgresql.org/docs/current/sql-copy.html, "Binary Format").
 private struct CopyRows {
   private var bytes: [UInt8] = Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0] + [UInt8](repeating: 0, count: 8)
   private let columns: UInt8
@@ -204,7 +197,7 @@ private struct CopyRows {
 extension SQL {
   private static let ofToken = "d.app = l.app AND d.platform = l.platform AND d.token = l.token"
 
-  /// Rows that a set can't take. `user_rows` is how many rows of the load name the row's user.
+  /// Rows that need a single registration. `user_rows` is the number of rows in the load with the same user.
   static let loadSingles = Statement(
     """
     SELECT l.n FROM load_devices l WHERE
@@ -216,6 +209,12 @@ extension SQL {
       OR (l.user_name IS NOT NULL AND EXISTS (
         SELECT 1 FROM devices d JOIN badges b ON b.device = \(counterOfDevice) AND b.badge <> 0
         LEFT JOIN users u ON u.id = d.user_id WHERE \(ofToken) AND (u.name IS NULL OR u.name <> l.user_name)))
+      OR EXISTS (
+        SELECT 1 FROM devices d WHERE d.app = l.app AND d.platform = l.platform AND d.token <> l.token
+          AND d.token >= l.endpoint || '\\x00'::bytea AND d.token < l.endpoint || '\\x01'::bytea)
+      OR EXISTS (
+        SELECT 1 FROM aliases a WHERE a.platform = l.platform
+          AND a.token >= l.endpoint || '\\x00'::bytea AND a.token < l.endpoint || '\\x01'::bytea)
       OR (l.kind IS NOT NULL AND EXISTS (SELECT 1 FROM devices d WHERE \(ofToken) AND d.kind <> l.kind))
       OR (l.topics > 0 AND EXISTS (
         SELECT 1 FROM devices d WHERE \(ofToken)
@@ -224,7 +223,7 @@ extension SQL {
         SELECT count(*) FROM users u JOIN devices d ON d.user_id = u.id WHERE u.app = l.app AND u.name = l.user_name
       ) > CAST(?2 AS BIGINT))
     """)
-  /// Of several names for a user the last one holds.
+  /// If rows give several names for a user, the last one wins.
   static let loadUsers = Statement(
     """
     INSERT INTO users (app, name, display)
@@ -233,7 +232,7 @@ extension SQL {
     ORDER BY l.app, l.user_name, (l.display IS NULL), l.n DESC
     ON CONFLICT (app, name) DO UPDATE SET display = excluded.display WHERE excluded.display IS NOT NULL
     """)
-  /// 0 and the empty text stand for "not given", and leave what was given before.
+  /// 0 and empty texts mean "not given" and keep the earlier value.
   static let loadDevices = Statement(
     """
     INSERT INTO devices (app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation,

@@ -1,16 +1,14 @@
-/// The registry in PostgreSQL: for a fleet on many hosts. Its tables are in a schema of their own, `pushfleet`.
-typealias PostgresStore = SQLStore<PostgresConnection>
-
-extension SQLStore where Session == PostgresConnection {
+/// The registry in PostgreSQL, for a fleet on several hosts. Its tables are in the schema `pushfleet`.
+extension DeviceStore {
   convenience init(
-    location: String, options: PostgresOptions = PostgresOptions(), limits: RegistryLimits = RegistryLimits()
+    location: String, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits()
   ) throws(RegistryError) {
     let connection = try PostgresConnection(location: location, options: options)
     try Self.migrate(connection)
     self.init(session: connection, limits: limits)
   }
 
-  /// Brings the tables to this program's version, one worker at a time. Writes nothing when they are, so that a stand-by can be read.
+  /// Migrates the tables to this program's version, one worker at a time. Writes nothing if they are current: a stand-by works.
   private static func migrate(_ connection: PostgresConnection) throws(RegistryError) {
     guard try version(connection) < Schema.version else { return }
     try connection.transaction(.devices) { () throws(RegistryError) -> Void in

@@ -1,8 +1,11 @@
 import PushCore
 
-/// What is noted together: each kind by itself, in the order in which it came.
-extension SQLStore {
-  func note(_ notes: [(note: Note, now: Int64)]) throws(RegistryError) -> (answers: [NoteAnswer], hasWritten: Bool) {
+/// Stores notes that arrive together. Each kind is processed separately, in order of arrival.
+extension DeviceStore {
+  /// Stores several notes, with the same effect as one by one. After an error it can be repeated, even if some are stored.
+  /// - Parameter notes: each with its time.
+  /// - Returns: the answers in order, and whether anything was written.
+  public func note(_ notes: [(note: Note, now: Int64)]) throws(RegistryError) -> (answers: [NoteAnswer], hasWritten: Bool) {
     var hasWritten = false
     var answers = [NoteAnswer](repeating: .message, count: notes.count)
     var counts: [BadgeTally.Count] = []
@@ -32,10 +35,10 @@ extension SQLStore {
           try countBadges(&tally)
           return nil
         }
-        // Each page's size is counted once.
+        // `allNotes`, because each page's size is counted once.
         return pages.isEmpty ? .notes(of: tally.apps) : .allNotes
       } write: { () throws(RegistryError) in
-        // Rows that applications share are written in the order of their keys: those who note for several would wait for each other.
+        // Shared rows are written in the order of their keys. Otherwise writers for several applications could deadlock.
         try keepMessages(messages.sorted { $0.key < $1.key })
         try keepPages(isNew.sorted { $0.page.digest.lexicographicallyPrecedes($1.page.digest) }, &answers)
         try countBadges(&tally)
@@ -48,12 +51,10 @@ extension SQLStore {
   }
 
   private func keepMessages(_ messages: [(key: Int64, id: [UInt8], now: Int64)]) throws(RegistryError) {
-    try session.runRows(
-      SQL.keepMessage, [.ints(messages.map(\.key)), .blobs(messages.map(\.id)), .ints(messages.map(\.now))]
-    ) { _, _ in }
+    try session.runEach(SQL.keepMessage, messages.map { [.int($0.key), .blob($0.id), .int($0.now)] })
   }
 
-  /// ``SQLSession/lookAndWrite(_:write:)``.
+  /// Like ``SQLSession/lookAndWrite(_:write:)``; a failure also clears the cached names.
   func lookAndWrite(
     _ look: () throws(RegistryError) -> TransactionIntent?, write: () throws(RegistryError) -> Void
   ) throws(RegistryError) -> Bool {
@@ -65,7 +66,7 @@ extension SQLStore {
 }
 
 extension SQL {
-  static let keepMessage = RowsStatement(
-    "INSERT INTO messages (message, id, noted_at) VALUES (?1, ?2, ?3) ON CONFLICT (message) DO NOTHING",
+  static let keepMessage = Statement(
+    rows: "INSERT INTO messages (message, id, noted_at) VALUES (?1, ?2, ?3) ON CONFLICT (message) DO NOTHING",
     .int, .blob, .int)
 }

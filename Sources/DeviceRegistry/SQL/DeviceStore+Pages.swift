@@ -1,8 +1,9 @@
 import PushCore
 
-/// Audiences, page by page in the order of the devices' numbers.
-extension SQLStore {
-  func page(
+extension DeviceStore {
+  /// The members for a token kind: at most `limit`, with numbers above `cursor` (0 at first) and up to `highWater`. A device
+  /// that stays a member is on exactly one page, even if others join or leave.
+  public func page(
     of audience: Audience, kind: TokenKind, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int
   ) throws(RegistryError) -> AudiencePage {
     try session.reading { () throws(RegistryError) in try readPage(audience, kind, app, cursor, highWater, limit) }
@@ -16,39 +17,43 @@ extension SQLStore {
     switch audience {
     case .topic(let name):
       guard let topic = try knownTopic(name, app) else { return none }
-      return try read(SQL.topicPage, .init(kind, withStale: false), topic, cursor, highWater, limit)
-    case .all: return try read(SQL.appPage, .init(kind, withStale: false), app, cursor, highWater, limit)
+      return try read(SQL.topicPage, kind, topic, cursor, highWater, limit)
+    case .all: return try read(SQL.appPage, kind, app, cursor, highWater, limit)
     case .group(let key):
       guard let group = try readGroup(.key(key), app) else { return none }
-      return try readFew(SQL.groupPage, kind, group.key.id, cursor, highWater, limit)
+      return try read(SQL.groupPage, kind, group.key.id, cursor, highWater, limit, isOfFew: true)
     case .user(let name):
-      guard let user = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) else { return none }
-      return try readFew(SQL.userPage, kind, user, cursor, highWater, limit)
-    case .condition(let condition):
-      return try readCondition(condition, .init(kind, withStale: false), app, cursor, highWater, limit)
+      guard let user = try knownUser(name, app) else { return none }
+      return try read(SQL.userPage, kind, user, cursor, highWater, limit, isOfFew: true)
+    case .condition(let condition): return try readCondition(condition, kind, app, cursor, highWater, limit)
     }
   }
 
-  /// Of a user's or a group's devices: what isn't wanted takes no place on the page.
-  private func readFew(
-    _ statement: Statement, _ kind: TokenKind, _ owner: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
-  ) throws(RegistryError) -> AudiencePage {
-    try session.devices(
-      statement, [.int(owner), .int(cursor), .int(highWater), .int(Int64(limit) + 1), .int(Int64(kind.rawValue))],
-      .init(kind, withStale: true), after: cursor, limit: limit)
-  }
-
+  /// Reads one device more than the limit, which shows whether the page is the last.
+  /// - Parameter isOfFew: true for a user or group. Its query selects the kind, so that unwanted devices don't count towards
+  ///   the limit, and stale devices are wanted.
   private func read(
-    _ statement: Statement, _ wanted: WantedDevices, _ owner: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
+    _ statement: Statement, _ kind: TokenKind, _ owner: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int,
+    isOfFew: Bool = false
   ) throws(RegistryError) -> AudiencePage {
-    try session.devices(
-      statement, [.int(owner), .int(cursor), .int(highWater), .int(Int64(limit) + 1)], wanted, after: cursor, limit: limit)
+    var devices = DeviceRows()
+    devices.reserve(limit)
+    var visited = 0
+    var last = cursor
+    let values: [SQLValue] = [.int(owner), .int(cursor), .int(highWater), .int(limit + 1)]
+    try session.run(statement, isOfFew ? values + [.int(kind)] : values) { row in
+      visited += 1
+      guard visited <= limit else { return }
+      last = row.int(DeviceColumn.id)
+      devices.append(row, onlyFor: isOfFew ? nil : kind)
+    }
+    return AudiencePage(devices: devices, next: last, isLast: visited <= limit)
   }
 
-  /// The members of the topics are merged in the order of their numbers; each device is judged once, by the set of topics it is in.
-  /// Where a device without any of them is meant too, all devices of the app are merged as well.
+  /// Merges the topics' members by number, and evaluates each device once, by the set of its topics. If the condition includes
+  /// devices without these topics, all devices of the app are merged too.
   private func readCondition(
-    _ condition: Condition, _ wanted: WantedDevices, _ app: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
+    _ condition: Condition, _ kind: TokenKind, _ app: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
   ) throws(RegistryError) -> AudiencePage {
     var streams: [IDStream] = []
     for (index, name) in condition.topics.enumerated() {
@@ -84,8 +89,8 @@ extension SQLStore {
 
     var devices = DeviceRows()
     devices.reserve(ids.count)
-    try session.runForIDs(SQL.devicesByID, ids) { row in
-      if wanted.contains(row) { devices.append(row) }
+    try session.runEach(SQL.devicesByID, ids.map { [.int($0)] }) { _, row in
+      devices.append(row, onlyFor: kind)
     }
     return AudiencePage(devices: devices, next: last, isLast: isLast)
   }
@@ -93,24 +98,20 @@ extension SQLStore {
   private func refill(_ stream: inout IDStream, _ highWater: Int64, _ limit: Int) throws(RegistryError) {
     guard !stream.isEnded else { return }
     let wanted = max(64, min(limit, 4096))
-    var ids = stream.ids
-    ids.removeAll(keepingCapacity: true)
-    try session.run(stream.statement, [.int(stream.owner), .int(stream.cursor), .int(highWater), .int(Int64(wanted))]) { row in
-      ids.append(row.int(0))
-    }
-    stream.ids = ids
+    stream.ids = try session.ints(
+      stream.statement, [.int(stream.owner), .int(stream.cursor), .int(highWater), .int(wanted)])
     stream.at = 0
-    stream.isEnded = ids.count < wanted
-    stream.cursor = ids.last ?? stream.cursor
+    stream.isEnded = stream.ids.count < wanted
+    stream.cursor = stream.ids.last ?? stream.cursor
   }
 
-  /// Devices judged before a page is given back with what it has: bounds the time of a condition that few devices meet.
-  private static var examinedPerPage: Int { 50_000 }
+  /// Maximum devices to evaluate per page. Limits the time of a condition that few devices meet.
+  private static let examinedPerPage = 50_000
 
-  // MARK: Survey
+  // MARK: Estimate
 
-  func survey(_ audience: Audience, app: [UInt8]) throws(RegistryError) -> AudienceSurvey {
-    var survey = AudienceSurvey(exists: false, estimate: 0, highWater: try session.firstInt(SQL.highestDevice, []) ?? 0)
+  public func survey(_ audience: Audience, app: [UInt8]) throws(RegistryError) -> AudienceEstimate {
+    var survey = AudienceEstimate(exists: false, estimate: 0, highWater: try session.firstInt(SQL.highestDevice, []) ?? 0)
     guard let app = try knownApp(app) else { return survey }
     switch audience {
     case .topic(let name):
@@ -123,7 +124,7 @@ extension SQLStore {
       guard let group = try readGroup(.key(key), app) else { return survey }
       survey.estimate = try count(SQL.sampleGroup, group.key.id, survey.highWater)
     case .user(let name):
-      guard let user = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) else { return survey }
+      guard let user = try knownUser(name, app) else { return survey }
       survey.estimate = try count(SQL.sampleUser, user, survey.highWater)
     case .condition(let condition):
       var counts: [Int64] = []
@@ -136,7 +137,7 @@ extension SQLStore {
         known += 1
         counts.append(try count(SQL.sampleMembers, topic, survey.highWater))
       }
-      // Who is in none of them is meant as well, be there such topics or not.
+      // If devices without any of these topics match, the audience exists even if no topic does.
       guard known > 0 || condition.matches(0) else { return survey }
       let all = condition.matches(0) ? try count(SQL.sampleApp, app, survey.highWater) : Int64.max
       survey.estimate = Self.bound(condition.expression, counts, all)
@@ -145,7 +146,7 @@ extension SQLStore {
     return survey
   }
 
-  /// How many devices at most meet an expression.
+  /// An upper bound of the number of devices that meet an expression.
   private static func bound(_ expression: Condition.Expression, _ counts: [Int64], _ all: Int64) -> Int64 {
     switch expression {
     case .topic(let index): min(counts[index], all)
@@ -160,26 +161,22 @@ extension SQLStore {
     }
   }
 
-  /// Counts the first members and, where there are more, assumes that the rest lie as dense among the devices' numbers.
+  /// Counts the first members. If there are more, it assumes the same density among the higher device numbers.
   private func count(_ statement: Statement, _ owner: Int64, _ highWater: Int64) throws(RegistryError) -> Int64 {
-    var counted: Int64 = 0
-    var reached: Int64 = 0
-    try session.run(statement, [.int(owner), .int(Self.sampleSize)]) { row in
-      counted = row.int(0)
-      reached = row.int(1)
-    }
+    let (counted, reached) =
+      try session.first(statement, [.int(owner), .int(Self.sampleSize)]) { ($0.int(0), $0.int(1)) } ?? (0, 0)
     guard counted >= Self.sampleSize, reached > 0, highWater > reached else { return counted }
     return Int64(Double(counted) * Double(highWater) / Double(reached))
   }
 
-  private static var sampleSize: Int64 { 100_000 }
+  private static let sampleSize: Int64 = 100_000
 }
 
 /// The numbers of one topic's members, or of all devices, read in portions.
 private struct IDStream {
   let statement: Statement
   let owner: Int64
-  /// What being in it means in a condition's mask; 0 for the stream of all devices.
+  /// The topic's bit in the condition's mask; 0 for the stream of all devices.
   let bit: UInt32
   var cursor: Int64
   var ids: [Int64] = []
@@ -198,7 +195,7 @@ private struct IDStream {
 }
 
 extension SQL {
-  /// The order of the joins is told to SQLite (`CROSS JOIN`): members in their order, each with a seek to the neighbouring device.
+  /// `CROSS JOIN` fixes SQLite's join order: members in order, each with a seek to the neighbouring device.
   static let topicPage = Statement(
     """
     SELECT \(DeviceColumn.list) FROM members m CROSS JOIN devices d ON d.id = m.device
@@ -213,13 +210,13 @@ extension SQL {
     "SELECT \(DeviceColumn.list) FROM devices d WHERE d.app = ?1 AND d.id > ?2 AND d.id <= ?3 ORDER BY d.id LIMIT ?4")
   static let userPage = Statement(
     """
-    SELECT \(DeviceColumn.list) FROM devices d WHERE d.user_id = ?1 AND d.id > ?2 AND d.id <= ?3 AND \(isWanted)
+    SELECT \(DeviceColumn.list) FROM devices d WHERE d.user_id = ?1 AND d.id > ?2 AND d.id <= ?3 AND \(isWantedOfFew)
     ORDER BY d.id LIMIT ?4
     """)
-  private static let isWanted = "d.state <> 2 AND (d.kind = ?5 OR d.platform = \(Platform.fcm.rawValue))"
+  private static let isWantedOfFew = "d.state <> 2 AND (d.kind = ?5 OR d.platform <> \(Platform.apns.rawValue))"
   static let groupPage = Statement(
     """
-    SELECT \(DeviceColumn.list) FROM devices d WHERE d.id > ?2 AND d.id <= ?3 AND \(isWanted) AND d.id IN (
+    SELECT \(DeviceColumn.list) FROM devices d WHERE d.id > ?2 AND d.id <= ?3 AND \(isWantedOfFew) AND d.id IN (
       SELECT g.member FROM group_members g WHERE g.group_id = ?1 AND g.kind = 0
       UNION SELECT s.id FROM group_members g JOIN devices o ON o.id = g.member JOIN devices s ON s.app = o.app
         AND s.installation = o.installation AND s.sender = o.sender AND s.kind <> 0
@@ -231,9 +228,7 @@ extension SQL {
     "SELECT device FROM members WHERE topic = ?1 AND device > ?2 AND device <= ?3 ORDER BY device LIMIT ?4")
   static let appDeviceIDs = Statement(
     "SELECT id FROM devices WHERE app = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4")
-  static let devicesByID = Statement(
-    "SELECT \(DeviceColumn.list) FROM devices d WHERE d.id = ?1",
-    postgres: "SELECT \(DeviceColumn.list) FROM devices d WHERE d.id = ANY(?1::bigint[]) ORDER BY d.id")
+  static let devicesByID = Statement(rows: "SELECT \(DeviceColumn.list) FROM devices d WHERE d.id = ?1", .int)
   static let highestDevice = Statement("SELECT max(id) FROM devices")
   static let sampleMembers = Statement(
     "SELECT count(*), max(device) FROM (SELECT device FROM members WHERE topic = ?1 ORDER BY device LIMIT ?2) m")

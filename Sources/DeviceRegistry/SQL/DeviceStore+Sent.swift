@@ -1,25 +1,20 @@
 import PushCore
 
-/// Whether a message was sent to the device that acknowledges it, as far as the registry knows (docs/registry.md).
-extension SQLStore {
-  /// The messages, without those that the device wasn't sent.
+/// Checks whether a message was sent to the device that acknowledges it, as far as the registry knows (docs/send/registry.md).
+extension DeviceStore {
+  /// Removes messages that weren't sent to the device.
   func sent(
-    _ messages: [Noted?], _ acknowledgements: [Acknowledgement], _ devices: [Speaker?]
+    _ messages: [Noted?], _ acknowledgements: [Acknowledgement], _ devices: [Found?]
   ) throws(RegistryError) -> [Noted?] {
     var sent = messages
     var asked: [(index: Int, isRead: Bool, values: [SQLValue])] = []
     for (index, acknowledgement) in acknowledgements.enumerated() {
-      guard let message = messages[index], let device = devices[index] else { continue }
-      let isRead: Bool
-      switch acknowledgement.operation {
-      case .received: isRead = false
-      case .read: isRead = true
-      case .badge: continue
+      guard let message = messages[index], let device = devices[index], let event = acknowledgement.operation.event else {
+        continue
       }
       let app = try knownApp(acknowledgement.app)
-      asked.append((index, isRead, [.int(message.key), .int(device.counter), .int(app)]))
+      asked.append((index, event == .read, [.int(message.key), .int(device.counter), .int(app)]))
     }
-    guard !asked.isEmpty else { return sent }
     var isBelieved = [Bool](repeating: false, count: asked.count)
     var ofSend: [AcknowledgedSend: [Int]] = [:]
     try session.runEach(SQL.traces, asked.map(\.values)) { place, row in
@@ -45,7 +40,7 @@ extension SQLStore {
     return sent
   }
 
-  /// The audience of a broadcast, and the highest number of a device that it has come to.
+  /// The audience of a broadcast, and the highest device number that it has reached.
   private struct Reach {
     let target: [UInt8]
     let end: Int64
@@ -54,14 +49,13 @@ extension SQLStore {
 
   private func reach(of sends: [AcknowledgedSend]) throws(RegistryError) -> [AcknowledgedSend: [Reach]] {
     var reach: [AcknowledgedSend: [Reach]] = [:]
-    guard !sends.isEmpty else { return reach }
     try session.runEach(SQL.reach, sends.map { [.blob($0.message), .text($0.app)] }) { place, row in
       reach[sends[place], default: []].append(Reach(target: row.bytes(0), end: row.int(1), began: row.int(2)))
     }
     return reach
   }
 
-  /// Of these counters, those with a device in the audience.
+  /// The counters with a device in the audience.
   private func members(among counters: [Int64], of reach: Reach, _ app: [UInt8]) throws(RegistryError) -> Set<Int64> {
     guard let app = try knownApp(app) else { return [] }
     let statement: Statement
@@ -70,16 +64,14 @@ extension SQLStore {
     case .all: (statement, owner) = (SQL.isReached, app)
     case .topic(let name): (statement, owner) = (SQL.isReachedByTopic, try knownTopic(name, app))
     case .user(let name):
-      (statement, owner) = (SQL.isReachedByUser, try session.firstInt(SQL.userByName, [.int(app), .text(name)]))
+      (statement, owner) = (SQL.isReachedByUser, try knownUser(name, app))
     case .group(let key): (statement, owner) = (SQL.isReachedByGroup, try readGroup(.key(key), app)?.key.id)
     case .condition(let condition): return try members(among: counters, of: reach, condition, app)
     }
     guard let owner else { return [] }
-    var members: Set<Int64> = []
-    try session.runEach(statement, counters.map { [.int($0), .int(reach.end), .int(reach.began), .int(owner)] }) { place, _ in
-      members.insert(counters[place])
-    }
-    return members
+    let sets: [[SQLValue]] = counters.map { [.int($0), .int(reach.end), .int(reach.began), .int(owner)] }
+    let isReached = try session.ofEach(statement, sets) { _ in true }
+    return Set(zip(counters, isReached).filter { $1 != nil }.map(\.0))
   }
 
   private func members(
@@ -98,15 +90,15 @@ extension SQLStore {
 
   private static func audience(ofBroadcast target: [UInt8]) -> Audience {
     if let audience = audience(target) { return audience }
-    // A topic's name alone is how a request in FCM v1's shape names it.
+    // A request in the form of FCM v1 uses a topic's plain name.
     return (try? Condition.parse(target)).map { .condition($0) } ?? .topic(target)
   }
 }
 
 extension SQL {
-  /// What the device has noted of the message; whether other devices of its application have counted it; whether the message is kept; and
-  /// whether messages have moved the device's counter. The lowest device's note is enough: of a message that counts, devices are noted before
-  /// they get it. Other applications' notes of the same id are passed over, a hundred at most.
+  /// Returns the device's notes of the message, whether other devices of the application have counted it, whether the message
+  /// is stored, and whether messages have changed the device's counter. The note of the lowest device is enough: a counting
+  /// message is noted before it is sent. Notes of other applications with the same id are skipped, at most a hundred.
   static let traces = Statement(
     """
     SELECT n.badge, n.received_at, n.read_at, (
@@ -124,7 +116,7 @@ extension SQL {
       c.created_at
     FROM campaigns c WHERE c.message_id = ?1 AND c.app = ?2
     """)
-  /// The counter's devices, without those that pages leave out: a device that was gone, and of a topic or everybody one that was stale.
+  /// The counter's devices without those that pages omit: gone devices, and for topics and whole applications also stale ones.
   private static let reachedOfFew = "\(ofCounter) AND d.id <= ?2 AND NOT (d.state = 2 AND d.gone_at <= ?3)"
   private static let reachedOfMany = "\(reachedOfFew) AND NOT (d.state = 3 AND COALESCE(d.marked_at, d.last_seen) <= ?3)"
   static let isReached = Statement("SELECT d.id FROM devices d WHERE \(reachedOfMany) AND d.app = ?4 LIMIT 1")

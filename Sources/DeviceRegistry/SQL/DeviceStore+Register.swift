@@ -1,16 +1,18 @@
 import PushCore
 
-/// Registering a device: by its token, or by its installation where the caller names one.
-extension SQLStore {
+/// Registers devices: by token, or by installation if the caller names one.
+extension DeviceStore {
   func register(_ registration: Registration, _ now: Int64) throws(RegistryError) -> ChangeAnswer {
     let app = try makeApp(registration.app)
-    let owner = try found(.token(registration.platform, registration.token), app).first
+    let former = try stored([TokenKey(app: app, platform: registration.platform, token: registration.token)])[0]
+    let owner = try found(.token(former.platform, former.token), app).first
     let kind = registration.kind ?? owner?.kind ?? .alert
     let activity = kind == .liveActivity ? registration.activity ?? owner?.activity ?? [] : []
     var registration = registration
-    // What becomes of another kind, or another activity's, may be for what its installation has a token already: that one is replaced.
+    registration.token = registration.token(after: former.token)
+    // If kind or activity changes, the installation may already have a token for the new one. That token is replaced.
     if let owner, registration.installation == nil, owner.kind != kind || owner.activity != activity {
-      try session.run(SQL.installation, [.int(owner.id)]) { row in registration.installation = row.optionalBytes(0) }
+      registration.installation = owner.installation
     }
     var holder: Found?
     var relatives: [Found] = []
@@ -19,7 +21,7 @@ extension SQLStore {
       let devices = try found(.installation(installation), app)
       others = devices.filter { $0.id != owner?.id }
       let alike = devices.filter { $0.kind == kind && $0.activity == activity }
-      // Where the caller names no sender, the token keeps its own.
+      // If the caller names no sender, the token keeps its sender.
       holder =
         alike.first { $0.sender == registration.sender ?? [] }
         ?? (registration.sender == nil ? owner.flatMap { owner in alike.first { $0.sender == owner.sender } } : nil)
@@ -32,20 +34,22 @@ extension SQLStore {
       }
     }
     if let holder, Self.isStale(registration, holder, owner) {
-      return .registration(RegistryKey(id: holder.id, salt: holder.salt).registration)
+      return .registration(holder.key.registration)
     }
     let existing = holder ?? owner
     if let refusal = try topicRefusal(registration, existing, app) { return refusal }
 
     var user: Int64?
     if let name = registration.user {
-      let (known, devices) = try knownUser(name, app)
-      if let known, known != existing?.user || existing?.state == .gone, devices >= limits.devicesPerUser,
+      let known = try session.first(SQL.userAndDevices, [.int(app), .text(name), .int(limits.devicesPerUser)]) { row in
+        (id: row.int(0), devices: row.int(1))
+      }
+      if let known, known.id != existing?.user || existing?.state == .gone, known.devices >= limits.devicesPerUser,
         kind == .alert
       {
         return .refused(.tooManyDevices, reason: "user: at most \(limits.devicesPerUser) devices for a user")
       }
-      let bound = try makeUser(name, registration.name, app, known: known)
+      let bound = try makeUser(name, registration.name, app, known: known?.id)
       try startOver(Set((others + [holder, owner].compactMap(\.self)).map(\.counter)), for: bound)
       user = bound
     }
@@ -54,16 +58,17 @@ extension SQLStore {
     var replaced: [ReplacedToken] = []
     if let holder, holder.id != owner?.id {
       key = try replaceToken(of: holder, by: owner, registration, user, now)
-      replaced = try replacedToken(SQL.replacedToken, [.int(holder.id), .int(holder.salt)])
+      replaced = try replacedToken(SQL.replacedToken, [.int(holder.id), .int(holder.key.salt)])
     } else if let owner {
       key = try refresh(owner, registration, user, kind, activity, now)
+      try renewSubscription(owner, former, registration.token)
     } else {
       key = try insert(registration, app, user, kind, activity, now)
     }
     if !registration.topics.isEmpty {
       var sets: [[SQLValue]] = []
       for topic in registration.topics { sets.append([.int(try makeTopic(topic, app)), .int(key.id)]) }
-      try session.runEach(SQL.insertMember, sets) { _, _ in }
+      try session.runEach(SQL.insertMember, sets)
     }
     let sender = registration.sender ?? existing?.sender ?? []
     try share(key.id, kind, hasUser: user != nil, with: relatives.filter { $0.sender == sender })
@@ -74,13 +79,13 @@ extension SQLStore {
     return replaced.isEmpty ? .registration(key.registration) : .moved(key.registration, replaced)
   }
 
-  /// For one more live activity of an installation.
+  /// Removes the oldest live activities of an installation, to make room for one more.
   private func makeRoom(among devices: [Found]) throws(RegistryError) {
     let activities = devices.filter { $0.kind == .liveActivity }.sorted { $0.registeredAt < $1.registeredAt }
     for device in activities.dropLast(max(limits.activitiesPerInstallation - 1, 0)) { try removeDevice(device.id) }
   }
 
-  /// The topics and the user of an installation's alert token are those of its other tokens as well.
+  /// The other tokens of an installation share the topics and the user of its alert token.
   private func share(_ id: Int64, _ kind: TokenKind, hasUser: Bool, with relatives: [Found]) throws(RegistryError) {
     if kind == .alert {
       for other in relatives {
@@ -93,48 +98,44 @@ extension SQLStore {
     }
   }
 
-  /// What a device's token has replaced.
   private func replacedToken(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> [ReplacedToken] {
-    var replaced: [ReplacedToken] = []
-    try session.run(statement, values) { row in
+    try session.all(statement, values) { row in
       let sender = row.bytes(4)
-      replaced.append(
-        ReplacedToken(
-          platform: Platform(rawValue: UInt8(truncatingIfNeeded: row.int(0))) ?? .apns, token: row.bytes(1),
-          newToken: row.bytes(2),
-          environment: DeviceEnvironment(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .unspecified,
-          sender: sender.isEmpty ? nil : sender, installation: row.optionalBytes(5), user: row.optionalBytes(6),
-          kind: TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(7))) ?? .alert))
+      return ReplacedToken(
+        platform: row.platform(0), token: row.bytes(1), newToken: row.bytes(2), environment: row.environment(3),
+        sender: sender.isEmpty ? nil : sender, installation: row.optionalBytes(5), user: row.optionalBytes(6),
+        kind: row.kind(7))
     }
-    return replaced
   }
 
-  /// The tokens that a device's has replaced when it was registered before, each once, in this order.
-  /// - Parameter other: one that is known to have been replaced; empty for none.
+  /// The tokens that a device's token replaced in earlier registrations, each once, in order.
+  /// - Parameters:
+  ///   - asked: has the device's token.
+  ///   - other: a token that is known to be replaced; empty for none.
   func replacedBefore(
-    by token: [UInt8], of registration: [UInt8], besides other: [UInt8]
+    by asked: Registration, _ registration: [UInt8], besides other: [UInt8]
   ) throws(RegistryError) -> [ReplacedToken] {
-    guard let key = RegistryKey(registration, .registration) else { return [] }
+    guard let key = RegistryKey(registration, .registration), let app = try knownApp(asked.app) else { return [] }
+    let token = try stored([TokenKey(app: app, platform: asked.platform, token: asked.token)])[0].token
     var seen: Set<[UInt8]> = []
     let latest = try replacedToken(SQL.replacedBefore, [.int(key.id), .blob(token), .blob(other)])
     return latest.filter { seen.insert($0.token).inserted }.reversed()
   }
 
-  /// Whether a registration says of itself that the installation's token is a newer one, or that its own died since.
+  /// True if the registration's own time is before that of the installation's token, or before the death of its own token.
   private static func isStale(_ registration: Registration, _ holder: Found, _ owner: Found?) -> Bool {
     guard holder.id != owner?.id, let time = registration.registeredAt else { return false }
     return time < holder.registeredAt || (owner?.goneAt).map { $0 > time } ?? false
   }
 
-  /// Whether the device would have more topics than it may. Those it has already aren't distinguished from new ones unless the sum comes
-  /// near the limit.
+  /// The refusal if the device would exceed its topic limit. Existing and new topics are only distinguished near the limit.
   private func topicRefusal(
     _ registration: Registration, _ existing: Found?, _ app: Int64
   ) throws(RegistryError) -> ChangeAnswer? {
     guard !registration.topics.isEmpty else { return nil }
     var count = registration.topics.count
     if let existing {
-      count += Int(try session.firstInt(SQL.countTopics, [.int(existing.id), .int(Int64(limits.topicsPerDevice))]) ?? 0)
+      count += Int(try session.firstInt(SQL.countTopics, [.int(existing.id), .int(limits.topicsPerDevice)]) ?? 0)
       if count > limits.topicsPerDevice {
         for topic in registration.topics {
           guard let id = try knownTopic(topic, app) else { continue }
@@ -146,21 +147,10 @@ extension SQLStore {
     return .refused(.tooManyTopics, reason: "topics: at most \(limits.topicsPerDevice) for a device")
   }
 
-  /// A user's number, and how many devices it has, counted up to the limit.
-  private func knownUser(_ name: [UInt8], _ app: Int64) throws(RegistryError) -> (id: Int64?, devices: Int) {
-    var id: Int64?
-    var devices = 0
-    try session.run(SQL.userAndDevices, [.int(app), .text(name), .int(Int64(limits.devicesPerUser))]) { row in
-      id = row.int(0)
-      devices = Int(row.int(1))
-    }
-    return (id, devices)
-  }
-
-  /// The user's number, made or renamed where need be.
+  /// The user's number. Creates or renames the user if needed.
   func makeUser(_ name: [UInt8], _ display: [UInt8]?, _ app: Int64, known: Int64?) throws(RegistryError) -> Int64 {
     var known = known
-    if known == nil { known = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) }
+    if known == nil { known = try knownUser(name, app) }
     guard let id = known else {
       return try session.insert(SQL.insertUser, [.int(app), .text(name), .text(display)])
     }
@@ -175,16 +165,16 @@ extension SQLStore {
     let id = try session.insert(
       SQL.insertDevice,
       [
-        .int(app), .int(Int64(registration.platform.rawValue)), .blob(registration.token), .int(salt),
-        .int(Int64((registration.environment ?? .unspecified).rawValue)), .text(registration.sender ?? []), .int(now),
+        .int(app), .int(registration.platform), .blob(registration.token), .int(salt),
+        .int(registration.environment ?? .unspecified), .text(registration.sender ?? []), .int(now),
         .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
-        .text(registration.appVersion), .int(registration.registered(by: now)), .int(Int64(kind.rawValue)), .text(activity),
+        .text(registration.appVersion), .int(registration.registered(by: now)), .int(kind), .text(activity),
       ])
     return RegistryKey(id: id, salt: salt)
   }
 
-  /// The same token again: given fields overwrite, absent ones stay. A registration older than `gone_at` doesn't reactivate the device;
-  /// one that doesn't say when it was made is the latest, whatever the clock of the worker that noted `gone_at`.
+  /// Registers the same token again: given fields overwrite, others stay. A registration older than `gone_at` doesn't
+  /// reactivate the device. A registration without a time counts as the latest, whatever clock set `gone_at`.
   private func refresh(
     _ device: Found, _ registration: Registration, _ user: Int64?, _ kind: TokenKind, _ activity: [UInt8], _ now: Int64
   ) throws(RegistryError) -> RegistryKey {
@@ -192,28 +182,26 @@ extension SQLStore {
     try session.run(
       SQL.refreshDevice,
       [
-        .int(device.id), .int(registration.environment.map { Int64($0.rawValue) }), .text(registration.sender), .int(now),
+        .int(device.id), .int(registration.environment), .text(registration.sender), .int(now),
         .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
-        .text(registration.appVersion), .int(registration.registered(by: latest)),
-        .int(Int64(kind.rawValue)), .text(activity),
+        .text(registration.appVersion), .int(registration.registered(by: latest)), .int(kind), .text(activity),
       ])
-    return RegistryKey(id: device.id, salt: device.salt)
+    return device.key
   }
 
-  /// A new token for an installation: the device keeps its number, and with it topics, groups and user; it gets a new registration,
-  /// and the old one goes on as another name of the same device. Where the new token was registered by itself, that registration
-  /// becomes another name too, and its topics are taken over unless they are another installation's.
+  /// Gives an installation a new token. The device keeps its number, topics, groups and user. It gets a new registration, and
+  /// the old registration becomes an alias. If the new token was registered separately, that registration becomes an alias too.
+  /// Its topics and groups move to the device, unless they belong to another installation.
   private func replaceToken(
     of device: Found, by owner: Found?, _ registration: Registration, _ user: Int64?, _ now: Int64
   ) throws(RegistryError) -> RegistryKey {
     if let owner {
-      let isFree = try session.firstInt(SQL.isWithoutInstallation, [.int(owner.id)]) != nil
-      if isFree {
+      if owner.installation == nil {
         try session.run(SQL.takeOverTopics, [.int(owner.id), .int(device.id)])
         try session.run(SQL.takeOverGroups, [.int(owner.id), .int(device.id)])
       }
       try session.run(SQL.redirectAliases, [.int(owner.id), .int(device.id)])
-      try session.run(SQL.insertAlias, [.int(owner.id), .int(owner.salt), .int(device.id)])
+      try session.run(SQL.insertAlias, [.int(owner.id), .int(owner.key.salt), .int(device.id)])
       try session.run(SQL.leaveTopics, [.int(owner.id)])
       try leaveGroups(owner.id)
       try session.run(SQL.deleteDevice, [.int(owner.id)])
@@ -223,8 +211,8 @@ extension SQLStore {
     try session.run(
       SQL.replaceToken,
       [
-        .int(device.id), .int(Int64(registration.platform.rawValue)), .blob(registration.token), .int(salt),
-        .int(registration.environment.map { Int64($0.rawValue) }), .int(now), .int(user), .text(registration.locale),
+        .int(device.id), .int(registration.platform), .blob(registration.token), .int(salt),
+        .int(registration.environment), .int(now), .int(user), .text(registration.locale),
         .text(registration.timeZone), .text(registration.appVersion), .int(registration.registered(by: now)),
       ])
     return RegistryKey(id: device.id, salt: salt)
@@ -242,7 +230,7 @@ extension SQL {
     """)
   static let insertUser = Statement(insert: "INSERT INTO users (app, name, display) VALUES (?1, ?2, ?3)")
   static let renameUser = Statement("UPDATE users SET display = ?2 WHERE id = ?1")
-  /// SQLite by itself would give the number of the last device out again once its row is removed; the removed one's is among the aliases.
+  /// SQLite alone would reuse the number of the last device after its removal. Removed numbers are in `aliases`.
   static let insertDevice = Statement(
     """
     INSERT INTO devices (id, \(insertedColumns))
@@ -255,7 +243,7 @@ extension SQL {
     app_version, kind, activity
     """
   private static let insertedValues = "?1, ?2, ?3, ?4, ?5, ?6, 0, ?13, ?7, ?8, ?9, ?10, ?11, ?12, ?14, ?15"
-  /// A token keeps its sender where it belongs to an installation and the caller names none: the sender is part of that key.
+  /// A token of an installation keeps its sender if the caller names no installation, because the sender is part of the key.
   static let refreshDevice = Statement(
     """
     UPDATE devices SET environment = COALESCE(?2, environment),
@@ -267,9 +255,7 @@ extension SQL {
       app_version = COALESCE(?9, app_version), kind = ?11, activity = ?12, marked_at = NULL, stale_claim = NULL
     WHERE id = ?1
     """)
-  static let installation = Statement("SELECT installation FROM devices WHERE id = ?1")
   static let insertMember = Statement("INSERT INTO members (topic, device) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
-  static let isWithoutInstallation = Statement("SELECT id FROM devices WHERE id = ?1 AND installation IS NULL")
   static let takeOverTopics = Statement(
     """
     INSERT INTO members (topic, device) SELECT topic, CAST(?2 AS BIGINT) FROM members WHERE device = ?1 ON CONFLICT DO NOTHING

@@ -1,50 +1,44 @@
 import PushCore
 
-/// Whole records, for commands and exports.
-extension SQLStore {
-  func device(_ reference: DeviceReference, app: [UInt8]) throws(RegistryError) -> [DeviceRecord] {
-    guard let id = try knownApp(app) else { return [] }
-    var ids: [Int64] = []
-    for device in try found(reference, id) { ids.append(device.id) }
+extension DeviceStore {
+  public func device(_ reference: DeviceReference, app: [UInt8]) throws(RegistryError) -> [DeviceRecord] {
+    guard let app = try knownApp(app) else { return [] }
+    return try records(of: found(reference, app).map(\.id))
+  }
+
+  /// Devices by ascending number, of one app or of all.
+  public func devices(app: [UInt8]?, after id: Int64, limit: Int) throws(RegistryError) -> [DeviceRecord] {
+    guard let app else { return try records(SQL.records, [.int(id), .int(limit)]) }
+    guard let number = try knownApp(app) else { return [] }
+    return try records(SQL.recordsOfApp, [.int(id), .int(limit), .int(number)])
+  }
+
+  /// Devices of one app in one state other than active, in that state since `since` or later.
+  public func devices(
+    app: [UInt8], in state: DeviceState, since: Int64, after id: Int64, limit: Int
+  ) throws(RegistryError) -> [DeviceRecord] {
+    guard let number = try knownApp(app) else { return [] }
+    return try records(SQL.recordsInState, [.int(id), .int(limit), .int(number), .int(state), .int(since)])
+  }
+
+  public func deviceCounts(app: [UInt8]?) throws(RegistryError) -> [DeviceCount] {
+    try session.all(SQL.deviceCounts, []) { row in
+      DeviceCount(
+        app: row.bytes(0), platform: row.platform(1), kind: row.kind(2), state: row.state(3), count: row.int(4))
+    }
+    .filter { app == nil || $0.app == app }
+  }
+
+  func records(of ids: [Int64]) throws(RegistryError) -> [DeviceRecord] {
     var records: [DeviceRecord] = []
     for id in ids { records += try self.records(SQL.recordByID, [.int(id)]) }
     return records
   }
 
-  func devices(app: [UInt8]?, after id: Int64, limit: Int) throws(RegistryError) -> [DeviceRecord] {
-    guard let app else { return try records(SQL.records, [.int(id), .int(Int64(limit))]) }
-    guard let number = try knownApp(app) else { return [] }
-    return try records(SQL.recordsOfApp, [.int(id), .int(Int64(limit)), .int(number)])
-  }
-
-  func devices(
-    app: [UInt8], in state: DeviceState, since: Int64, after id: Int64, limit: Int
-  ) throws(RegistryError) -> [DeviceRecord] {
-    guard let number = try knownApp(app) else { return [] }
-    return try records(
-      SQL.recordsInState, [.int(id), .int(Int64(limit)), .int(number), .int(Int64(state.rawValue)), .int(since)])
-  }
-
-  func deviceCounts(app: [UInt8]?) throws(RegistryError) -> [DeviceCount] {
-    var counts: [DeviceCount] = []
-    try session.run(SQL.deviceCounts, []) { row in
-      guard app == nil || row.bytes(0) == app else { return }
-      counts.append(
-        DeviceCount(
-          app: row.bytes(0), platform: Platform(rawValue: UInt8(truncatingIfNeeded: row.int(1))) ?? .apns,
-          kind: TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(2))) ?? .alert,
-          state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .gone, count: row.int(4)))
-    }
-    return counts
-  }
-
   func records(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> [DeviceRecord] {
-    var records: [DeviceRecord] = []
-    try session.run(statement, values) { row in
-      var device = Registration(
-        app: row.bytes(9), platform: Platform(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .apns, token: row.bytes(6))
-      device.environment = DeviceEnvironment(rawValue: UInt8(truncatingIfNeeded: row.int(4)))
-      if device.environment == .unspecified { device.environment = nil }
+    var records = try session.all(statement, values) { row in
+      var device = Registration(app: row.bytes(9), platform: row.platform(3), token: row.bytes(6))
+      device.environment = row.environment(4) == .unspecified ? nil : row.environment(4)
       let sender = row.bytes(7)
       device.sender = sender.isEmpty ? nil : sender
       device.installation = row.optionalBytes(10)
@@ -54,14 +48,12 @@ extension SQLStore {
       device.timeZone = row.optionalBytes(14)
       device.appVersion = row.optionalBytes(15)
       device.registeredAt = row.int(2)
-      let kind = TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.kind))) ?? .alert
+      let kind = row.kind(DeviceColumn.kind)
       device.kind = kind == .alert ? nil : kind
       device.activity = kind == .liveActivity ? row.bytes(18) : nil
-      records.append(
-        DeviceRecord(
-          id: row.int(0), registration: RegistryKey(id: row.int(0), salt: row.int(1)).registration, device: device,
-          state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(5))) ?? .gone, reason: row.optionalBytes(16),
-          registeredAt: row.int(2), lastSeen: row.int(17), markedAt: row.optionalInt(19)))
+      return DeviceRecord(
+        id: row.int(0), registration: row.key().registration, device: device, state: row.state(5),
+        reason: row.optionalBytes(16), registeredAt: row.int(2), lastSeen: row.int(17), markedAt: row.optionalInt(19))
     }
     try session.runEach(SQL.topicsOfDevice, records.map { [.int($0.id)] }) { index, row in
       records[index].device.topics.append(row.bytes(0))
@@ -69,7 +61,7 @@ extension SQLStore {
     return records
   }
 
-  func analyze() throws(RegistryError) { try session.run(SQL.analyze, []) }
+  public func analyze() throws(RegistryError) { try session.run(SQL.analyze, []) }
 }
 
 extension SQL {

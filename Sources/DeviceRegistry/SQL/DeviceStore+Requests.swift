@@ -1,6 +1,6 @@
 /// A request that a gateway is about to publish.
 struct RequestClaim {
-  /// Among the answers.
+  /// Index of the answer.
   let place: Int
   let name: [UInt8]
   let body: [UInt8]
@@ -8,9 +8,8 @@ struct RequestClaim {
   let now: Int64
 }
 
-/// What became of a request.
 struct RequestSettlement {
-  /// Among the answers.
+  /// Index of the answer.
   let place: Int
   let name: [UInt8]
   let state: GatewayRequest.State?
@@ -18,13 +17,13 @@ struct RequestSettlement {
   let now: Int64
 }
 
-/// What is noted together of requests with different names.
+/// Notes of requests with different names, to be stored together.
 struct RequestNotes {
   private(set) var claims: [RequestClaim] = []
   private(set) var settlements: [RequestSettlement] = []
   private var names: Set<[UInt8]> = []
 
-  /// Something of this name is among them, which is to be noted first.
+  /// True if there is already a note of this name. It must be stored first.
   func has(_ name: [UInt8]) -> Bool { names.contains(name) }
 
   mutating func add(_ claim: RequestClaim) {
@@ -38,10 +37,9 @@ struct RequestNotes {
   }
 }
 
-/// Requests that come to several gateways, and are one. A transaction changes their rows in the order of their names, and claims have one of
-/// their own: gateways that change the same ones would wait for each other.
-extension SQLStore {
-  /// - Returns: whether something was written.
+/// Requests that may come to several gateways but count once. A transaction changes their rows in the order of their names, and
+/// claims use a separate transaction. Otherwise gateways with the same requests could deadlock.
+extension DeviceStore {
   func noteRequests(_ requests: inout RequestNotes, _ answers: inout [NoteAnswer]) throws(RegistryError) -> Bool {
     if !requests.settlements.isEmpty { try settle(requests.settlements, &answers) }
     let hasClaimed = requests.claims.isEmpty ? false : try claim(requests.claims, &answers)
@@ -52,7 +50,7 @@ extension SQLStore {
   private func claim(_ claims: [RequestClaim], _ answers: inout [NoteAnswer]) throws(RegistryError) -> Bool {
     var open: [RequestClaim] = []
     return try lookAndWrite { () throws(RegistryError) in
-      // A claim that comes again needs no write.
+      // A repeated claim needs no write.
       let known = try requests(claims.map(\.name), claims.map(\.now))
       open = []
       for (claim, known) in zip(claims, known) {
@@ -65,12 +63,11 @@ extension SQLStore {
       return open.isEmpty ? nil : .notes(of: [])
     } write: { () throws(RegistryError) in
       open.sort { $0.name.lexicographicallyPrecedes($1.name) }
-      var isClaimed = [Bool](repeating: false, count: open.count)
-      try session.runEach(
+      let isClaimed = try session.ofEach(
         SQL.claimRequest, open.map { [.blob($0.name), .blob($0.body), .int($0.until), .int($0.now)] }
-      ) { index, _ in isClaimed[index] = true }
+      ) { _ in true }
       let known = try requests(open.map(\.name), open.map(\.now))
-      for (index, claim) in open.enumerated() { answers[claim.place] = .claim(isClaimed[index] ? nil : known[index]) }
+      for (index, claim) in open.enumerated() { answers[claim.place] = .claim(isClaimed[index] == true ? nil : known[index]) }
     }
   }
 
@@ -78,7 +75,7 @@ extension SQLStore {
     let settlements = settlements.sorted { $0.name.lexicographicallyPrecedes($1.name) }
     try transaction(.notes(of: [])) { () throws(RegistryError) -> Void in
       var isNoted = [Bool](repeating: false, count: settlements.count)
-      var settled: [(index: Int, values: [SQLValue])] = []
+      var settled: [Asked] = []
       var forgotten: [Int] = []
       for (index, settlement) in settlements.enumerated() {
         let (state, answer): (Int64, [UInt8]?)
@@ -106,36 +103,29 @@ extension SQLStore {
   }
 
   private func requests(_ names: [[UInt8]], _ now: [Int64]) throws(RegistryError) -> [GatewayRequest?] {
-    var requests = [GatewayRequest?](repeating: nil, count: names.count)
-    try session.runRows(SQL.requestByName, [.blobs(names), .ints(now)]) { index, row in
+    try session.ofEach(SQL.requestByName, zip(names, now).map { [.blob($0), .int($1)] }) { row in
       let state: GatewayRequest.State =
         switch row.int(1) {
         case Self.underWay: .underWay
         case Self.again: .again
         default: row.optionalBytes(2).map { .result($0) } ?? .accepted
         }
-      requests[index] = GatewayRequest(body: row.bytes(0), state: state)
-    }
-    return requests
-  }
-
-  /// Bytes of an answer: of a longer one it is only kept that the request was accepted, as a key's holder decides how many there are.
-  private static var mostAnswer: Int { 4_096 }
-  private static var underWay: Int64 { 0 }
-  private static var again: Int64 { 1 }
-  private static var settled: Int64 { 2 }
-
-  func purgeRequests(before: Int64, limit: Int) throws(RegistryError) -> Int {
-    try transaction(.allNotes) { () throws(RegistryError) in
-      try session.run(SQL.purgeRequests, [.int(before), .int(Int64(limit))])
+      return GatewayRequest(body: row.bytes(0), state: state)
     }
   }
+
+  /// Maximum bytes of a stored answer. Of a longer one, only the acceptance is stored: a key's holder decides how many there
+  /// are.
+  private static let mostAnswer = 4_096
+  private static let underWay: Int64 = 0
+  private static let again: Int64 = 1
+  private static let settled: Int64 = 2
 }
 
 extension SQL {
-  static let requestByName = RowsStatement(
-    "SELECT body, state, answer FROM gateway_requests WHERE name = ?1 AND until > ?2", .blob, .int)
-  /// Each gives a row where it changes one.
+  static let requestByName = Statement(
+    rows: "SELECT body, state, answer FROM gateway_requests WHERE name = ?1 AND until > ?2", .blob, .int)
+  /// Each returns a row if it changes one.
   static let claimRequest = Statement(
     """
     INSERT INTO gateway_requests (name, body, state, until) VALUES (?1, ?2, 0, ?3) ON CONFLICT (name) DO UPDATE SET
@@ -146,9 +136,4 @@ extension SQL {
   static let settleRequest = Statement(
     "UPDATE gateway_requests SET state = ?2, answer = ?3, until = ?4 WHERE name = ?1 AND state < 2 RETURNING 1")
   static let forgetRequest = Statement("DELETE FROM gateway_requests WHERE name = ?1 AND state = 0 RETURNING 1")
-  static let purgeRequests = Statement(
-    """
-    DELETE FROM gateway_requests WHERE name IN (
-      SELECT name FROM gateway_requests WHERE until <= ?1 ORDER BY until LIMIT ?2)
-    """)
 }

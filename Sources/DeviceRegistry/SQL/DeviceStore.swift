@@ -1,6 +1,6 @@
 import PushCore
 
-/// What makes a store repeat itself: in the place of random numbers and of the database's clock.
+/// Makes a store reproducible: replaces random numbers and the database's clock.
 package struct StoreChance {
   package var seed: UInt64
   /// Unix milliseconds.
@@ -12,17 +12,17 @@ package struct StoreChance {
   }
 }
 
-/// The registry over one database session: what both databases share, which is everything but the connection, the locks and the
-/// bulk load. The steps are in the extensions, one file each.
-final class SQLStore<Session: SQLSession> {
-  let session: Session
+/// The registry over one database session. Synchronous: every call blocks on the database, so call it from a dedicated thread
+/// (``Registry`` does that for a loop) or from a command. Confined to one thread at a time. Times are Unix milliseconds.
+public final class DeviceStore {
+  let session: any SQLSession
   let limits: RegistryLimits
 
-  /// Numbers of apps and topics, which never change once made. Emptied when a transaction is rolled back: it may have made some.
+  /// Numbers of apps and topics, which never change. Cleared on rollback, because the transaction may have created some.
   private var appIDs: [[UInt8]: Int64] = [:]
   private var topicIDs: [TopicName: Int64] = [:]
   private var salts: RandomNumbers
-  /// Unix milliseconds in the place of the database's clock; nil for that clock.
+  /// Replaces the database's clock, in Unix milliseconds; nil to use the database's clock.
   let clock: (() -> Int64)?
 
   private struct TopicName: Hashable {
@@ -30,7 +30,7 @@ final class SQLStore<Session: SQLSession> {
     let name: [UInt8]
   }
 
-  init(session: Session, limits: RegistryLimits, chance: StoreChance? = nil) {
+  init(session: any SQLSession, limits: RegistryLimits, chance: StoreChance? = nil) {
     self.session = session
     self.limits = limits
     salts = RandomNumbers(seed: chance?.seed)
@@ -48,12 +48,20 @@ final class SQLStore<Session: SQLSession> {
     }
   }
 
+  /// Runs one statement in a transaction and returns the number of changed rows.
+  @discardableResult
+  func write(
+    _ intent: TransactionIntent, _ statement: Statement, _ values: [SQLValue]
+  ) throws(RegistryError) -> Int {
+    try transaction(intent) { () throws(RegistryError) in try session.run(statement, values) }
+  }
+
   func forgetNames() {
     appIDs = [:]
     topicIDs = [:]
   }
 
-  /// The number of an app, or nil when nothing was ever registered for it.
+  /// The number of an app; nil if nothing was ever registered for it.
   func knownApp(_ name: [UInt8]) throws(RegistryError) -> Int64? {
     if let id = appIDs[name] { return id }
     guard let id = try session.firstInt(SQL.appByName, [.text(name)]) else { return nil }
@@ -84,14 +92,18 @@ final class SQLStore<Session: SQLSession> {
     return id
   }
 
+  func knownUser(_ name: [UInt8], _ app: Int64) throws(RegistryError) -> Int64? {
+    try session.firstInt(SQL.userByName, [.int(app), .text(name)])
+  }
+
   /// The random half of a new registration or notification key.
   func makeSalt() -> Int64 { salts.next() }
 
-  private static var cachedTopics: Int { 10_000 }
-  static var noRow: RegistryError { .unusable(.broken, "an insert gave no number back") }
+  private static let cachedTopics = 10_000
+  static let noRow = RegistryError.unusable(.broken, "an insert returned no id")
 }
 
-/// The statements of apps and topics; those of the other steps stand beside them.
+/// The statements for apps and topics. The other files contain further statements.
 enum SQL {
   static let appByName = Statement("SELECT id FROM apps WHERE name = ?1")
   static let insertApp = Statement(insert: "INSERT INTO apps (name) VALUES (?1)")

@@ -1,30 +1,27 @@
 import PushCore
 
-/// Devices that haven't registered for long.
-extension SQLStore {
-  func claimStale(_ search: StaleSearch, now: Int64) throws(RegistryError) -> StaleDevices {
-    guard let end = try session.firstInt(SQL.endOfPortion, [.int(search.after), .int(Int64(search.portion))]) else {
+extension DeviceStore {
+  /// Claims stale devices, so that no other worker reports them.
+  public func claimStale(_ search: StaleSearch, now: Int64) throws(RegistryError) -> StaleDevices {
+    guard let end = try session.firstInt(SQL.endOfPortion, [.int(search.after), .int(search.portion)]) else {
       return StaleDevices(devices: [], next: nil)
     }
-    var ids: [Int64] = []
     let (seen, claimed) = (SQLValue.int(search.seenBefore), SQLValue.int(search.claimedBefore))
-    let bounds: [SQLValue] = [.int(search.after), .int(end), seen, claimed, .int(Int64(search.limit))]
-    try session.run(SQL.staleDevices, bounds) { row in ids.append(row.int(0)) }
+    let bounds: [SQLValue] = [.int(search.after), .int(end), seen, claimed, .int(search.limit)]
+    let ids = try session.ints(SQL.staleDevices, bounds)
     guard !ids.isEmpty else { return StaleDevices(devices: [], next: end) }
     let records = try transaction(.devices) { () throws(RegistryError) in
-      var own: [Int64] = []
       let sets: [[SQLValue]] = ids.map { [.int($0), .int(now), seen, claimed] }
-      try session.runEach(SQL.claimStale, sets) { _, row in own.append(row.int(0)) }
-      var records: [DeviceRecord] = []
-      for id in own { records += try self.records(SQL.recordByID, [.int(id)]) }
-      return records
+      let own = try session.ofEach(SQL.claimStale, sets) { row in row.int(0) }
+      return try self.records(of: own.compactMap(\.self))
     }
     return StaleDevices(devices: records, next: ids.count < search.limit ? end : ids.last)
   }
 
-  func markStale(_ ids: [Int64], seenBefore: Int64, now: Int64) throws(RegistryError) {
+  /// Marks reported devices as stale, unless they have registered since. Broadcasts then skip them.
+  public func markStale(_ ids: [Int64], seenBefore: Int64, now: Int64) throws(RegistryError) {
     try transaction(.devices) { () throws(RegistryError) in
-      try session.runEach(SQL.markStale, ids.map { [.int($0), .int(now), .int(seenBefore)] }) { _, _ in }
+      try session.runEach(SQL.markStale, ids.map { [.int($0), .int(now), .int(seenBefore)] })
     }
   }
 }

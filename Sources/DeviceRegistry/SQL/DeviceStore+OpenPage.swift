@@ -1,14 +1,15 @@
 import PushCore
 
-/// A page of a campaign is taken up by one copy of its message and no other, and has the same devices each time.
-extension SQLStore {
-  func openPage(_ opening: PageOpening, now: Int64) throws(RegistryError) -> OpenedPage {
-    // A second look, where another copy has come between the first and the claim, finds who it was.
+/// Opens pages of campaigns. Only one copy of a page's message opens it, and it has the same devices each time.
+extension DeviceStore {
+  /// Opens a page: decides in one step whether it should be sent, and by which worker, and reads its devices.
+  public func openPage(_ opening: PageOpening, now: Int64) throws(RegistryError) -> OpenedPage {
+    // If another copy claims the page between the look and the claim, the second look finds it.
     for _ in 0..<Self.looks { if let opened = try look(opening) { return opened } }
     return .taken
   }
 
-  private static var looks: Int { 2 }
+  private static let looks = 2
 
   private func look(_ opening: PageOpening) throws(RegistryError) -> OpenedPage? {
     guard let campaign = try campaign(opening.campaign), campaign.description.app == opening.app else { return .unknown }
@@ -35,23 +36,20 @@ extension SQLStore {
         return .open(try all(audience, opening.kind, opening.app, after: cursor, limit, extent), record, campaign)
       }
       let page = try page(of: audience, kind: opening.kind, app: opening.app, after: cursor, upTo: highWater, limit: limit)
-      // The last page ends with its last member: who joins behind it while the page is being sent has come too late.
+      // The last page ends with its last member. Devices that join during the send are too late.
       let end = page.isLast ? page.devices.rows.last?.id ?? cursor : page.next
       let extent = PageExtent(end: end, isLast: page.isLast, copy: opening.copy)
       return try claim(opening, extent) ? .open(page, record, campaign) : nil
     }
   }
 
-  /// False when another copy was quicker.
   private func claim(_ opening: PageOpening, _ extent: PageExtent) throws(RegistryError) -> Bool {
-    try transaction(.campaigns) { () throws(RegistryError) in
-      try session.run(
-        SQL.claimPage,
-        [.blob(opening.campaign), .int(opening.page), .int(extent.copy), .int(extent.end), .int(extent.isLast ? 1 : 0)]) > 0
-    }
+    try write(
+      .campaigns, SQL.claimPage,
+      [.blob(opening.campaign), .int(opening.page), .int(extent.copy), .int(extent.end), .int(extent.isLast ? 1 : 0)]) > 0
   }
 
-  /// What is within the page now, be it more than at first: a device must not fall between two pages.
+  /// All current devices within the page's range, even if they are more than before: no device may fall between two pages.
   private func all(
     _ audience: Audience, _ kind: TokenKind, _ app: [UInt8], after start: Int64, _ limit: Int, _ extent: PageExtent
   ) throws(RegistryError) -> AudiencePage {

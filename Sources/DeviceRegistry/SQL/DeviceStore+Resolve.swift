@@ -1,8 +1,8 @@
 import PushCore
 
-/// From names to devices, for delivery.
-extension SQLStore {
-  func resolve(_ lookUps: [LookUp]) throws(RegistryError) -> Resolution {
+extension DeviceStore {
+  /// The devices of registrations, for any number of apps. Gone devices are included with their state.
+  public func resolve(_ lookUps: [LookUp]) throws(RegistryError) -> Resolution {
     try session.reading { () throws(RegistryError) in try resolveNow(lookUps) }
   }
 
@@ -16,12 +16,16 @@ extension SQLStore {
     let keys = lookUps.map { apps[$0.app] == nil ? nil : RegistryKey($0.registration, .registration) }
     var devices = DeviceRows()
     var found: [Int64: (row: Int, app: Int64)] = [:]
-    try session.runForIDs(SQL.devicesWithApp, Array(Set(keys.compactMap { $0?.id })).sorted()) { row in
-      found[row.int(DeviceColumn.id)] = (devices.count, row.int(DeviceColumn.next))
-      devices.append(row)
+    func read(_ ids: [Int64]) throws(RegistryError) {
+      let missing = Set(ids).filter { found[$0] == nil }.sorted()
+      try session.runEach(SQL.devicesWithApp, missing.map { [.int($0)] }) { _, row in
+        found[row.int(DeviceColumn.id)] = (devices.count, row.int(DeviceColumn.next))
+        devices.append(row)
+      }
     }
+    try read(keys.compactMap { $0?.id })
 
-    var older: [(Int, [SQLValue])] = []
+    var older: [Asked] = []
     for (index, key) in keys.enumerated() {
       guard let key else { continue }
       if let (row, app) = found[key.id], devices[row].salt == key.salt, app == apps[lookUps[index].app] {
@@ -30,18 +34,11 @@ extension SQLStore {
         older.append((index, [.int(key.id), .int(key.salt)]))
       }
     }
-    if !older.isEmpty {
-      var targets: [(Int, Int64)] = []
-      try session.runEach(SQL.aliasTarget, older.map(\.1)) { index, row in targets.append((older[index].0, row.int(0))) }
-      let missing = Set(targets.map(\.1)).filter { found[$0] == nil }.sorted()
-      try session.runForIDs(SQL.devicesWithApp, missing) { row in
-        found[row.int(DeviceColumn.id)] = (devices.count, row.int(DeviceColumn.next))
-        devices.append(row)
-      }
-      for (index, id) in targets {
-        guard let (row, app) = found[id], app == apps[lookUps[index].app] else { continue }
-        resolution.entries[index] = .device(row, isCanonical: false)
-      }
+    let targets = try session.ofEach(SQL.aliasTarget, older.map(\.values)) { $0.int(0) }
+    try read(targets.compactMap(\.self))
+    for ((index, _), id) in zip(older, targets) {
+      guard let id, let (row, app) = found[id], app == apps[lookUps[index].app] else { continue }
+      resolution.entries[index] = .device(row, isCanonical: false)
     }
     for (index, key) in keys.enumerated() where key == nil {
       guard let app = apps[lookUps[index].app], let audience = Self.audience(of: lookUps[index]) else { continue }
@@ -62,7 +59,7 @@ extension SQLStore {
     for (index, entry) in resolution.entries.enumerated() {
       guard let kind = lookUps[index].kind, case .device(let row, _) = entry, !devices[row].isMeant(by: kind) else { continue }
       var others: [Int] = []
-      try session.run(SQL.devicesOfInstallation, [.int(devices[row].id), .int(Int64(kind.rawValue))]) { row in
+      try session.run(SQL.devicesOfInstallation, [.int(devices[row].id), .int(kind)]) { row in
         others.append(devices.count)
         devices.append(row)
       }
@@ -72,22 +69,21 @@ extension SQLStore {
     return resolution
   }
 
-  func owners(of ids: [Int64]) throws(RegistryError) -> [Int64: DeviceOwner] {
-    var owners: [Int64: DeviceOwner] = [:]
-    try session.runForIDs(SQL.deviceOwners, ids) { row in
-      owners[row.int(0)] = DeviceOwner(installation: row.optionalBytes(1), user: row.optionalBytes(2))
+  /// The owners of devices; unregistered devices are missing in the result.
+  public func owners(of ids: [Int64]) throws(RegistryError) -> [Int64: DeviceOwner] {
+    try session.byNumber(SQL.deviceOwners, ids) { row in
+      DeviceOwner(installation: row.optionalBytes(0), user: row.optionalBytes(1))
     }
-    return owners
   }
 
-  /// A user's id is there as it is: the target's escapes are gone.
+  /// The user id in a look-up is already unescaped.
   private static func audience(of lookUp: LookUp) -> Audience? {
     let prefix = Array("/users/".utf8)
     guard lookUp.registration.starts(with: prefix) else { return audience(lookUp.registration) }
     return .user(Array(lookUp.registration.dropFirst(prefix.count)))
   }
 
-  /// The user, device group, topic or whole application that a text names as a target.
+  /// The user, device group, topic or application that a target text names.
   static func audience(_ text: [UInt8]) -> Audience? {
     switch Target.classify(text) {
     case .success(.user(let id)): .user(id)
@@ -100,10 +96,8 @@ extension SQLStore {
 }
 
 extension SQL {
-  static let devicesWithApp = Statement(
-    "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ?1",
-    postgres: "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ANY(?1::bigint[]) ORDER BY d.id")
-  /// Those of another kind that belong to the same installation as a device: the latest, where there are many.
+  static let devicesWithApp = Statement(rows: "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ?1", .int)
+  /// The devices of another kind in the same installation; the latest if there are many.
   static let devicesOfInstallation = Statement(
     """
     SELECT \(DeviceColumn.list) FROM devices d WHERE d.id IN (
@@ -113,9 +107,6 @@ extension SQL {
     ORDER BY d.id
     """)
   static let deviceOwners = Statement(
-    "SELECT d.id, d.installation, u.name FROM devices d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ?1",
-    postgres: """
-      SELECT d.id, d.installation, u.name FROM devices d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ANY(?1::bigint[])
-      """)
+    rows: "SELECT d.installation, u.name FROM devices d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ?1", .int)
   static let aliasTarget = Statement("SELECT device FROM aliases WHERE id = ?1 AND salt = ?2")
 }

@@ -1,0 +1,97 @@
+import PushCore
+
+extension DeviceStore {
+  /// Removes at most `limit` records from before a time, and returns how many.
+  public func purge(_ records: Purge, before: Int64, limit: Int) throws(RegistryError) -> Int {
+    try transaction(records.intent) { () throws(RegistryError) in
+      let values: [SQLValue] = [.int(before), .int(limit)]
+      return switch records {
+      case .devices: try removeDevices(SQL.goneDevices, values)
+      case .activities: try removeDevices(SQL.endedActivities, values)
+      case .secrets: try session.run(SQL.purgeSecrets, values)
+      case .campaigns: try purgeCampaigns(values)
+      case .notes: try session.run(SQL.purgeNotes, values) + session.run(SQL.purgeMessages, values)
+      case .waiting: try session.run(SQL.purgeWaiting, values)
+      case .requests: try session.run(SQL.purgeRequests, values)
+      case .content: try purgeContent(values)
+      }
+    }
+  }
+
+  private func purgeCampaigns(_ values: [SQLValue]) throws(RegistryError) -> Int {
+    let ids = try session.all(SQL.overCampaigns, values) { $0.bytes(0) }
+    for statement in [SQL.deletePages, SQL.deleteFailures, SQL.deleteCampaign] {
+      try session.runEach(statement, ids.map { [.blob($0)] })
+    }
+    return ids.count
+  }
+
+  private func removeDevices(_ devices: Statement, _ values: [SQLValue]) throws(RegistryError) -> Int {
+    let ids = try session.ints(devices, values)
+    for id in ids { try removeDevice(id) }
+    return ids.count
+  }
+
+  func removeDevice(_ id: Int64) throws(RegistryError) {
+    let counter = try counter(ofDevice: id)
+    try session.run(SQL.leaveTopics, [.int(id)])
+    try leaveGroups(id)
+    try session.run(SQL.deleteAliases, [.int(id)])
+    try keepNumber(id)
+    try session.run(SQL.deleteDevice, [.int(id)])
+    if let counter { try dropCounter(counter) }
+  }
+
+  /// Keeps the highest device number as an alias without a device, so that no other device gets it.
+  private func keepNumber(_ id: Int64) throws(RegistryError) {
+    guard try session.run(SQL.keepNumber, [.int(id)]) > 0 else { return }
+    try session.run(SQL.dropLowerNumbers, [.int(id)])
+  }
+
+  /// Checks cheaply that the store answers, or that a write can begin.
+  public func probe(isWriting: Bool) throws(RegistryError) {
+    // As a transaction: its commit detects a deleted or replaced database.
+    guard isWriting else { return try session.reading { () throws(RegistryError) -> Void in try session.run(SQL.probe, []) } }
+    try write(.devices, SQL.probe, [])
+  }
+}
+
+extension Purge {
+  fileprivate var intent: TransactionIntent {
+    switch self {
+    case .devices, .activities, .secrets: .devices
+    case .campaigns: .campaigns
+    case .notes, .waiting, .requests, .content: .allNotes
+    }
+  }
+}
+
+extension SQL {
+  static let goneDevices = Statement("SELECT id FROM devices WHERE gone_at < ?1 AND state = 2 ORDER BY gone_at LIMIT ?2")
+  static let endedActivities = Statement(
+    "SELECT id FROM devices WHERE kind = \(TokenKind.liveActivity.rawValue) AND last_seen < ?1 ORDER BY last_seen LIMIT ?2")
+  static let deleteAliases = Statement("DELETE FROM aliases WHERE device = ?1")
+  static let keepNumber = Statement(
+    """
+    INSERT INTO aliases (id, salt, device)
+    SELECT id, salt, 0 FROM devices WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE id > ?1) ON CONFLICT DO NOTHING
+    """)
+  static let dropLowerNumbers = Statement("DELETE FROM aliases WHERE device = 0 AND id < ?1")
+  static let overCampaigns = Statement(
+    "SELECT id FROM campaigns WHERE updated_at < ?1 AND (state IN (2, 3) OR finished_at IS NOT NULL) ORDER BY created_at LIMIT ?2"
+  )
+  static let deletePages = Statement("DELETE FROM campaign_pages WHERE campaign = ?1")
+  static let deleteCampaign = Statement("DELETE FROM campaigns WHERE id = ?1")
+  static let purgeNotes = purge("notes", by: "message, device", "noted_at <")
+  static let purgeMessages = purge("messages", by: "message", "noted_at <")
+  static let purgeWaiting = purge("waiting", by: "place", "until <")
+  static let purgeRequests = purge("gateway_requests", by: "name", "until <=")
+  static let purgeContent = purge("content_pages", by: "digest", "until <=", " RETURNING app, length(content)")
+  private static func purge(_ table: String, by key: String, _ isOver: String, _ rest: String = "") -> Statement {
+    let time = isOver.prefix { $0 != " " }
+    return Statement(
+      "DELETE FROM \(table) WHERE (\(key)) IN (SELECT \(key) FROM \(table) WHERE \(isOver) ?1 ORDER BY \(time) LIMIT ?2)\(rest)"
+    )
+  }
+  static let probe = Statement("SELECT max(id) FROM apps")
+}
