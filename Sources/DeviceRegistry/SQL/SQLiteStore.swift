@@ -1,35 +1,22 @@
-/// The registry in an SQLite file: for one host, any number of workers on it.
+/// The registry in an SQLite file, for any number of workers on one host.
 ///
-/// Write-ahead log, `synchronous = NORMAL`: a crash of the program loses nothing, a crash of the machine may lose the last transactions
-/// but never damages the file (sqlite.org/pragma.html#pragma_synchronous). What is lost so is registered again by the app's next
-/// start, and pages that were counted are counted again when they are redelivered.
-typealias SQLiteStore = SQLStore<SQLiteConnection>
-
-/// How to open an SQLite registry.
-struct SQLiteOptions {
-  /// Milliseconds to wait for another process's lock.
-  var busyTimeout: Int32 = 5_000
-  /// Make the registry where there is none.
-  var create = true
-  /// KiB of pages kept in memory.
-  var cache = 8 * 1024
-}
-
-extension SQLStore where Session == SQLiteConnection {
+/// Uses a write-ahead log with `synchronous = NORMAL`. A crash of the program loses nothing. A crash of the machine may lose
+/// the last transactions but never damages the file (sqlite.org/pragma.html#pragma_synchronous). The app's next start registers
+/// lost devices again, and redelivered pages are counted again.
+extension DeviceStore {
   convenience init(
-    path: String, options: SQLiteOptions = SQLiteOptions(), limits: RegistryLimits = RegistryLimits(),
-    chance: StoreChance? = nil
+    path: String, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits(), chance: StoreChance? = nil
   ) throws(RegistryError) {
     if try Self.isMissing(path, create: options.create) { try Self.make(path, options) }
     Self.removeDrafts(of: path)
-    let connection = try SQLiteConnection(path: path, create: false, busyTimeout: options.busyTimeout)
+    let connection = try SQLiteConnection(path: path, create: false, busyTimeout: options.statementTimeout)
     try Self.checkIdentity(connection)
     try Self.prepare(connection, cache: options.cache)
     self.init(session: connection, limits: limits, chance: chance)
   }
 
-  /// Whether the registry is to be made. A file that is there but empty, or a log without its database, is an accident, and an empty
-  /// registry in its place would make every registration unknown.
+  /// True if the registry must be created. An empty file, or a log without its database, is an error, because a new registry
+  /// would make every registration unknown.
   private static func isMissing(_ path: String, create: Bool) throws(RegistryError) -> Bool {
     guard !path.isEmpty else { throw .unusable(.badLocation, "sqlite: names no file") }
     let folder = self.folder(of: path)
@@ -41,13 +28,13 @@ extension SQLStore where Session == SQLiteConnection {
     guard let size = FileFacts.size(path) else {
       guard create else {
         throw .unusable(
-          .notARegistry, "\(path) doesn't exist: the first worker that starts makes it, or `pushfleet devices import`")
+          .notARegistry, "\(path) doesn't exist: start a worker or run `pushfleet devices import` to create it")
       }
       guard FileFacts.isFolder(folder) else {
         throw .unusable(.badLocation, "the folder of \(path) doesn't exist")
       }
       guard (FileFacts.size(path + "-wal") ?? 0) == 0 else {
-        // Another worker may have made both just now.
+        // Another worker may have created both in the meantime.
         if FileFacts.size(path) != nil { return false }
         throw .unusable(
           .notARegistry, "\(path) is missing but its log \(path)-wal is there: restore the file, or remove the log")
@@ -60,20 +47,19 @@ extension SQLStore where Session == SQLiteConnection {
     return false
   }
 
-  /// Makes the registry under another name and gives it its own when it is complete: no other worker ever sees it half made.
-  private static func make(_ path: String, _ options: SQLiteOptions) throws(RegistryError) {
+  /// Creates the registry under a temporary name and links it when it is complete, so that no other worker sees a partial one.
+  private static func make(_ path: String, _ options: StoreOptions) throws(RegistryError) {
     let draft = "\(path).new-\(FileFacts.ownProcess)-\(UInt32.random(in: .min ... .max))"
     defer { for suffix in ["", "-wal", "-shm"] { FileFacts.remove(draft + suffix) } }
     FileFacts.makePrivate(draft)
     do {
-      let connection = try SQLiteConnection(path: draft, create: true, busyTimeout: options.busyTimeout)
+      let connection = try SQLiteConnection(path: draft, create: true, busyTimeout: options.statementTimeout)
       try prepare(connection, cache: options.cache)
     }
-    // False when another worker was first: then its registry is the one.
     _ = FileFacts.link(draft, to: path)
   }
 
-  /// What processes that ended in the middle of it have left behind.
+  /// Removes temporary files of processes that ended during the creation.
   private static func removeDrafts(of path: String) {
     let folder = self.folder(of: path)
     let beginning = "\(path.split(separator: "/").last ?? "").new-"
@@ -97,7 +83,7 @@ extension SQLStore where Session == SQLiteConnection {
     }
     try connection.execute("PRAGMA synchronous = NORMAL")
     try connection.execute("PRAGMA cache_size = -\(cache)")
-    // In pages of 4 KiB: as much log as cache before it is written back, since a bulk load changes the same pages again and again.
+    // In pages of 4 KiB. The log may grow to the cache size, because a bulk load changes the same pages repeatedly.
     try connection.execute("PRAGMA wal_autocheckpoint = \(max(1_000, min(cache / 4, 65_536)))")
     try connection.execute("PRAGMA temp_store = MEMORY")
     try connection.execute("PRAGMA secure_delete = OFF")
@@ -113,7 +99,7 @@ extension SQLStore where Session == SQLiteConnection {
     }
   }
 
-  /// Brings the tables to this program's version, one process at a time.
+  /// Migrates the tables to this program's version, one process at a time.
   private static func migrate(_ connection: SQLiteConnection) throws(RegistryError) {
     guard try version(connection) < Schema.version else { return }
     try connection.execute("BEGIN EXCLUSIVE")

@@ -1,16 +1,13 @@
-/// The registry's tables: one list of migrations for both databases. A migration that was released is never changed.
-///
-/// Why so:
-/// - a registration names its device's number, so that it is found without an index of its own;
-/// - a topic's members are kept in the order of the devices' numbers, which is the order of the pages and of the devices themselves;
-/// - numbers ascend, since pages and high-water marks go by them, and none is given out twice, since notes and badges go by them;
-/// - what is noted of a message is kept in the order of its devices: they are told of it, and answer, in about that order;
-/// - a text of SQLite is compared by its bytes, and PostgreSQL is told to do the same.
+/// The registry's tables: one list of migrations for both databases. A released migration is never changed.
+/// - A registration contains its device's number, so that no separate index is needed.
+/// - A topic's members are stored in the order of device numbers, which is also the order of pages and devices.
+/// - Device numbers ascend, because pages and high-water marks use them. None is reused, because notes and badges use them.
+/// - Notes of a message are stored in the order of its devices. They receive and acknowledge the message in about that order.
+/// - Both databases compare texts by their bytes.
 enum Schema {
-  /// The version that this program writes.
   static var version: Int { migrations.count }
 
-  /// "pflt", in the header of the SQLite file: tells a registry from another program's database.
+  /// "pflt" in the header of the SQLite file; identifies a registry.
   static let applicationID: Int64 = 0x7066_6C74
 
   static func statements(of migration: Int, _ dialect: Dialect) -> [String] {
@@ -30,7 +27,7 @@ enum Schema {
     ("{text}", "TEXT", "TEXT COLLATE \"C\""),
     ("{rows}", "STRICT", ""),
     ("{clustered}", "WITHOUT ROWID, STRICT", ""),
-    // SQLite appends the row's number to every index by itself.
+    // SQLite appends the row id to every index itself.
     ("{,id}", "", ", id"),
   ]
 
@@ -92,7 +89,7 @@ enum Schema {
     """,
   ]
 
-  /// An installation has a token of each kind, and one of each activity. What was replaced is kept with the registration that named it.
+  /// An installation has one token of each kind, and one per live activity. A replaced token is kept with its registration.
   private static let kinds = [
     "ALTER TABLE devices ADD COLUMN kind {int} NOT NULL DEFAULT 0",
     "ALTER TABLE devices ADD COLUMN activity {text} NOT NULL DEFAULT ''",
@@ -109,14 +106,14 @@ enum Schema {
     "CREATE INDEX devices_not_active ON devices (app{,id}) WHERE state <> 0",
   ]
 
-  /// Of requests with a collapse key that wait for a provider, the newest for each device and key.
+  /// The newest request per device and collapse key that waits for a provider.
   private static let waiting = [
     "CREATE TABLE waiting (place {blob} NOT NULL PRIMARY KEY, newest {blob} NOT NULL, until {int} NOT NULL) {clustered}",
     "CREATE INDEX waiting_by_time ON waiting (until)",
     "CREATE INDEX devices_of_activities ON devices (last_seen) WHERE kind = 3",
   ]
 
-  /// Which counter a device shares; null for one of its own, by its own number. And what a replaced token was replaced by.
+  /// The counter that a device shares; null if it uses its own number. Also the token that replaced a former one.
   private static let counters = [
     "ALTER TABLE devices ADD COLUMN counter {int}",
     """
@@ -130,7 +127,7 @@ enum Schema {
     "CREATE INDEX aliases_by_token ON aliases (token) WHERE token IS NOT NULL",
   ]
 
-  /// Who comes in by the gateway; what is secret is there as a hash.
+  /// Gateway keys and device secrets, as hashes.
   private static let doors = [
     """
     CREATE TABLE gateway_keys (
@@ -145,7 +142,7 @@ enum Schema {
     "CREATE INDEX device_secrets_by_time ON device_secrets (created_at)",
   ]
 
-  /// Content that pushes have no room for, by its digest and by the name of its page.
+  /// Content that is too large for a push, by digest and by the name of its page.
   private static let contentPages = [
     """
     CREATE TABLE content_pages (
@@ -154,13 +151,13 @@ enum Schema {
     "CREATE INDEX content_pages_by_time ON content_pages (until)",
   ]
 
-  /// Bytes that the pages of an application have together; those that an earlier version has kept are not counted.
+  /// Total bytes of an application's pages. Pages stored by earlier versions are not counted.
   private static let contentSizes = [
     "ALTER TABLE content_pages ADD COLUMN app {text}",
     "CREATE TABLE content_sizes (app {text} NOT NULL PRIMARY KEY, bytes {int} NOT NULL) {rows}",
   ]
 
-  /// Requests with an idempotency key, by what all gateways know them by.
+  /// Requests with an idempotency key, shared by all gateways.
   private static let requests = [
     """
     CREATE TABLE gateway_requests (
@@ -169,19 +166,19 @@ enum Schema {
     "CREATE INDEX gateway_requests_by_time ON gateway_requests (until)",
   ]
 
-  /// Who may apply the changes of the registry's queue: whoever has claimed last.
+  /// The fence of the registry's queue: only the latest claimant may apply changes.
   private static let fence = [
     "CREATE TABLE change_fence (id {int} NOT NULL PRIMARY KEY, epoch {int} NOT NULL) {rows}",
     "INSERT INTO change_fence (id, epoch) VALUES (1, 0)",
   ]
 
-  /// Which counters messages have moved: 1 for those.
+  /// 1 for counters that messages have changed.
   private static let counting = ["ALTER TABLE badges ADD COLUMN counted {int} NOT NULL DEFAULT 0"]
 
   /// Devices of a cancelled campaign that may have been reached.
   private static let unknown = ["ALTER TABLE campaigns ADD COLUMN unknown_devices {int} NOT NULL DEFAULT 0"]
 
-  /// How many devices of a campaign failed alike. A platform is 0 where the devices are registered no more.
+  /// Numbers of a campaign's failed devices. The platform is 0 if the devices are no longer registered.
   private static let failures = [
     """
     CREATE TABLE campaign_failures (
@@ -190,7 +187,7 @@ enum Schema {
     """
   ]
 
-  /// Whom a gateway's key sends as, and what judges the assertions of a service account.
+  /// The sender and environment of a gateway key, and the data to verify a service account's assertions.
   private static let accounts = [
     "ALTER TABLE gateway_keys ADD COLUMN sender {text}", "ALTER TABLE gateway_keys ADD COLUMN environment {int}",
     "ALTER TABLE gateway_keys ADD COLUMN public_key {blob}", "ALTER TABLE gateway_keys ADD COLUMN token_uri {text}",
