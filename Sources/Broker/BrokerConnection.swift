@@ -3,20 +3,18 @@ import Reactor
 import TLS
 import Wire
 
-/// Keeps one connection to one of several brokers: dials, and dials again with growing pauses and jitter whenever it ends.
+/// Keeps one connection to one of several brokers. Reconnects with growing pauses and jitter whenever the connection ends.
 public final class BrokerConnection {
-  /// Makes the machine of a new connection; set before `start`.
+  /// Makes the machine for a new connection. Set it before `start`.
   public var makeMachine: ((BrokerURI) -> any Machine)?
 
-  /// Tried in turn; a change counts from the next attempt on. Never empty.
+  /// Tried in turn. A change applies from the next attempt on. Never empty.
   public var brokers: [BrokerAddress]
 
-  /// Starts connecting to a broker.
   package typealias Dial = (_ machine: any Machine, _ broker: BrokerAddress) -> any Transport
 
   private let time: Turn
   private let dial: Dial
-  /// nil while there is no connection.
   private var transport: (any Transport)?
   private var dialled: BrokerURI?
   private var next: Int
@@ -24,7 +22,7 @@ public final class BrokerConnection {
   private var timer: TimerToken?
   private var isStopped = false
   private var establishedAt: MonotonicTime?
-  /// While true no connection is made; one that is there stays.
+  /// While true, no new connection is made. An existing connection stays.
   package var isPaused = false {
     didSet { if !isPaused, isDue { start() } }
   }
@@ -41,7 +39,7 @@ public final class BrokerConnection {
     self.init(time: loop.time, brokers: brokers) { [unowned loop] in loop.dial($0, to: $1) }
   }
 
-  /// Host and port of the connection, without credentials.
+  /// Host and port of the connection, without credentials; "none" if there is no connection.
   public var address: String { dialled.map { "\(Endpoint(host: $0.host, port: $0.port))" } ?? "none" }
 
   public func start() {
@@ -54,16 +52,15 @@ public final class BrokerConnection {
     transport = dial(machine, broker)
   }
 
-  /// The broker has let the connection in.
+  /// Call this when the broker has accepted the connection.
   public func established(at now: MonotonicTime) { establishedAt = now }
 
-  /// The broker has let the present connection in.
   public var isEstablished: Bool { establishedAt != nil }
 
-  /// Seconds that a connection must have held for the next pause to be short again: who lets in and closes at once is not hurried.
+  /// Seconds that a connection must last before the backoff is reset. Some brokers accept a connection and close it at once.
   private static let holding = 10.0
 
-  /// The connection has ended; dials again after a pause, whose seconds it returns. nil after `stop`.
+  /// Call this when the connection has ended. Schedules the next attempt and returns the pause in seconds; nil after `stop`.
   @discardableResult
   public func ended(at now: MonotonicTime) -> Double? {
     transport = nil
@@ -76,17 +73,17 @@ public final class BrokerConnection {
     return seconds
   }
 
-  /// Dials no more; the machine in use says goodbye by itself.
+  /// Stops reconnecting. The machine in use closes its connection itself.
   public func stop() {
     isStopped = true
     if let timer { time.cancel(timer) }
   }
 }
 
-/// A broker, and what it is verified with: an `amqps` address can't be used without.
+/// A broker's address, with its TLS settings for `amqps`.
 public struct BrokerAddress: Sendable {
   package let uri: BrokerURI
-  /// nil exactly for `amqp`.
+  /// nil for `amqp`, and only then.
   package let tls: TLSClientContext?
 
   package init(uri: BrokerURI, tls: TLSClientContext?) {
@@ -96,7 +93,7 @@ public struct BrokerAddress: Sendable {
 }
 
 extension EventLoop {
-  /// A broker under an alarm stops reading for as long as it lasts: heartbeats tell a dead one, not TCP.
+  /// `userTimeout` is off: a broker under an alarm stops reading, so only heartbeats can detect a dead one, not TCP.
   package func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport {
     let link = Link(
       loop: self, machine: machine, to: Endpoint(host: broker.uri.host, port: broker.uri.port), tls: broker.tls,

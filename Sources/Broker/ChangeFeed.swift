@@ -4,18 +4,18 @@ import Logging
 import Reactor
 import Wire
 
-/// What a shard hears of the registry's changes.
+/// Receives the registry's changes for a shard.
 package protocol ChangeFeedHandler: AnyObject {
   func registryChangeDelivered(_ delivery: Delivery)
-  /// The changes in hand will be delivered again, here or elsewhere.
+  /// The changes in hand will be delivered again, to this shard or another.
   func registryChangesLost()
 }
 
-/// A shard's connection for what changes the registry, of its own: a change that waits for the registry holds up what is delivered
-/// beside it, and the broker closes the channel of one that waits too long. Neither may touch a push.
+/// A shard's separate connection for messages that change the registry. A change that waits for the registry delays other
+/// deliveries on its connection, and the broker closes the channel if it waits too long. Neither may affect pushes.
 package final class ChangeFeed {
   package weak var handler: (any ChangeFeedHandler)?
-  /// The queue is gone, or the broker has stopped its consumption.
+  /// The queue is missing, or the broker has ended its consumption.
   package var onQueueLost: (() -> Void)?
   package var onEnded: (() -> Void)?
 
@@ -34,20 +34,19 @@ package final class ChangeFeed {
   private var isDraining = false
 
   private enum State {
-    /// Becomes open when changes can be applied.
+    /// Next: `open`, when changes can be applied.
     case idle
-    /// Dials, and dials again, by itself. Becomes closing.
+    /// Connects and reconnects. Next: `closing`.
     case open(BrokerConnection)
-    /// Says goodbye, now or as soon as it can. Becomes idle.
+    /// Closes as soon as possible. Next: `idle`.
     case closing(BrokerConnection)
   }
 
-  /// What comes by the queue.
   package struct Content {
-    /// For the log.
     let words: String
     package let role: String
-    /// Messages in hand at once, and bytes of one. The largest fill the window in sixteen connections, far from the queue's delivery limit.
+    /// Maximum messages in hand, and maximum bytes of one. If all have the maximum size, one prefetch needs sixteen connections.
+    /// The queue's delivery limit is far above that.
     let prefetch: Int
     let largest: Int
 
@@ -72,10 +71,9 @@ package final class ChangeFeed {
     makeConnection = connection
   }
 
-  /// No connection is there or on its way.
   package var isClosed: Bool { consumer == nil }
 
-  // MARK: asked by the shard
+  // MARK: - Requests of the shard
 
   package func acknowledge(_ delivery: Delivery) {
     throttle.progressed()
@@ -83,13 +81,12 @@ package final class ChangeFeed {
     if window.done(delivery.weight) { leave() }
   }
 
-  /// The broker gives the queue to nobody else before the channel that consumes it is gone, and a channel that answers is there.
+  /// Proves that this worker is the active consumer: the broker activates another one only after this channel is gone.
   package func prove(_ then: @escaping (Bool) -> Void) {
     guard let consumer, consumer.isReady else { return then(false) }
     consumer.inspect(queue: 0) { consumers in then(consumers > 0) }
   }
 
-  /// The queue is there.
   package func topologyDeclared() {
     isDeclared = true
     check()
@@ -100,7 +97,7 @@ package final class ChangeFeed {
     check()
   }
 
-  /// To be called about once a second.
+  /// Call this about once a second.
   package func check() {
     guard !isDraining else { return }
     switch state {
@@ -110,14 +107,14 @@ package final class ChangeFeed {
     }
   }
 
-  /// Returns the changes in hand; another worker becomes the active consumer, if there is one.
+  /// Returns the changes in hand to the queue. Another worker, if there is one, becomes the active consumer.
   package func giveBack() {
-    log.warning("\(content.words) go back to the queue: the registry doesn't take them here")
+    log.warning("\(content.words) go back to the queue: the registry does not accept them from this worker")
     throttle.gaveBack(at: time.now)
     leave()
   }
 
-  /// Nothing new from now on. What is in hand stays until `close`: the next worker to consume would overtake it.
+  /// Accepts no new messages. Those in hand stay until `close`, because the next consumer would overtake them.
   package func drain() { isDraining = true }
 
   package func close() {
@@ -125,9 +122,8 @@ package final class ChangeFeed {
     leave()
   }
 
-  // MARK: the connection
+  // MARK: - The connection
 
-  /// Addresses for connections from now on.
   package func reload(_ brokers: [BrokerAddress]) {
     if case .open(let connection) = state { connection.brokers = brokers }
   }
@@ -162,7 +158,7 @@ extension ChangeFeed: ConsumerHandler {
 
   package func delivered(_ delivery: consuming Delivery) {
     noteReader.limitHeaders(of: &delivery, queue: nil)
-    // A stopping worker leaves them to the broker and the next one.
+    // A stopping worker leaves further messages to the next consumer.
     if case .open = state, !isDraining, window.take(delivery.weight) { handler?.registryChangeDelivered(delivery) }
   }
 
@@ -172,7 +168,7 @@ extension ChangeFeed: ConsumerHandler {
     time.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }
 
-  /// The broker's time-out has come before ours.
+  /// The broker's timeout came before ours.
   package func channelLost(_ reason: ConnectionEnd) {
     log.warning("the broker closed the channel of \(content.words)", ["reason": "\(reason)"])
     handler?.registryChangesLost()

@@ -1,11 +1,11 @@
 import Wire
 
-/// When a shard consumes the registry's changes, and when it gives those back that the registry doesn't take. Seconds.
+/// Decides when a shard consumes the registry's changes, and when it returns changes that the registry doesn't accept. Seconds.
 ///
-/// The queue has one active consumer at a time: whoever can't apply changes must not keep them from those who can. But every return of a
-/// change counts towards its queue's delivery limit, so a shard whose registry is known to be down takes none, and one that learns it with
-/// changes in hand waits the longer with them the more often they have been returned: with 25 minutes a return, the limit of 50 is most of
-/// a day away, and RabbitMQ's own time-out of 30 minutes is never reached.
+/// The queue has one active consumer at a time, so a shard that can't apply changes must leave them to others. But each return
+/// counts towards the queue's delivery limit. Therefore a shard whose registry is known to be down consumes nothing. A shard
+/// that has changes in hand keeps them longer the more often they were returned, up to 25 minutes. At that rate the limit of 50
+/// returns is most of a day away, and RabbitMQ's timeout of 30 minutes is never reached.
 package struct ChangeThrottle {
   private static let grace = 5.0
   private static let firstHold = 60.0
@@ -23,17 +23,16 @@ package struct ChangeThrottle {
     isRegistryUsable = isUsable
   }
 
-  /// The registry has taken a change: the next rest is short again.
+  /// The registry accepted a change, so the next rest is short again.
   mutating func progressed() { rests = 0 }
 
-  /// Whether to begin to consume.
   func begins(at now: MonotonicTime) -> Bool { isRegistryUsable && now >= restsUntil }
 
-  /// Whether to stop with nothing in hand, which costs nothing.
+  /// True if consumption should end. Only for a shard with nothing in hand, so nothing is returned.
   func leaves(at now: MonotonicTime) -> Bool { !isRegistryUsable && now.seconds(since: unusableSince) >= Self.grace }
 
-  /// Whether to give back what the registry hasn't taken since `stuckSince`.
-  /// - Parameter returns: how often the oldest of it has been returned before.
+  /// True if changes that the registry hasn't accepted since `stuckSince` should be returned.
+  /// - Parameter returns: how often the oldest change has been returned before.
   package static func givesBack(stuckSince: MonotonicTime, returns: Int64, at now: MonotonicTime) -> Bool {
     now.seconds(since: stuckSince) >= hold(returns)
   }
@@ -42,7 +41,7 @@ package struct ChangeThrottle {
     min(firstHold * Double(1 << max(0, min(returns, 10))), longestHold)
   }
 
-  /// The changes in hand have been returned: another worker is to have them, here they come back after a rest.
+  /// The changes in hand were returned to the queue. This shard rests before it consumes again.
   mutating func gaveBack(at now: MonotonicTime) {
     restsUntil = now.advanced(bySeconds: min(Self.firstRest * Double(1 << min(rests, 10)), Self.longestRest))
     rests += 1

@@ -1,19 +1,17 @@
-/// The changes that a shard has taken from one connection and not yet acknowledged, bounded by their bytes: an outage of the registry keeps
-/// all of them.
+/// The unacknowledged changes of one connection. An outage of the registry keeps all of them, so their total size is limited.
 ///
-/// The broker sends as many ahead as the prefetch allows, and what it sends has to be read. So the first change that doesn't fit is left
-/// unread with all behind it, which keeps the order, and comes again by the next connection once those before it are done. That costs it a return,
-/// and each return has brought at least a few changes to their end: the prefetch and the largest change bound their number.
+/// The broker sends up to the prefetch, and everything sent must be read. So the first change that doesn't fit is dropped with
+/// all that follow it, which keeps the order. A new connection delivers them again after the earlier ones are done. Each such
+/// return follows at least a few completed changes, so the prefetch and the largest change limit the number of returns.
 struct ChangeWindow {
-  /// Bytes of bodies and headers.
   static let budget = 16 << 20
 
   private var count = 0
   private var bytes = 0
-  /// Something was left to the broker.
+  /// True if a change was left to the broker.
   private var isFull = false
 
-  /// - Returns: false when the change, and whatever comes after it, is left to the broker.
+  /// - Returns: false if the change, and every later one, is left to the broker.
   mutating func take(_ size: Int) -> Bool {
     isFull = isFull || count > 0 && bytes + size > Self.budget
     guard !isFull else { return false }
@@ -22,7 +20,7 @@ struct ChangeWindow {
     return true
   }
 
-  /// - Returns: true when all that was taken is done and something was left: the connection is to be renewed.
+  /// - Returns: true if all accepted changes are done and some were left, so the connection must be renewed.
   mutating func done(_ size: Int) -> Bool {
     count -= 1
     bytes -= size

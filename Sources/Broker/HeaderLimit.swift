@@ -1,14 +1,14 @@
 import AMQP
 
-/// The limit of what producers write into headers. Everything that a worker publishes of a message has to fit one frame together with the worker's
-/// notes and with what the broker adds.
+/// The size limit of producers' headers. A republished message must fit in one frame with the worker's notes and the broker's
+/// additions.
 extension NoteReader {
-  /// Bytes of headers, beside those of the fleet's own and of the broker's.
+  /// Bytes of headers, without the fleet's own and the broker's.
   static let mostHeaders = 16 * 1024
 
-  /// Leaves out headers of a message that has too many of them. A producer's message is then to be refused; one that a worker has sent on before
-  /// there was a limit goes on without them.
-  /// - Parameter queue: nil for the registry's and that of acknowledgements.
+  /// Removes headers of a message that has too many bytes of them. A producer's message is then refused. A message that an
+  /// older worker republished without this limit continues without the producer's headers.
+  /// - Parameter queue: nil for the queues of the registry and of acknowledgements.
   package func limitHeaders(of delivery: inout Delivery, queue: WorkQueue?) {
     let headers = delivery.properties.headers
     guard headers.encoded.count > Self.mostHeaders else { return }
@@ -20,12 +20,12 @@ extension NoteReader {
     }
   }
 
-  /// Why a message whose headers were left out is refused; nil for any other.
+  /// Why a message with omitted headers is refused; nil for other messages.
   package static func refusal(of properties: borrowing BasicProperties) -> String? {
     properties.omittedHeaders == 0 ? nil : "headers: \(properties.omittedHeaders) bytes, the limit is \(mostHeaders)"
   }
 
-  /// The headers of what a worker has written, without the producer's where these are too many.
+  /// Headers for a message from a worker, without the producer's headers if these are too large.
   static func limited(_ headers: FieldTable) -> FieldTable {
     guard headers.encoded.count > mostHeaders, MessageHeaders.withoutAdded(headers).encoded.count > mostHeaders else {
       return headers
@@ -34,7 +34,7 @@ extension NoteReader {
     return headers.removing { !$0.starts(with: "x-push-".utf8) || !hasChoices && MessageHeaders.choices.contains($0) }
   }
 
-  /// Without them a request would go to another sender.
+  /// The producer's choices, such as the sender. Without them a request would go to another sender.
   private static func choices(in headers: FieldTable) -> FieldTable {
     var choices = FieldTable()
     for name in MessageHeaders.choiceNames {

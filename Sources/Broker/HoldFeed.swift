@@ -2,39 +2,34 @@ import AMQP
 import Logging
 import Wire
 
-/// What a shard hears of the hold queues.
+/// Receives the messages of the hold queues for a shard.
 package protocol HoldFeedHandler: AnyObject {
-  /// - Parameter app: whose hold queue it comes from, as an index in the configuration.
+  /// - Parameter app: index of the application in the configuration.
   func heldDelivered(_ delivery: consuming Delivery, app: Int)
   /// Every delivery in hand will be delivered again.
   func holdsLost()
 }
 
-/// A shard's connection for the applications' hold queues, of its own, so that a queue without a leader or a channel that the broker closes
-/// doesn't touch what comes by the lanes.
-///
-/// Of each queue a few requests are taken at any time: they are what a provider in trouble is tried with. More are taken while the provider
-/// takes them, the more the faster it does.
+/// A shard's separate connection for the hold queues of applications. A queue without a leader, or a closed channel, then
+/// doesn't affect the lanes. A few requests of each queue are always consumed, as probes for a provider in trouble. While the
+/// provider accepts requests, more are consumed; the faster it accepts them, the more.
 package final class HoldFeed {
   private struct Hold {
     let app: Int
     let queue: String
     var flow = Flow.probes
     var flowChangedAt = MonotonicTime(nanoseconds: 0)
-    /// Delivered and not acknowledged.
     var inHand = 0
   }
 
-  /// Delivered and not acknowledged, of all.
   package private(set) var inHand = 0
 
-  /// How much is taken of one application's queue.
+  /// How many requests of one application's queue are in hand.
   package enum Flow: Int, CaseIterable {
-    /// What a provider in trouble is tried with.
     case probes
     case some, most
 
-    /// Requests in hand beyond those of the step below. Each step is a consumer of its own, as a consumer's prefetch can't be changed.
+    /// Requests in hand beyond the lower steps. Each step is a separate consumer, because a consumer's prefetch is fixed.
     var prefetch: UInt16 {
       switch self {
       case .probes: 8
@@ -42,19 +37,17 @@ package final class HoldFeed {
       case .most: 200
       }
     }
-    /// Requests in hand.
     var total: Int { Flow.allCases.reduce(0) { $1.rawValue <= rawValue ? $0 + Int($1.prefetch) : $0 } }
     package var more: Flow { Flow(rawValue: rawValue + 1) ?? self }
     package var less: Flow { Flow(rawValue: rawValue - 1) ?? self }
   }
 
-  /// Requests of one application in hand.
   package static let most = Flow.most.total
-  /// Seconds before more is taken than before.
+  /// Minimum seconds between two increases of the flow.
   private static let flowPause = 1.0
 
   package weak var handler: (any HoldFeedHandler)?
-  /// A queue is gone: which are there is to be found out anew.
+  /// A queue is missing, so the existing ones must be found out again.
   package var onQueueLost: (() -> Void)?
   package var onEnded: (() -> Void)?
 
@@ -65,9 +58,8 @@ package final class HoldFeed {
   private let maximumBody: Int
   private var connection: BrokerConnection?
   private var consumer: Consumer?
-  /// The consumer has a subscription for each and each step of its flow, in this order.
+  /// The consumer has one subscription for each hold and flow step, in this order.
   private var holds: [Hold] = []
-  /// Of each application's, in `holds`.
   private var places: [Int: Int] = [:]
   private var isDraining = false
 
@@ -82,23 +74,20 @@ package final class HoldFeed {
     makeConnection = connection
   }
 
-  /// The shard holds as much as it may.
+  /// Pauses reading while the shard holds as much as it may.
   package var isReadingPaused = false {
     didSet {
       consumer?.transport?.isReadingPaused = isReadingPaused
-      // A new connection would bring more.
       connection?.isPaused = isReadingPaused
     }
   }
 
-  /// No connection is there or on its way.
   package var isClosed: Bool { consumer == nil }
 
   private func index(of app: Int) -> Int? { places[app] }
   package func inHand(_ app: Int) -> Int { index(of: app).map { holds[$0].inHand } ?? 0 }
   package func flow(_ app: Int) -> Flow { index(of: app).map { holds[$0].flow } ?? .probes }
 
-  /// The queue is there.
   package func consume(_ queue: String, of app: Int) {
     guard !isDraining, index(of: app) == nil else { return }
     places[app] = holds.count
@@ -106,11 +95,11 @@ package final class HoldFeed {
     if let consumer { subscribe(holds.count - 1, consumer) } else { open() }
   }
 
-  /// - Parameter isForProbe: what is in hand is no use, and one more is needed.
+  /// - Parameter isForProbe: the requests in hand can't serve as a probe, and one more is needed.
   package func setFlow(_ flow: Flow, _ app: Int, isForProbe: Bool) {
     guard let index = index(of: app), holds[index].flow != flow else { return }
     if flow.rawValue > holds[index].flow.rawValue {
-      // What was taken by a larger flow is in hand still.
+      // Requests from an earlier, larger flow are still in hand.
       let isUsed = holds[index].inHand > (isForProbe ? Self.most : holds[index].flow.total)
       guard !isUsed, time.now.seconds(since: holds[index].flowChangedAt) >= Self.flowPause else { return }
     }
@@ -134,7 +123,6 @@ package final class HoldFeed {
     consumer?.acknowledge(token)
   }
 
-  /// Nothing new from now on.
   package func drain() {
     isDraining = true
     consumer?.cancelConsumers()
@@ -146,10 +134,9 @@ package final class HoldFeed {
     consumer?.close()
   }
 
-  /// Addresses for connections from now on.
   package func reload(_ brokers: [BrokerAddress]) { connection?.brokers = brokers }
 
-  // MARK: the connection
+  // MARK: - The connection
 
   private func open() {
     guard connection == nil else { return }
@@ -187,7 +174,6 @@ extension HoldFeed: ConsumerHandler {
     handler?.heldDelivered(delivery, app: holds[index].app)
   }
 
-  /// The queue is deleted, or has no leader at present.
   package func cancelled(queue: Int) {
     log.warning("the broker ended the consumption of a hold queue", ["queue": holds[queue / Flow.allCases.count].queue])
     consumer?.close()

@@ -1,17 +1,16 @@
 import AMQP
 
-/// How a message has come to the dead-letter queue, as far as the broker vouches for it. Queues and exchanges stand without the fleet's prefix.
+/// How a message reached the dead-letter queue, according to facts that the broker vouches for. Names have no fleet prefix.
 public enum LetterSource: Equatable, Sendable {
-  /// A worker, or an operator's tool in its place, published it there.
+  /// A worker, or an operator's tool, published it there.
   case worker
-  /// The broker took it out of a queue: it expired, or was returned too often.
+  /// The broker removed it from a queue because it expired or was returned too often.
   case broker(queue: String, reason: String)
-  /// It was published with a routing key that leads nowhere.
+  /// It was published with a routing key that matches no queue.
   case stray(exchange: String, key: String)
 
-  /// - Parameter delivery: from the dead-letter queue.
   public init(of delivery: Delivery, _ topology: Topology) {
-    // The broker puts its latest entry first; those behind it may be the publisher's.
+    // The broker puts its latest entry first. A publisher may have forged the others.
     if case .array(let deaths)? = delivery.properties.headers[Self.deaths], case .table(let latest)? = deaths.first,
       let queue = latest.string("queue")
     {
@@ -25,7 +24,7 @@ public enum LetterSource: Equatable, Sendable {
 
   static let deaths = "x-death"
 
-  /// When the broker took it out of its queue, in unix seconds.
+  /// When the broker removed it from its queue, in unix seconds.
   public static func died(_ properties: BasicProperties) -> UInt64? {
     guard case .array(let deaths)? = properties.headers[deaths], case .table(let latest)? = deaths.first,
       case .timestamp(let time)? = latest["time"]
@@ -43,20 +42,15 @@ extension Topology {
   }
 }
 
-/// What sends a dead letter back to where it came from.
-///
-/// More headers of a producer's than workers take are left out.
-///
-/// Notes of a worker's count again there, so they are kept only on what no producer can have written: letters of workers, and what the broker
-/// took out of queues that only workers publish to. Of everything else, the notes are left out.
+/// The route that sends a dead letter back to its origin. Headers of a producer that exceed the limit are removed. A worker's
+/// notes are trusted again after the replay. So they are kept only if no producer can have written them: on letters from
+/// workers, and on messages that the broker removed from queues to which only workers publish.
 public struct LetterRoute: Equatable, Sendable {
   public var exchange: [UInt8]
   public var routingKey: [UInt8]
-  /// The queue that it leads to, without prefix.
   public var queue: String
   public var properties: BasicProperties
 
-  /// Why a letter can't go back.
   public struct Obstacle: Error, Equatable, Sendable, CustomStringConvertible {
     public let description: String
   }
@@ -75,16 +69,15 @@ public struct LetterRoute: Equatable, Sendable {
     case .stray(Topology.acknowledgementOrigin, _):
       self.init(producers: Topology.acknowledgementOrigin, properties, topology)
     case .stray(let exchange, _):
-      throw Obstacle(description: "it names no way back, and came by the exchange \(exchange), whose messages do")
+      throw Obstacle(description: "it came by the exchange \(exchange) but names no queue to return to")
     }
   }
 
-  /// Where a request goes of which nothing is known: to the lane that producers use without saying more.
+  /// The lane for requests without a known origin. Producers use it by default.
   private static let usual = WorkQueue.sendNormal.origin
   private static let truncation = "x-push-truncated-from"
   private static let ofLetters = ["x-push-error", "x-push-reason", "x-push-status", "x-push-attempts", "x-push-failed-at"]
 
-  /// What the broker took out of a queue.
   private init(from queue: String, _ properties: BasicProperties, _ topology: Topology) throws(Obstacle) {
     switch queue {
     case WorkQueue.sendHigh.origin, WorkQueue.sendNormal.origin, Topology.registryOrigin, Topology.acknowledgementOrigin:
@@ -100,7 +93,7 @@ public struct LetterRoute: Equatable, Sendable {
     }
   }
 
-  /// What a worker has written, by the origin that it noted.
+  /// The route of a worker's message, by its noted origin.
   private init(notedOn properties: BasicProperties, or byDefault: String?, _ topology: Topology) throws(Obstacle) {
     let origins = Topology.lanes + [Topology.registryOrigin, Topology.acknowledgementOrigin]
     guard let noted = properties.headers[Topology.originHeader] else {
@@ -121,8 +114,8 @@ public struct LetterRoute: Equatable, Sendable {
     self.init(to: origin, topology.returnExchange, "", properties, kept)
   }
 
-  /// What a producer may have written, in full. Where the broker has verified who, his rights are looked at again; a worker's note says
-  /// whose, as nobody else may publish in his name.
+  /// The route of a message that a producer may have written entirely. If the broker has verified the user, the user's rights
+  /// are checked again. A worker's note names the user, because only that user may publish under the name.
   private init(producers origin: String, _ properties: BasicProperties, _ topology: Topology) {
     var headers = MessageHeaders.withoutAdded(properties.headers)
     guard let user = properties.userID else {

@@ -1,15 +1,13 @@
 import AMQP
 
-/// Distinguishes the fleet's own notes from what a producer makes up. Headers can be forged, the exchange that a message came by can't: the
-/// broker names it, and its permissions decide who may publish to it.
+/// Distinguishes notes of workers from forged ones. A producer can forge headers, but not the exchange: the broker names it,
+/// and its permissions decide who may publish to it.
 package struct NoteReader {
-  /// Pages come by this one, from workers and from operators who replay them.
+  /// Carries pages, from workers and from operators who replay them.
   private let fanOut: [UInt8]
-  /// Whatever has been on the ladder comes back by this one, and dead letters that are replayed.
+  /// Carries messages back from the retry ladder, and replayed dead letters.
   private let returns: [UInt8]
-  /// The quarantine is published to by this one.
   private let retry: [UInt8]
-  /// Hold queues are published to by this one.
   private let hold: [UInt8]
 
   package init(prefix: String) {
@@ -20,34 +18,33 @@ package struct NoteReader {
     hold = Array(topology.holdExchange.utf8)
   }
 
-  /// Only workers, and operators who replay, publish what comes to the queue by this exchange: its notes count.
-  /// - Parameter queue: nil for the registry's.
+  /// True if only workers, and operators who replay, publish to the queue through this exchange. Then the notes are trusted.
+  /// - Parameter queue: nil for the registry's queue.
   package func areNotesOurs(_ exchange: [UInt8], _ queue: WorkQueue?) -> Bool {
     isReturned(exchange) || queue?.isFanOut == true && exchange == fanOut
   }
 
-  /// Names, on what a worker has sent on, the user whose rights are still to be checked.
+  /// On a message from a worker: names the user whose rights must still be checked.
   package static let producerHeader = "x-push-producer"
 
-  /// Whose rights are to be checked before anything follows from a message: the broker's user that published it, as the broker has
-  /// verified it, empty where the message names none. Nil where a worker has found that he may.
+  /// The user whose rights must be checked before the message is processed: its publisher, as the broker verified it. Empty if
+  /// the message names no user; nil if a worker has already checked the rights.
   package static func producer(of delivery: borrowing Delivery, areNotesOurs: Bool) -> [UInt8]? {
     areNotesOurs ? delivery.properties.headers.string(producerHeader) : delivery.properties.userID ?? []
   }
 
-  /// The same of what is for the registry.
   package func producer(of delivery: borrowing Delivery) -> [UInt8]? {
     Self.producer(of: delivery, areNotesOurs: areNotesOurs(delivery.exchange, nil))
   }
 
-  /// Says, on what a worker has sent on, when a worker first saw a request whose producer doesn't say when it was published.
+  /// On a message from a worker: when a worker first saw the request. Only if the producer gave no publishing time.
   package static let firstSeenHeader = "x-push-first-seen"
 
-  /// Unix milliseconds; nil where no worker has noted it.
+  /// Unix milliseconds; nil if no worker has noted it.
   package static func firstSeen(_ properties: borrowing BasicProperties) -> Int64? {
     if case .integer(let time)? = properties.headers[firstSeenHeader] { time } else { nil }
   }
 
-  /// It has been on the ladder, in the quarantine or in a hold queue, or was replayed.
+  /// True if the message comes from the ladder, the quarantine or a hold queue, or was replayed.
   package func isReturned(_ exchange: [UInt8]) -> Bool { exchange == returns || exchange == retry || exchange == hold }
 }

@@ -3,26 +3,21 @@ import Logging
 import Reactor
 import Wire
 
-/// Publishes each message that follows from a request until the broker confirms it. Only replies to a producer's queue may be dropped.
-///
-/// Holds at most what the requests in flight give rise to: above `highWater` the shard sends no further push. A message that
-/// the broker refuses (a full feedback queue, a missing one) is offered again with growing pauses. A queue that takes nothing holds up
-/// only what goes there.
+/// Publishes each message that follows from a request until the broker confirms it. Only replies to a producer's queue may be
+/// dropped. The requests in flight limit its size: above `highWater` the shard sends no further pushes. A refused message (full
+/// or missing queue) is published again with growing pauses. A queue that accepts nothing delays only its own messages.
 package final class Outbox {
-  /// Without what waits for queues that are stuck, and with it.
+  /// The backlog limits without and with messages for stuck queues.
   package static let highWater = 4_096
   static let ceiling = 32_768
-  /// What a connection is to take unconfirmed: the windows of several queues.
+  /// Maximum unconfirmed publishes on a connection: the windows of several queues.
   package static let window = 16 * OutcomeQueue.window
 
   package weak var owner: (any OutboxOwner)?
-  /// Hears of what follows from changes of the registry.
   package weak var changes: (any ChangeConsequences)?
-  /// And of what follows from acknowledgements.
   package weak var acknowledgements: (any AcknowledgementConsequences)?
-  /// Hears of feedback about devices that haven't registered for long.
   package weak var stale: (any StaleConsequences)?
-  /// Ends the connection in use, and brings another by ``use(_:)``.
+  /// Ends the current connection. A new one follows with ``use(_:)``.
   package var renewConnection: (() -> Void)?
   private let time: Turn
   private let log: Log
@@ -30,30 +25,29 @@ package final class Outbox {
   private(set) var slots = Slab<Publication>()
   private var queues: [OutcomeQueue] = []
   private var names: [OutcomeQueue.Name: Int] = [:]
-  /// Of the queues, those that have something to publish, in turn.
+  /// Indexes of queues that have something to publish, in turn.
   private var ready = Ring<Int>()
-  /// Of the backlog, what doesn't wait for a stuck queue.
+  /// Backlog without messages for stuck queues.
   private var moving = 0
-  /// Replies that were underway when the broker closed the channel or the connection for a cause. A producer chooses where a
-  /// reply goes, so one of them is likely to be to blame: they go out one at a time, and the one that does it again is given up.
+  /// Replies in flight when the broker closed the channel or connection with an error. Producers choose the queue of a reply,
+  /// so one of them is probably the cause. They are published one at a time, and a reply that causes it again is dropped.
   private var suspects = Ring<Int>()
   private var suspect: Int?
-  /// False where the user may not write to the default exchange.
+  /// False if the user may not write to the default exchange.
   private var mayReply = true
-  /// For what our own queues refuse.
-  var renewal = Renewal()
-  /// For what they neither take nor refuse.
-  private var silenceRenewal = Renewal(pause: Backoff(base: 60, cap: 600))
-  /// For replies that are given up to full queues. Nothing makes its pauses short again: a producer could have the worker connect anew
-  /// all the time.
-  var replyRenewal = Renewal()
-  /// Nothing is handed over while what is on its way is waited for, so that no copies arise.
+  /// For refusals by the fleet's own queues.
+  var reconnectPolicy = ReconnectPolicy()
+  /// For queues that neither confirm nor refuse.
+  private var silenceReconnectPolicy = ReconnectPolicy(pause: Backoff(base: 60, cap: 600))
+  /// For replies that are dropped because of full queues. Never reset; otherwise a producer could cause constant reconnects.
+  var replyReconnectPolicy = ReconnectPolicy()
+  /// While true, nothing is published and outstanding confirms are awaited, so that no duplicates arise.
   private var isRenewing = false
   private var isPumping = false
   private var replyLines = LogThrottle()
-  /// By slot, when what is in it was handed over last.
+  /// When the message in each slot was last published.
   private var publishedAt: [MonotonicTime] = []
-  /// From a publication to the broker's confirm, in seconds.
+  /// Bounds of the time from publish to confirm, in seconds.
   package static let confirmBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
   package private(set) var confirmTimes = Histogram(bounds: confirmBounds)
   package var backlog: Int { slots.count }
@@ -64,9 +58,9 @@ package final class Outbox {
   }
 
   package var isFull: Bool { moving >= Self.highWater || backlog >= Self.ceiling }
-  /// What waits for queues that confirm nothing.
+  /// Number of messages for queues that confirm nothing.
   package var stuck: Int { backlog - moving }
-  /// Of that, what waits for hold queues, as ``look()`` found it last.
+  /// The part of `stuck` for hold queues, as of the last ``look()``.
   package private(set) var stuckHolds = 0
 
   package func publish(_ publication: Publication) {
@@ -98,7 +92,7 @@ package final class Outbox {
     ready.append(queue)
   }
 
-  /// To be called a few times a second: finds out which queues confirm nothing.
+  /// Finds queues that confirm nothing. Call it a few times a second.
   package func look() {
     let now = time.now
     let isTaking = publisher.map { !$0.isBlocked } ?? false
@@ -116,8 +110,12 @@ package final class Outbox {
       }
     }
     stuckHolds = queues.reduce(0) { $1.isStuck && $1.name.kind == .hold ? $0 + $1.backlog : $0 }
-    guard isTaking else { return silenceRenewal.reset() }
-    if longest == 0 { silenceRenewal.reset() } else if !isRenewing, silenceRenewal.refused(time) { renewLater() }
+    guard isTaking else { return silenceReconnectPolicy.reset() }
+    if longest == 0 {
+      silenceReconnectPolicy.reset()
+    } else if !isRenewing, silenceReconnectPolicy.refused(time) {
+      renewLater()
+    }
   }
 
   private func catchUp(_ queue: Int) {
@@ -134,7 +132,6 @@ package final class Outbox {
     if wasFull, !isFull { owner?.outboxDrained() }
   }
 
-  /// The connection that publishes from now on; nil while there is none.
   package func use(_ publisher: Publisher?) {
     self.publisher = publisher
     for queue in queues.indices { queues[queue].startWaiting(at: time.now) }
@@ -143,7 +140,7 @@ package final class Outbox {
     pump()
   }
 
-  /// Hands over as much as the connection takes; what is confirmed meanwhile doesn't begin it a second time.
+  /// Publishes as much as the connection accepts. Confirms that arrive meanwhile don't start a second run.
   private func pump() {
     guard !isPumping else { return }
     isPumping = true
@@ -151,7 +148,7 @@ package final class Outbox {
     while let publisher, !isRenewing, publisher.canPublish, let slot = nextSlot() { publish(slot, on: publisher) }
   }
 
-  /// One of each queue in turn.
+  /// Takes one message of each queue in turn.
   private func nextSlot() -> Int? {
     while let queue = ready.popFirst() {
       queues[queue].isQueued = false
@@ -167,7 +164,7 @@ package final class Outbox {
   private func publish(_ slot: Int, on publisher: Publisher) {
     guard let message = slots[slot] else { return }
     if message.kind == .reply, !mayReply {
-      // Who hands it over here isn't done yet with what follows from the request.
+      // Deferred, because the caller still processes the request.
       time.schedule(after: 0) { [weak self] in
         self?.giveUpReply(slot, because: "the user may not write to the default exchange")
       }
@@ -204,7 +201,7 @@ package final class Outbox {
     if !queues[queue].isStuck { moving -= 1 }
   }
 
-  /// A producer's own queue that stays full, or is no place for a reply, must not hold up everybody else for ever.
+  /// Refusals after which a reply is dropped. A producer's queue that is full or invalid must not delay everything else.
   private static let replyRefusals = 5
 
   private func isHopelessReply(_ slot: Int) -> Bool {
@@ -224,7 +221,7 @@ package final class Outbox {
 
   private func replyReachedNobody(_ slot: Int) {
     owner?.replyReachedNobody()
-    // RabbitMQ returns every mandatory message to direct reply-to, whether it has reached its client or not.
+    // RabbitMQ returns every mandatory message to direct reply-to, whether it has reached the client or not.
     if let publication = slots[slot], case .change(let number) = publication.owner,
       !publication.routingKey.starts(with: Self.directReply)
     {
@@ -264,7 +261,7 @@ package final class Outbox {
     makeReady(queue)
   }
 
-  // MARK: another connection
+  // MARK: - Renewing the connection
 
   private func renewLater() {
     isRenewing = true
@@ -272,7 +269,7 @@ package final class Outbox {
     renewWhenAnswered()
   }
 
-  /// Seconds for which confirms are waited for.
+  /// Seconds to wait for outstanding confirms.
   private static let renewalTimeout = 2.0
 
   private func renewWhenAnswered() {
@@ -282,17 +279,17 @@ package final class Outbox {
 
   private func renew() {
     guard isRenewing, publisher != nil else { return }
-    log.warning("publications are still refused: tried again on another connection")
-    // At once, whatever is left of their pauses: it may have been the channel that refused them.
+    log.warning("publications are still refused: reconnecting to try again")
+    // Publish at once, without the remaining pauses: the channel may have been the cause of the refusals.
     for queue in queues.indices { endRefusals(of: queue) }
     use(nil)
     renewConnection?()
   }
 
-  // MARK: taken back
+  // MARK: - Withdrawing publications
 
-  /// Takes back, and returns, what follows from requests and has certainly not left.
-  /// - Parameter isMeant: by the request's index.
+  /// Removes and returns publications of requests that certainly haven't been sent.
+  /// - Parameter isMeant: called with the request's index.
   package func withdraw(_ kind: Publication.Kind, where isMeant: (Int) -> Bool) -> [Publication] {
     var withdrawn: [Publication] = []
     func takeBack(_ slot: Int) -> Bool {
@@ -304,7 +301,7 @@ package final class Outbox {
       return true
     }
     for queue in queues.indices where queues[queue].name.kind == kind {
-      // What is left comes back in its order.
+      // The remaining messages keep their order.
       var waiting = queues[queue].waiting
       var refused = queues[queue].refused
       waiting.removeAll(where: takeBack)
@@ -315,7 +312,7 @@ package final class Outbox {
     return withdrawn
   }
 
-  // MARK: what became of a publication
+  // MARK: - Outcomes of publications
 
   package func confirmed(_ slot: Int) {
     if slot == suspect { suspect = nil }
@@ -326,14 +323,14 @@ package final class Outbox {
       makeReady(queue)
     }
     if let publication = slots[slot], publication.refusals > 0, publication.kind != .reply {
-      renewal.reset()
+      reconnectPolicy.reset()
     }
     ended(slot)
     renewWhenAnswered()
     pump()
   }
 
-  /// - Returns: true when a queue or exchange of ours is missing on the broker.
+  /// - Returns: true if a queue or exchange of the fleet is missing on the broker.
   package func failed(_ slot: Int, _ failure: PublishFailure) -> Bool {
     let wasSuspect = slot == suspect
     if wasSuspect { suspect = nil }
@@ -348,20 +345,19 @@ package final class Outbox {
       offerAgainLater(slot, because: "no queue takes it")
       return true
     case .nacked where isHopelessReply(slot):
-      if publisher != nil, !isRenewing, replyRenewal.refused(time) { renewLater() }
+      if publisher != nil, !isRenewing, replyReconnectPolicy.refused(time) { renewLater() }
       giveUpReply(slot, because: "its queue stays full")
       renewWhenAnswered()
     case .nacked:
-      if publisher != nil, !isRenewing, slots[slot]?.kind != .reply, renewal.refused(time) { renewLater() }
+      if publisher != nil, !isRenewing, slots[slot]?.kind != .reply, reconnectPolicy.refused(time) { renewLater() }
       offerAgainLater(slot, because: "the queue refuses it")
       renewWhenAnswered()
     case .unencodable:
-      // Only a producer's own headers can outgrow a frame; the outcome goes without them. What is to be sent on keeps its sender,
-      // which is one that the configuration names.
+      // Only a producer's headers can exceed a frame. A republished request keeps its sender, which the configuration names.
       let isSentOn = [.retry, .hold, .page].contains(slots[slot]?.kind)
       slots[slot]?.properties.dropForeignHeaders(keepingSender: isSentOn)
       let id = slots[slot]?.properties.messageID.map { String(decoding: $0, as: UTF8.self) } ?? "without an id"
-      offerAgainLater(slot, because: "the headers of the message \(id) outgrow a frame: it goes without its producer's")
+      offerAgainLater(slot, because: "the headers of the message \(id) exceed a frame: sent without the producer's headers")
     case .channelClosed(let reason) where slots[slot]?.kind == .reply:
       if case .accessRefused = reason, wasSuspect { mayReply = false }
       if wasSuspect { giveUpReply(slot, because: "\(reason)") } else { suspects.append(slot) }

@@ -1,40 +1,35 @@
 import Wire
 
-/// One of the queues that the outbox publishes to: what waits for it, and what of it is on its way.
-///
-/// Each has a window and pauses of its own, so that one that confirms nothing, because it is full or has no leader, holds up no other.
+/// A queue that the outbox publishes to: its waiting and its unconfirmed messages. Each queue has its own window and pauses, so
+/// a queue that is full or has no leader doesn't delay others.
 struct OutcomeQueue {
-  /// What tells it from the others.
   struct Name: Hashable {
     var kind: Publication.Kind
-    /// Empty where all publications of the kind go to one queue, or are treated as if they did.
+    /// Empty if all publications of the kind share one queue or are treated that way.
     var exchange: [UInt8] = []
     var routingKey: [UInt8] = []
   }
 
-  /// Publications on their way at most: to a hold queue fewer, as there may be many of these queues, and more receipts, of which many come
-  /// together and which are small.
+  /// Maximum unconfirmed publications. Hold queues have a smaller window, because there may be many of them. Receipts have a
+  /// larger one, because they are small and arrive in large numbers.
   static let window = 1_000
   private static let holdWindow = 250
   private static let receiptWindow = 4_000
-  /// Seconds without a confirm, while one is waited for, after which it counts as stuck.
+  /// Seconds without a confirm, while one is outstanding, after which the queue counts as stuck.
   static let longestSilence = 5.0
 
   let name: Name
-  /// By their slots in the outbox.
   var waiting = Ring<Int>()
-  /// The broker has refused them; they are offered again after a pause.
+  /// Slots that the broker has refused. They are published again after a pause.
   var refused: [Int] = []
   var pause = Backoff(base: 1, cap: 30)
   var isPauseScheduled = false
-  /// It is among those that have something to publish.
   var isQueued = false
-  /// It confirms nothing at present.
+  /// True if the queue currently confirms nothing.
   var isStuck = false
-  /// It has been stuck, and counts as stuck on the next connection as well until it has caught up.
+  /// True if the queue was stuck and hasn't caught up yet. It then also counts as stuck on the next connection.
   var wasStuck = false
   private(set) var unconfirmed = 0
-  /// On their way, waiting and refused.
   var backlog = 0
   private var confirmedAt = MonotonicTime(nanoseconds: 0)
 
@@ -63,10 +58,10 @@ struct OutcomeQueue {
 
   mutating func failed() { unconfirmed -= 1 }
 
-  /// The broker takes publications from now on, and may have been kept from it for long.
+  /// Restarts the silence timer for a new connection.
   mutating func startWaiting(at now: MonotonicTime) { confirmedAt = now }
 
-  /// Seconds since the broker should have confirmed something.
+  /// Seconds since a confirm was due.
   func silence(at now: MonotonicTime) -> Double { unconfirmed == 0 ? 0 : now.seconds(since: confirmedAt) }
 }
 

@@ -1,25 +1,22 @@
 import AMQP
 
-/// A message that follows from a request and must be confirmed before the request is acknowledged.
+/// A message that follows from a request. The request is acknowledged only after this message is confirmed.
 package struct Publication {
   package enum Kind {
     case feedback, deadLetter, result, receipt, page
-    /// Back to a lane: by the ladder, the quarantine, or at once.
+    /// Back to a lane: by the ladder, by the quarantine, or at once.
     case retry
-    /// To the hold queue of an application.
     case hold
-    /// To the producer's own `reply_to`: nobody may be there any more, and then nobody waits for it.
+    /// To the producer's `reply_to`. If nobody listens there any more, the reply is dropped.
     case reply
   }
 
   package enum Owner {
-    /// By its index in the shard's table.
+    /// Index of the request in the shard's table.
     case request(Int)
-    /// A change of the registry, by its number.
     case change(Int)
-    /// A message of acknowledgements, by its number.
     case acknowledgement(Int)
-    /// A device that hasn't registered for long, by its number.
+    /// Number of a device that hasn't registered for a long time.
     case staleDevice(Int64)
   }
 
@@ -28,18 +25,15 @@ package struct Publication {
   package var routingKey: [UInt8]
   package var properties: BasicProperties
   package var body: [UInt8]
-  /// What it follows from.
   package var owner: Owner
-  /// The device alone that the body is to name instead of all the request's, by its place among the recipients. Such a body is made
-  /// when it is sent, and let go of: a list may fail for each of its thousand devices at once.
+  /// The place of one recipient that the body should name instead of all. Such a body is made on publish and not kept, because
+  /// a list may fail for each of its thousand devices at once.
   package var naming: Int?
-  /// How often the broker has refused it.
   var refusals = 0
-  /// Of the outbox's queues, the one that it goes to.
   var queue = 0
-  /// It was on its way when its channel or connection ended.
+  /// True if it was unconfirmed when its channel or connection ended.
   var mayHaveArrived = false
-  /// What the shard counts it as until it is confirmed, in bytes.
+  /// Bytes that the shard counts for it until it is confirmed.
   package var weight = 0
 
   package init(
@@ -57,7 +51,7 @@ package struct Publication {
 }
 
 extension Publication {
-  /// What it holds, in bytes; a request's own body counts with the request.
+  /// Bytes that it holds. The body of the request itself counts with the request.
   package var size: Int {
     let headers = Self.properties + properties.headers.encoded.count
     return switch kind {
@@ -66,34 +60,28 @@ extension Publication {
     }
   }
 
-  /// About what properties take beside the headers.
   private static let properties = 1_024
 }
 
-/// Notified when a publication that follows from a request is confirmed.
 package protocol OutboxOwner: AnyObject {
-  /// What is to be sent of it.
   func body(of publication: Publication) -> [UInt8]
-  /// The queue of a `reply_to` is gone; `publicationConfirmed` follows.
+  /// The queue of a `reply_to` is missing. `publicationConfirmed` follows.
   func replyReachedNobody()
   func publicationConfirmed(_ publication: Publication)
-  /// The backlog has fallen below the mark at which sending pauses.
+  /// The backlog has fallen below the limit at which sending pauses.
   func outboxDrained()
 }
 
-/// Notified of what follows from changes of the registry, by their numbers.
 package protocol ChangeConsequences: AnyObject {
   func consequenceConfirmed(_ number: Int)
-  /// The queue of a `reply_to` is gone.
+  /// The queue of a `reply_to` is missing.
   func answerReachedNobody(_ number: Int)
 }
 
-/// Notified of what follows from messages of acknowledgements, by their numbers.
 package protocol AcknowledgementConsequences: AnyObject {
   func publicationConfirmed(_ number: Int)
 }
 
-/// Notified of feedback about devices that haven't registered for long, by their numbers.
 package protocol StaleConsequences: AnyObject {
   func fedBack(_ device: Int64)
 }

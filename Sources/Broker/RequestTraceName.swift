@@ -1,6 +1,6 @@
 import PushCore
 
-/// What stands for a token or a registration in the trace: the same for the same one, and not to be turned back.
+/// The name of a token or registration in the trace: a stable one-way hash.
 public enum RequestTraceName {
   private static let namespace = DeviceIdentity(messageID: Array("pushfleet.trace".utf8))
 

@@ -1,12 +1,10 @@
 import AMQP
 
-/// A step of the retry ladder: a queue in which every message waits equally long.
-///
-/// A delay can't be changed under its name (the broker refuses with 406), so the name says it.
+/// A step of the retry ladder: a queue in which every message waits equally long. The name contains the delay, because the
+/// delay of an existing queue can't be changed (the broker refuses with 406).
 public struct RetryStep: Sendable, Equatable {
   /// For example `1s`, `15m`.
   public var name: String
-  /// In milliseconds.
   public var delay: Int64
 
   public init(name: String, delay: Int64) {
@@ -15,10 +13,8 @@ public struct RetryStep: Sendable, Equatable {
   }
 }
 
-/// The exchanges, queues and bindings through which requests, retries and outcomes travel.
-///
-/// Everything is durable, and every queue is a quorum queue whose limits are set explicitly, so that RabbitMQ 3.10 and 4.x
-/// behave alike.
+/// The exchanges, queues and bindings of requests, retries and outcomes. Everything is durable. Every queue is a quorum queue
+/// with explicit limits, so that RabbitMQ 3.10 and 4.x behave alike.
 public struct Topology: Sendable {
   public struct Queue: Sendable, Equatable {
     public var name: String
@@ -27,7 +23,7 @@ public struct Topology: Sendable {
 
   public let prefix: String
   public let ladder: [RetryStep]
-  /// Applications whose feedback is kept for senders of APNs' binary interface as well.
+  /// Applications whose feedback is also kept for senders that use APNs' binary interface.
   public let binaryFeedback: [String]
 
   public init(prefix: String = "push", ladder: [RetryStep], binaryFeedback: [String] = []) {
@@ -36,56 +32,52 @@ public struct Topology: Sendable {
     self.binaryFeedback = binaryFeedback
   }
 
-  /// Returns of a message to its queue before it is dead-lettered.
-  ///
-  /// Each lost worker or connection returns its whole prefetch. What comes back twice goes to the quarantine, so that few requests get
-  /// near the limit: those that come back while no worker can publish. RabbitMQ 4.x would take 20.
+  /// Number of returns before a message is dead-lettered; 20 by default in RabbitMQ 4.x. Each lost worker returns its whole
+  /// prefetch. A message that returns twice goes to the quarantine, so only messages that return while no worker can publish
+  /// get near the limit.
   public static let deliveryLimit: Int64 = 50
-  /// The quarantine's in earlier fleets, where the broker counted what workers count now.
+  /// The delivery limit of the quarantine in earlier fleets, where the broker did the counting.
   static let formerQuarantineLimit: Int64 = 3
-  /// Delivery limit of the dead-letter queue, effectively none: beyond it the broker would drop a message, as there is no further queue for
-  /// it. (−1 would mean "no limit" to 4.x, and drop at the first return on 3.10.)
+  /// The delivery limit of the dead-letter queue: practically unlimited, because the broker drops messages beyond it. (−1 means
+  /// "no limit" to 4.x, but 3.10 then drops at the first return.)
   public static let deadLetterDeliveryLimit: Int64 = 1_000_000
 
-  /// The header that names the queue, without prefix, to which an expired retry or a replayed dead letter goes back: one of `lanes`, the
-  /// registry's, or that of acknowledgements.
-  ///
-  /// Its name begins with `x-`, so only the match `all-with-x` looks at it (RabbitMQ 3.10 and later).
+  /// The header with the target queue, without prefix, of an expired retry or replayed dead letter: a lane, `registry` or
+  /// `acks`. Because its name begins with `x-`, only the match `all-with-x` uses it (RabbitMQ 3.10 and later).
   public static let originHeader = "x-push-origin"
   public static let registryOrigin = "registry"
   public static let acknowledgementOrigin = "acks"
   public static let lanes = WorkQueue.allCases.map(\.origin)
 
-  /// The exchanges that lead to `lanes`, without prefix.
+  /// The exchanges in front of `lanes`, without prefix.
   package static let send = "send"
   static let fanOut = "fanout"
   static let hold = "hold"
-  /// Marks a message that only asks whether there is a hold queue.
+  /// Marks a message that only asks whether a hold queue exists.
   package static let questionHeader = "x-push-question"
   /// Routing key of a change on the registry's exchange.
   package static let changeKey = "change"
-  /// And of what devices say, on that of acknowledgements.
+  /// Routing key on the exchange of acknowledgements.
   package static let acknowledgementKey = "ack"
-  /// Milliseconds after which a hold queue that no worker has consumed vanishes, with what is in it: longer than any request lives.
+  /// Milliseconds after which an unused hold queue is deleted with its messages: longer than any request lives.
   static let holdExpiry: Int64 = 29 * 86_400_000
-  /// Of a message there: longer than any request lives as well, so that nothing vanishes with the queue.
+  /// Expiry in milliseconds of a held message: longer than any request lives, but before the queue itself is deleted.
   package static let heldExpiry = Array("\(holdExpiry - 43_200_000)".utf8)
-  /// Routing keys of the dead letters and, followed by the application, of feedback, results and receipts.
+  /// Routing key of dead letters, and prefixes of the routing keys of feedback, results and receipts (`<prefix><app>`).
   package static let deadKey = "dead"
   package static let feedbackKey = "feedback."
   package static let resultKey = "result."
   package static let receiptKey = "receipt."
 }
 
-/// Names with the fleet's prefix.
 extension Topology {
   public func name(_ suffix: String) -> String { "\(prefix).\(suffix)" }
 
   public var sendExchange: String { name(Self.send) }
   public var fanoutExchange: String { name(Self.fanOut) }
-  /// Routing key: a step's name.
+  /// Routing key: the name of a step.
   public var retryExchange: String { name("retry") }
-  /// Routes expired retries, and dead letters that are replayed, by `originHeader`.
+  /// Routes expired retries and replayed dead letters by `originHeader`.
   public var returnExchange: String { name("return") }
   /// Routing key: the application.
   public var holdExchange: String { name(Self.hold) }
@@ -97,12 +89,12 @@ extension Topology {
   public var registryExchange: String { name(Self.registryOrigin) }
   /// Routing key `acknowledgementKey`.
   public var acknowledgementExchange: String { name(Self.acknowledgementOrigin) }
-  /// Takes what producers' exchanges and `returnExchange` can't route, to the dead letters: a request published with a wrong routing key,
-  /// which the broker would confirm and drop; and what a stranger put on a step, without a way back. A quorum queue that dead-letters
-  /// at least once keeps trying such a message, and 32 of them stop the step for everybody.
+  /// Sends messages that producers' exchanges and `returnExchange` can't route to the dead letters. Examples are a request with
+  /// a wrong routing key, which the broker would confirm and drop, and a message on a step without an origin. A quorum queue
+  /// that dead-letters at least once keeps retrying such a message, and 32 of them block the step.
   public var strayExchange: String { name("stray") }
 
-  /// Questions to all workers that run. No part of what `pushfleet topology` declares: who asks or answers declares it.
+  /// Questions to all running workers. Not part of `pushfleet topology`: the asking and the answering process declare it.
   public var controlExchange: String { name("control") }
 
   /// - Parameter lane: `high` or `normal`.
@@ -113,12 +105,12 @@ extension Topology {
   public var receiptsQueue: String { name("receipts") }
   public var registryQueue: String { name(Self.registryOrigin) }
   public var acknowledgementQueue: String { name(Self.acknowledgementOrigin) }
-  /// What has come back from workers, to be processed one at a time; its routing key on `retryExchange` is `quarantineKey`.
+  /// Messages that workers returned, to be processed one at a time. Its routing key on `retryExchange` is `quarantineKey`.
   public var quarantineQueue: String { name(Self.quarantineKey) }
   public static let quarantineKey = "quarantine"
-  /// Of an application whose provider is in trouble; declared when it is needed first.
+  /// The queue of an application whose provider is in trouble. It is declared on first use.
   public func holdQueue(_ app: String) -> String { name("\(Self.hold).\(app)") }
-  /// What the feedback service of APNs' binary interface gives an application's senders.
+  /// The entries for an application's clients of the feedback service (APNs' binary interface).
   public func binaryFeedbackQueue(_ app: String) -> String { name("feedback.binary.\(app)") }
   public func retryQueue(_ step: RetryStep) -> String { name("retry.\(step.name)") }
 }
@@ -141,7 +133,7 @@ extension Topology {
     let others = [feedbackQueue, resultsQueue, receiptsQueue, acknowledgementQueue].map {
       Queue(name: $0, arguments: deadLettered())
     }
-    // Two workers would apply two changes of one device in either order.
+    // Two workers could apply two changes of one device in the wrong order.
     var inOrder = deadLettered()
     inOrder.append("x-single-active-consumer", .bool(true))
     let quarantine = Queue(name: quarantineQueue, arguments: deadLettered())
@@ -173,7 +165,7 @@ extension Topology {
     ]
   }
 
-  /// Where only the fleet publishes.
+  /// True for a queue that only the fleet publishes to.
   package func isOwn(queue: String) -> Bool {
     queues.contains { $0.name == queue } || queue == traceQueue || queue.hasPrefix(holdQueue(""))
       || queue.hasPrefix(binaryFeedbackQueue(""))
@@ -183,7 +175,7 @@ extension Topology {
     ["x-match": .text("all-with-x"), originHeader: .text(origin)]
   }
 
-  /// In an order in which every step finds what it needs.
+  /// The commands in an order that satisfies their dependencies.
   public var commands: [Command] {
     exchanges.map { .exchangeDeclare(name: $0.name, type: $0.type, arguments: $0.arguments) }
       + queues.map { .queueDeclare(name: $0.name, arguments: $0.arguments) }
@@ -192,7 +184,6 @@ extension Topology {
       }
   }
 
-  /// What declares an application's hold queue.
   package func holdCommands(_ app: String) -> [Command] {
     var arguments = deadLettered()
     arguments.append("x-expires", .integer(Self.holdExpiry))
@@ -202,11 +193,12 @@ extension Topology {
     ]
   }
 
-  /// The message that `pushfleet doctor` sends through the ladder comes back to this queue. No worker consumes it.
+  /// The queue to which `pushfleet doctor`'s message returns from the ladder. No worker consumes it.
   package var doctorQueue: String { name("doctor") }
   package var doctorMessage: FieldTable { [Self.originHeader: .text("doctor")] }
 
-  /// The commands that declare that queue. It forgets a message after two seconds, and vanishes later than any message comes back.
+  /// The commands that declare that queue. It deletes a message after two seconds, and itself only after every message has
+  /// returned.
   package var doctorCommands: [Command] {
     [
       .queueDeclare(
@@ -234,7 +226,7 @@ extension Topology {
     ]
   }
 
-  /// A list that its sender doesn't fetch loses its oldest entries: it must hold up no worker's feedback, and be of no end.
+  /// A full list drops its oldest entries, so that a sender that doesn't fetch it can't block feedback.
   private var list: FieldTable {
     [
       "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(Self.deadLetterDeliveryLimit),
@@ -242,7 +234,7 @@ extension Topology {
     ]
   }
 
-  /// Entries of an application's list for the feedback service.
+  /// Maximum entries in an application's list for the feedback service.
   public static let binaryFeedbackLimit: Int64 = 250_000
 
   private var lastStop: FieldTable {

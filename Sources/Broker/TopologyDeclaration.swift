@@ -1,6 +1,5 @@
 import AMQP
 
-/// A part of the topology that the broker refused.
 public struct TopologyFailure: Error, Equatable, Sendable, CustomStringConvertible {
   public var subject: String
   public var reason: ConnectionEnd
@@ -8,29 +7,29 @@ public struct TopologyFailure: Error, Equatable, Sendable, CustomStringConvertib
   public var description: String { "\(subject): \(reason)" }
 }
 
-/// What a declaration has left as it found it on the broker.
+/// An existing object that a declaration left unchanged although it differs.
 public enum TopologyNotice: Equatable, Sendable, CustomStringConvertible {
-  /// The exchange exists, declared without its alternate exchange: what is published to it with a wrong routing key is dropped.
+  /// The exchange exists without its alternate exchange. Messages with a wrong routing key are dropped.
   case dropsUnroutable(exchange: String, alternate: String)
-  /// The quarantine exists with an earlier fleet's delivery limit.
+  /// The quarantine exists with the delivery limit of an earlier fleet.
   case endsInnocents(queue: String)
 
   public var description: String {
     switch self {
     case .dropsUnroutable(let exchange, let alternate):
-      "the exchange \(exchange) exists without an alternate exchange: unless a policy adds one, what is published to it with a wrong "
-        + "routing key is dropped. rabbitmqctl set_policy \(exchange)-unroutable '^\(exchange)$' "
+      "the exchange \(exchange) exists without an alternate exchange: messages with a wrong routing key are dropped unless a policy "
+        + "adds one. rabbitmqctl set_policy \(exchange)-unroutable '^\(exchange)$' "
         + "'{\"alternate-exchange\":\"\(alternate)\"}' --apply-to exchanges"
     case .endsInnocents(let queue):
-      "the queue \(queue) exists with a delivery limit of \(Topology.formerQuarantineLimit): where more connections than that are closed one "
-        + "after the other, what is in it may become a dead letter. Delete it when it is empty and all workers are of this version; the next "
-        + "one that starts declares it"
+      "the queue \(queue) exists with a delivery limit of \(Topology.formerQuarantineLimit): if more connections than that are closed one "
+        + "after the other, its messages may become dead letters. Delete the queue when it is empty and all workers have this version; the "
+        + "next worker that starts declares it again"
     }
   }
 }
 
 extension Publisher {
-  /// Declares everything, idempotently; stops at the first refusal.
+  /// Declares the whole topology. Idempotent; stops at the first refusal.
   public func declare(_ topology: Topology, _ completion: @escaping (Result<[TopologyNotice], TopologyFailure>) -> Void) {
     declare(topology.commands[...], topology, [], completion)
   }
@@ -44,7 +43,7 @@ extension Publisher {
       switch result {
       case .success: declare(commands.dropFirst(), topology, notices, completion)
       case .failure(let reason):
-        // Producers use it and an exchange's arguments can't be changed, so one of an earlier fleet serves as it is.
+        // Producers use this exchange and its arguments can't be changed, so an existing one is accepted.
         if case .exchangeDeclare(topology.sendExchange, let type, let arguments) = command, reason.isFatalConfiguration,
           arguments != FieldTable()
         {
@@ -52,7 +51,7 @@ extension Publisher {
           let notice = TopologyNotice.dropsUnroutable(exchange: topology.sendExchange, alternate: topology.strayExchange)
           return declare([plain] + commands.dropFirst(), topology, notices + [notice], completion)
         }
-        // Workers of an earlier fleet may still be there, and what is in it is to be processed.
+        // Workers of an earlier fleet may still run, and the messages in the queue must be processed.
         let former = topology.deadLettered(after: Topology.formerQuarantineLimit)
         if case .queueDeclare(topology.quarantineQueue, let arguments) = command, reason.isFatalConfiguration,
           arguments != former

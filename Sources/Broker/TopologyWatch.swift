@@ -2,31 +2,30 @@ import AMQP
 import Logging
 import Wire
 
-/// Looks every few seconds whether the fleet's exchanges, queues and bindings are still there, and has them declared anew where they aren't.
-/// Some are used by the broker alone: without the exchange by which the ladder's messages return, these wait, and no queue shows them.
+/// Checks every few seconds whether the fleet's exchanges, queues and bindings exist, and requests a new declaration if some
+/// are missing. If the return exchange is missing, for example, messages of the ladder wait and no queue shows them.
 ///
-/// An exchange is asked for. A binding is declared, which renews it where it is gone and changes nothing where it is there, and is refused where its queue
-/// is gone. Queues themselves are not asked for: one without a leader would hold up the answer.
+/// Exchanges are inspected. Bindings are declared: this restores a missing binding, changes nothing otherwise, and fails if the
+/// queue is missing. Queues are not inspected, because a queue without a leader delays the answer.
 package final class TopologyWatch {
-  /// Seconds between two looks.
+  /// Seconds between two checks.
   private static let pause = 5.0
-  /// Seconds after which RabbitMQ has routed again what it couldn't route: it tries every three minutes (`rabbit_fifo_dlx_worker`).
+  /// Seconds after which RabbitMQ has retried unroutable messages: it retries every three minutes (`rabbit_fifo_dlx_worker`).
   private static let longestReturn = 200.0
 
   private let topology: Topology
   private let time: Turn
   private let log: Log
-  /// The connection, where it may be asked.
+  /// The connection, if it can be used.
   private let publisher: () -> Publisher?
   private let restore: () -> Void
   private var isLooking = false
-  /// What the last look missed; nil where nothing was missing.
+  /// The object that the last check missed; nil if nothing was missing.
   private var missing: String?
-  /// When the exchange was last missing by which messages return.
   private var returnMissingAt: MonotonicTime?
-  /// When the last look began that missed nothing.
+  /// When the last successful check began.
   private var soundAt: MonotonicTime?
-  /// False once the broker has refused a binding to this user.
+  /// False after the broker has refused a binding to this user.
   private var mayBind = true
 
   package init(
@@ -46,13 +45,13 @@ package final class TopologyWatch {
     }
   }
 
-  /// Nothing has been missing since then, and no message waits any more for what was missing before.
+  /// True if nothing has been missing since `start`, and no message still waits for an object that was missing before.
   package func isSound(since start: MonotonicTime) -> Bool {
     guard let soundAt, soundAt >= start else { return false }
     return returnMissingAt.map { time.now.seconds(since: $0) > Self.longestReturn } ?? true
   }
 
-  /// Looks, before all of it is declared, for the exchange by which messages return; a broker without the ladder holds none that wait for it.
+  /// Checks the return exchange before the topology is declared. A broker without the ladder has no messages that wait for it.
   package func lookFirst(_ publisher: Publisher, _ then: @escaping () -> Void) {
     guard let step = topology.ladder.first else { return then() }
     publisher.perform(.queueInspect(name: topology.retryQueue(step))) { [weak self, unowned publisher] answer in
@@ -83,7 +82,7 @@ package final class TopologyWatch {
       switch answer {
       case .success: look(for: commands.dropFirst(), on: publisher, since: start)
       case .failure(.accessRefused(let what)):
-        if mayBind { log.warning("bindings are not looked after: the broker refuses them to this user", ["reason": what]) }
+        if mayBind { log.warning("bindings are not checked: the broker does not let this user declare them", ["reason": what]) }
         mayBind = false
         look(for: [], on: publisher, since: start)
       case .failure(let reason):
@@ -100,11 +99,10 @@ package final class TopologyWatch {
     guard missing != what else { return }
     missing = what
     log.error(
-      "a part of the topology is gone: all of it is declared anew. Messages that the broker could not route come back within minutes",
+      "a part of the topology is gone: declaring all of it again. Messages that the broker could not route come back within minutes",
       ["missing": what])
   }
 
-  /// All of it is there.
   package func declared() {
     guard let what = missing else { return }
     missing = nil

@@ -1,10 +1,9 @@
-/// What is kept of requests that have ended, so that it can be asked what became of one.
+/// Limits of the trace, which keeps the outcomes of finished requests.
 public struct TraceSettings: Sendable, Equatable {
-  /// Seconds.
+  /// Seconds for which the broker keeps an entry.
   public var keep: Int64
-  /// What the broker keeps at most.
   public var megabytes: Int
-  /// Requests that a shard notes in a second.
+  /// Maximum requests that a shard records per second.
   public var perSecond: Int
 
   public init(keep: Int64, megabytes: Int, perSecond: Int) {

@@ -1,13 +1,12 @@
-/// The queues a shard consumes, in the order in which it serves them.
+/// The queues that a shard consumes, in the order of their priority.
 package enum WorkQueue: Int, CaseIterable {
   case sendHigh, fanoutHigh, sendNormal, fanoutNormal
 
-  /// Its messages are pages of audiences.
   package var isFanOut: Bool { self == .fanoutHigh || self == .fanoutNormal }
 
   package var isHigh: Bool { self == .sendHigh || self == .fanoutHigh }
 
-  /// Where the pages of an audience go that was asked for here.
+  /// The queue for the pages of an audience that was requested in this queue.
   package var fanOut: WorkQueue {
     switch self {
     case .sendHigh, .fanoutHigh: .fanoutHigh
@@ -15,7 +14,7 @@ package enum WorkQueue: Int, CaseIterable {
     }
   }
 
-  /// Where a request goes that names one device of a page.
+  /// The queue for a request that names one device of a page.
   package var sending: WorkQueue {
     switch self {
     case .sendHigh, .fanoutHigh: .sendHigh
@@ -23,7 +22,7 @@ package enum WorkQueue: Int, CaseIterable {
     }
   }
 
-  /// The exchange, after the prefix, and the routing key that lead here.
+  /// The exchange (without prefix) and the routing key of this queue.
   package var route: (exchange: String, key: String) {
     switch self {
     case .sendHigh: (Topology.send, "high")
@@ -33,7 +32,7 @@ package enum WorkQueue: Int, CaseIterable {
     }
   }
 
-  /// How the topology names it after the prefix, and how a retry finds its way back.
+  /// The queue's name without prefix. Retries use it to return here.
   package var origin: String { "\(route.exchange).\(route.key)" }
 
   package init?(origin: [UInt8]) {
