@@ -1,34 +1,35 @@
-/// What the provider's answers say of the authorisations that pushes went out with, by their generations.
-///
-/// One that it takes from others isn't to blame for a single refusal; one that nobody has been taken with is, at the second refusal.
+/// Decides from the provider's answers whether an authorisation, identified by its generation, is to blame for a refusal. If
+/// the provider accepts other pushes with it, a single refusal doesn't count. If it was never accepted, the second does.
 struct AuthorisationTrust {
-  /// So many refusals of an authorisation in a row are no longer the trouble of single requests.
+  /// From this number of refusals in a row, the authorisation is to blame.
   static let refusalTrip = 20
 
-  /// The newest one of the present credential that the provider has taken, and how often it has refused any since.
+  /// The newest accepted generation of the current credential, and the number of refusals since the last acceptance.
   private var taken = -1
   private var refusals = 0
-  /// How many pushes in a row have asked for another one.
+  /// The number of pushes in a row that asked for another authorisation.
   private var renewals = 0
-  /// The slot of the push that tries an authorisation before others go out with it; negative while none does.
+  /// The slot of the push that tries an authorisation; negative if there is none.
   var trialSlot = -1
 
-  /// The provider has taken a push with the present credential.
+  /// True if the provider has accepted a push with the current credential.
   var hasBeenTaken: Bool { taken >= 0 }
 
-  /// The provider takes others with it.
   func isTrusted(_ generation: Int) -> Bool { taken >= generation && renewals < Self.refusalTrip }
 
-  /// Few enough refusals to be the trouble of one push.
+  /// True if the refusals are few enough to concern single pushes.
   var isTakenFromOthers: Bool { hasBeenTaken && refusals < Self.refusalTrip }
 
-  /// Whether the refusal of one that there is no other one for is the trouble of its push.
-  func blamesPush(_ generation: Int) -> Bool { refusals < (taken >= generation ? Self.refusalTrip : 1) }
+  /// True if a refusal without an alternative authorisation concerns only its push.
+  /// - Parameter isAboutToken: the refusal may mean that the device's token belongs to another credential.
+  func blamesPush(_ generation: Int, isAboutToken: Bool = false) -> Bool {
+    refusals < (taken >= generation || isAboutToken ? Self.refusalTrip : 1)
+  }
 
   mutating func refused() { refusals += 1 }
   mutating func renewed() { renewals += 1 }
 
-  /// - Parameter generation: nil for one of a credential that has been replaced.
+  /// - Parameter generation: nil for a credential that has been replaced.
   mutating func took(_ generation: Int?) {
     if let generation { taken = max(taken, generation) }
     refusals = 0

@@ -2,22 +2,21 @@ import HTTP2
 import PushCore
 import Wire
 
-/// One push that reaches nobody, by a credential, on a connection of its own: what the provider says to it tells of key, topic and project.
-/// Whatever the answer, it is not sent again.
+/// Tests a credential with one push to no device on its own connection; never sends it again. The answer tells whether key,
+/// topic and project work.
 public enum CredentialProbe {
   public enum Outcome: Sendable {
-    /// What the answer means, and the provider's clock in unix milliseconds where it says it.
+    /// The meaning of the answer, and the provider's clock in Unix milliseconds if the answer has it.
     case answered(ReplyMeaning, clock: Int64?)
-    /// The token endpoint refuses the account, in its words.
+    /// The token endpoint refuses the account; its own words.
     case accountRefused(String)
-    /// Nobody has answered.
     case unreachable(String)
   }
 
   /// Seconds for an answer, and for a connection.
   static let timeout = 10.0
 
-  /// - Returns: what has to be kept until `completion` is called.
+  /// - Returns: an object to keep until `completion` is called.
   static func send(
     _ push: ProbeRequest, to target: DialTarget, _ time: Turn, _ dialer: any Dialer,
     interpret: @escaping (Response) -> ReplyMeaning, _ completion: @escaping (Outcome) -> Void

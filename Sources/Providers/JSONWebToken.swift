@@ -1,4 +1,4 @@
-import TLS
+import Wire
 
 /// A compact JSON Web Token (RFC 7515 §3.1): header, claims and signature in base64url, joined by dots.
 enum JSONWebToken {

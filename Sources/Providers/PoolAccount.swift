@@ -1,23 +1,21 @@
 import PushCore
 import Wire
 
-/// The part of a pool that one application, or one of its senders, has: its pushes there, and whether the provider takes its topic. The accounts of a
-/// pool share its connections, its authorisation and its health.
+/// The part of a pool that belongs to one application or one of its senders: its pushes, and whether the provider accepts its
+/// topic. Accounts share the pool's connections, authorisation and health.
 public struct PoolAccount {
-  /// The pool's record of it.
   final class Record {
     let name: String
-    /// The provider refuses the application's topic.
+    /// Set if the provider refuses the application's topic.
     var stop: PoolHealth.Stop?
-    /// Asks whether the provider takes the topic again.
-    var canary: Canary?
-    /// The topic that the canary asks for: the application's own.
+    var canary: ProviderProbe?
+    /// The application's own topic, for probes.
     var topic: [UInt8] = []
-    /// The provider has taken a push of it with the present credential, or its own topic was asked for.
+    /// True if the provider has accepted the current credential for the account, by a push or a probe.
     var hasBeenTaken = false
-    /// A caller found no capacity while its topic was refused.
+    /// True if a caller found no capacity because the topic was refused.
     var isStarved = false
-    var alarms = AlarmGate()
+    var alarms = AlarmThrottle()
 
     init(name: String) { self.name = name }
   }
@@ -28,41 +26,39 @@ public struct PoolAccount {
 
   private var stop: PoolHealth.Stop? { pool.accounts[number]?.stop }
 
-  /// For logs and figures.
   public var name: String { pool.accounts[number]?.name ?? "unknown" }
-  /// Pushes handed over and not yet reported back.
+  /// Pushes without a result.
   public var inFlight: Int { pool.slots.count(of: number).all }
-  /// Those among them that may still be answered: without what a provider was sent before a silence that has ended.
+  /// Pushes that may still be answered. Excludes pushes sent before a silence of the provider that has ended.
   public var expected: Int { pool.slots.count(of: number).expected }
 
-  /// How many pushes may be handed over right now.
   public var capacity: Int {
     guard stop != nil else { return pool.capacity }
     pool.accounts[number]?.isStarved = true
     return 0
   }
 
-  /// Something is waiting; `capacityAvailable` follows when it can go.
+  /// Announces waiting pushes. `capacityAvailable` follows when they can be sent.
   public func wantsCapacity() {
     guard stop != nil else { return pool.wantsCapacity() }
     pool.accounts[number]?.isStarved = true
     pool.askForTopic(of: number)
   }
 
-  /// One push may go out, and when that is answered, others.
+  /// True if one push may be sent as a probe; others follow when it is answered.
   public var takesProbe: Bool { stop == nil && pool.takesProbe }
 
   public var state: PoolState { stop.map { .stopped(reason: $0.reason) } ?? pool.state }
-  /// The provider serves nothing: something has failed and nothing was served since, or it is silent.
+  /// True if something failed and nothing succeeded since, or if the provider is silent.
   public func isInTrouble(at now: MonotonicTime) -> Bool { stop?.isCertain == true || pool.isInTrouble(at: now) }
-  /// The provider takes no push of it, or the token endpoint gives no token.
+  /// True if the provider refuses the account's pushes, or the token endpoint gives no token.
   public var isCredentialRefused: Bool { stop != nil || pool.isCredentialRefused }
-  /// What a push ends with that can't wait.
+  /// The error code for a push that can't wait.
   public var refusalCode: PushError { stop?.code ?? pool.refusalCode }
 }
 
 extension ProviderPool {
-  /// - Parameter name: for logs and figures.
+  /// - Parameter name: for logs and metrics.
   public func openAccount(_ name: String) -> PoolAccount {
     let number = closedAccounts.last.map { slots.count(of: $0).all } == 0 ? closedAccounts.removeLast() : accounts.count
     if number == accounts.count { accounts.append(nil) }
@@ -71,7 +67,6 @@ extension ProviderPool {
     return PoolAccount(pool: self, number: number)
   }
 
-  /// The account sends nothing more.
   public func close(_ account: PoolAccount) {
     refusedTopics.removeAll { $0 == account.number }
     accounts[account.number] = nil
@@ -80,6 +75,6 @@ extension ProviderPool {
 
   public var openAccounts: Int { accounts.count - closedAccounts.count }
 
-  /// Of its oldest account, for logs.
+  /// The name of the oldest account, for logs.
   public var name: String { accounts.lazy.compactMap(\.self).first?.name ?? "unknown" }
 }

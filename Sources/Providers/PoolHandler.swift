@@ -1,10 +1,9 @@
 import PushCore
 
-/// Where a pool stands.
 public enum PoolState: Equatable, Sendable {
-  /// No connection and none wanted. → connecting
+  /// No connection, and none is needed. → connecting
   case idle
-  /// A first connection is being made, or the access token fetched. → probing, open, backingOff
+  /// The first connection is being made, or the access token is being fetched. → probing, open, backingOff
   case connecting
   /// One request at a time until the provider has answered one. → open, backingOff, stopped
   case probing
@@ -18,40 +17,39 @@ public enum PoolState: Equatable, Sendable {
   case stopped(reason: String)
   /// → closed
   case closing
-  /// The end.
   case closed
 }
 
-/// Why a push certainly reached nobody.
+/// Why a push certainly reached no device.
 public enum NotSentReason: Equatable, Sendable {
-  /// Refused three times by the provider's connection control: let it wait a while before it comes again.
+  /// The provider refused its stream three times. Wait a while before sending it again.
   case refused
-  /// No connection could be made for it.
+  /// No connection could be made.
   case unreachable
-  /// The provider does not accept the credential or the access token at present.
+  /// The provider refuses the credential or the access token at present.
   case unauthorised
-  /// Turned away, and no longer wanted when there was room for it again.
+  /// The stream was refused, and the push was no longer wanted when there was room again.
   case unwanted
-  /// The pool was shut down before the push left.
+  /// The pool was shut down before the push was sent.
   case shutDown
 }
 
-/// What becomes of the pushes handed to a pool: exactly one of `answered`, `notSent` and `unknown` for each.
+/// Receives the results of pushes: exactly one of `answered`, `notSent` and `unknown` for each.
 public protocol PoolHandler: AnyObject {
-  /// The provider's final answer; expired tokens and refused streams have been dealt with inside the pool.
-  /// `name` is the provider's name for the message where it gives one (FCM, APNs' sandbox) and the caller wanted it.
+  /// The provider's final answer. The pool itself retries after expired tokens and refused streams. `name` is the provider's
+  /// name for the message if the caller wanted it and the provider gives one (FCM, APNs' sandbox).
   func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool)
-  /// Certainly not processed: it may be sent again, here or elsewhere.
+  /// Certainly not processed: the push may be sent again, by any worker.
   func notSent(tag: Int, why: NotSentReason, from pool: ProviderPool)
-  /// Whether a push that was turned away and waited in the pool is still to go: it may have expired meanwhile.
+  /// True if a push with a refused stream is still to be sent. It may have expired meanwhile.
   func isWanted(tag: Int) -> Bool
-  /// Sent, and no answer came: the device may have it.
+  /// Sent, but no answer came: the device may have received it.
   func unknown(tag: Int, reason: String, from pool: ProviderPool)
   /// `capacity` has risen from 0. May be called within a provider's `send` or any call into the pool.
   func capacityAvailable(in pool: ProviderPool)
 }
 
-/// What operators want to know about a pool. Never holds a token, a key or a device.
+/// An event for operators. Never contains a token, a key or a device.
 public enum PoolEvent: Equatable, Sendable {
   case connected
   case disconnected(reason: String)
@@ -59,21 +57,20 @@ public enum PoolEvent: Equatable, Sendable {
   case tokenRefreshed
   /// The access token could not be fetched.
   case tokenFailed(reason: String)
-  /// The token endpoint refuses the account: an operator has to look.
+  /// The token endpoint refuses the account: an operator must act.
   case tokenRefused(reason: String, credential: String)
-  /// - Parameter topic: which one is refused; nil where it is the credential.
+  /// - Parameter topic: the refused topic; nil if the credential is refused.
   case credentialStopped(reason: String, topic: String?, credential: String)
   case credentialAccepted
   case backingOff(seconds: Double, reason: String)
   case paused(seconds: Double, reason: String)
-  /// The provider refuses pushes for a cause that an operator has to fix; `count` of them since the last event of this kind.
+  /// The provider refuses pushes until an operator fixes the cause. `count` is the number since the last event.
   case alarm(reason: String, advice: String, count: Int)
-  /// The provider's clock minus ours, in seconds, when an authorisation was refused and they differ by over a minute.
+  /// The provider's clock minus ours in seconds. Reported if an authorisation was refused and the difference is over a minute.
   case clockOff(seconds: Int)
 }
 
-/// Where a pool's events go.
 public protocol PoolObserver: AnyObject {
-  /// - Parameter name: of the account that it concerns, or of the pool's oldest.
+  /// - Parameter name: the account that the event concerns, or the pool's oldest.
   func observed(_ event: PoolEvent, of name: String, from pool: ProviderPool)
 }

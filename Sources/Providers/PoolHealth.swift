@@ -1,38 +1,37 @@
 import PushCore
 import Wire
 
-/// Whether a provider takes pushes at present: its answers decide how many may be in flight.
+/// Decides from the provider's answers how many pushes may be in flight.
 ///
-/// Three things hold a pool back, each for itself: failures and throttling (``Circuit``), refusals for want of quota, which pause it when
-/// there are several in a row, and a credential that the provider refuses.
+/// Three independent causes limit a pool: failures and throttling (``Circuit``), quota refusals in a row, a refused credential.
 struct PoolHealth {
-  /// Seconds between canaries that ask whether a stopped credential is accepted again.
+  /// Seconds between canaries while a credential is stopped.
   static let stoppedProbeInterval = 60.0
-  /// The longest the whole pool waits on the word of one answer, in seconds.
+  /// Seconds. The longest pause of the whole pool that one answer can cause.
   static let longestPause = 600.0
-  /// Refusals for want of quota in a row that make the pool pause, for `quotaPause` seconds where the provider doesn't say how long: a
-  /// single one may be about one device.
+  /// After this number of quota refusals in a row, the pool pauses: for `quotaPause` seconds unless the provider names a time.
+  /// A single refusal may concern one device.
   static let quotaTrip = 10
   static let quotaPause = 60.0
-  /// Refusals in a row that each speak of one device alone: so many of them speak of the provider, which has a pause then, and after each
-  /// further so many. Between the pauses they go out, as the devices that would be served may be behind them.
+  /// After this number of refusals in a row that each concern one device, the pool pauses briefly, and again after the same
+  /// number. Pushes continue between the pauses, because later devices may be served.
   static let deviceTrip = 50
   static let devicePause = 1.0
 
   /// The provider refuses the credential, or an application's topic.
   struct Stop: Equatable {
     var reason: String
-    /// What a push ends with that can't wait.
+    /// The error code for a push that can't wait.
     var code: PushError
     var askAt: MonotonicTime
-    /// A push that was in flight and is taken shows that others are.
+    /// True if an accepted push that was in flight ends the stop.
     var yields: Bool
-    /// False while the refusal may concern one push alone: a canary is asking. → true
+    /// False while the refusal may concern a single push; a canary asks. → true
     var isCertain: Bool
-    /// The provider is to be asked. → false
+    /// True if the provider is to be asked. → false
     var isDue: Bool
 
-    /// - Parameter isCertain: false to ask at once whether the refusal concerns others.
+    /// - Parameter isCertain: false to ask at once whether the refusal concerns other pushes.
     init(_ reason: String, _ code: PushError, yields: Bool, isCertain: Bool, at now: MonotonicTime) {
       self.reason = reason
       self.code = code
@@ -43,7 +42,7 @@ struct PoolHealth {
     }
   }
 
-  /// The circuit has opened, or stays open for longer than it was to.
+  /// The circuit has opened, or its pause was lengthened.
   enum Pause: Equatable {
     case begun(seconds: Double, reason: String)
     case lengthened
@@ -51,28 +50,28 @@ struct PoolHealth {
 
   private var circuit = Circuit()
   private(set) var stop: Stop?
-  /// Of the last pause that has begun.
+  /// The reason of the last pause.
   private(set) var pauseReason = ""
   private var quotaRefusals = 0
   private var deviceRefusals = 0
-  /// A pause for want of quota has begun since this was last false.
+  /// True if a quota pause has begun since this was set to false.
   var isShortOfQuota = false
   private var hadOutage = false
-  /// Something has failed, and nothing was served since.
+  /// True if something failed and nothing succeeded since.
   private(set) var hasFailed = false
 
-  /// How many pushes may be in flight in all.
+  /// The number of pushes that may be in flight.
   var allowance: Int { stop == nil ? circuit.allowance : 0 }
   var isPaused: Bool { circuit.allowance == 0 }
-  /// One request at a time until the provider has answered one.
+  /// True if one request at a time is allowed until the provider answers one.
   var isProbing: Bool { circuit.state == .halfOpen }
 
-  /// Why nothing goes out that has left before; nil where it may.
+  /// Why pushes can't be sent again; nil if they can.
   var refusal: NotSentReason? { stop != nil ? .unauthorised : isPaused ? .unreachable : nil }
 
   // MARK: Answers
 
-  /// What an answer says of the provider, whatever it says of its push.
+  /// Updates the health from an answer.
   mutating func answered(_ meaning: ReplyMeaning, at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
     guard case .retry(let kind, _) = meaning.reaction else {
       deviceRefusals = 0
@@ -89,7 +88,7 @@ struct PoolHealth {
       return pause(seconds: Self.devicePause, reason: meaning.reason, at: now, using: &random)
     case .connection: return nil
     case .provider where kind == .quota:
-      // One alone says nothing of the others.
+      // A single refusal says nothing about other pushes.
       quotaRefusals += 1
       guard quotaRefusals >= Self.quotaTrip else { return nil }
       if !isPaused { isShortOfQuota = true }
@@ -106,12 +105,12 @@ struct PoolHealth {
     if stop == nil { hasFailed = false }
   }
 
-  /// No answer came to a push.
+  /// A push got no answer.
   mutating func timedOut(at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
     failed("requests time out", at: now, using: &random)
   }
 
-  /// The provider has dealt with a push other than for its quota.
+  /// An answer other than a quota refusal came.
   mutating func hasQuota() { quotaRefusals = 0 }
 
   private mutating func failed(_ reason: String, at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
@@ -121,7 +120,7 @@ struct PoolHealth {
     return .begun(seconds: wait, reason: reason)
   }
 
-  /// For a little longer than asked, so that many workers don't come back at once, and no longer than an answer may ask.
+  /// Adds up to a tenth, so that workers don't return all at once, and limits the pause to `longestPause`.
   mutating func pause(
     seconds: Double, reason: String, at now: MonotonicTime, using random: inout RandomSource
   ) -> Pause? {
@@ -141,7 +140,7 @@ struct PoolHealth {
     hasFailed = true
   }
 
-  /// The provider takes the credential, or there is another one.
+  /// The provider accepts the credential, or there is another.
   mutating func resumeCredential() {
     stop = nil
     hasFailed = false
@@ -149,13 +148,13 @@ struct PoolHealth {
 
   // MARK: Connections and time
 
-  /// No connection is there and none could be made.
+  /// There is no connection, and none could be made.
   mutating func lostProvider() {
     hadOutage = true
     hasFailed = true
   }
 
-  /// - Returns: true when the provider had been unreachable: what goes out first is a probe.
+  /// - Returns: true if the provider had been unreachable; the first request is then a probe.
   mutating func connected() -> Bool {
     guard hadOutage else { return false }
     hadOutage = false
@@ -163,7 +162,7 @@ struct PoolHealth {
     return true
   }
 
-  /// A provider that was silent has answered, though no push yet: what goes out first is a probe.
+  /// A silent provider has answered a canary; the first push is a probe.
   mutating func answersAgain() {
     circuit.probe()
     hasFailed = true
@@ -174,7 +173,7 @@ struct PoolHealth {
     return min(circuit.deadline, stop.askAt)
   }
 
-  /// - Returns: true when a pause has ended.
+  /// - Returns: true if a pause has ended.
   mutating func advance(to now: MonotonicTime) -> Bool {
     let wasPaused = isPaused
     circuit.advance(to: now)

@@ -1,18 +1,23 @@
-/// How a pool holds its connections and its pace. Times in seconds.
+/// Settings of a pool's connections and rate. Times in seconds.
 public struct PoolSettings: Sendable {
   public var connections: Int
-  /// Streams at once on a connection, whatever the server would allow.
+  /// The most streams on a connection, even if the server allows more.
   public var streamLimit = 1000
   public var requestTimeout = 30.0
-  /// Silence after which a PING asks whether the server is still there, and how long its answer may take: together the
-  /// time in which a dead connection is found out.
+  /// After this silence a PING checks the server, which has `pingTimeout` to answer.
   public var pingInterval = 15.0
   public var pingTimeout = 10.0
-  /// This pool's share of what the provider grants; nil where the provider grants any number.
+  /// After this time without a push, the only connection is closed. Apple asks to keep connections for hours, but one connection
+  /// an hour is not frequent.
+  public var idle = 3600.0
+  /// This pool's share of the provider's quota; nil if there is no quota.
   public var messagesPerMinute: Int?
 
   public static let apns = PoolSettings(connections: 1)
-  /// FCM allows some 100 streams on a connection, so traffic needs several. Google advises at least 10 seconds for an answer, and grants a project
-  /// 600,000 messages a minute.
+  /// FCM allows about 100 streams on a connection, so traffic needs several. Google advises at least 10 seconds for an answer
+  /// and grants a project 600,000 messages a minute.
   public static let fcm = PoolSettings(connections: 8, messagesPerMinute: 600_000)
+  /// A server with HTTP/1.1 needs a connection for each simultaneous push. An application may have devices at thousands of
+  /// servers, so idle connections are closed soon.
+  public static let webpush = PoolSettings(connections: 6, idle: 60)
 }

@@ -2,9 +2,8 @@ import HTTP2
 import PushCore
 import Wire
 
-/// What the provider answers, and what its connections say.
+/// Handles the provider's answers and connection events.
 extension ProviderPool {
-  /// `nextAnswer` of the connection's session has answers.
   func answersReady(on connection: PooledConnection) {
     let handler = handler
     answering = connection.number
@@ -57,7 +56,7 @@ extension ProviderPool {
   private func served(_ connection: PooledConnection) {
     connections.served(connection)
     connection.session.limitStreams(to: nil)
-    // What was in flight when the credential stopped doesn't say that it is taken again.
+    // A push that was in flight when the credential stopped doesn't prove that it is accepted again.
     if connection.epoch == connections.epoch, connection.phase == .open || health.stop?.yields == true { credentialAccepted() }
   }
 
@@ -78,8 +77,8 @@ extension ProviderPool {
 
   // MARK: Refusals of the authorisation
 
-  /// The token ran out under the push: once, it is sent again with a new one. An authorisation that the provider takes from others
-  /// is not to blame: then the push alone waits. Of one that nobody has been taken with, a second push's refusal is believed.
+  /// The token was refused. Sends the push again once with a new token. If the provider accepts the authorisation for other
+  /// pushes, only this push waits. If it was never accepted, a second push's refusal stops the credential.
   private func reauthorise(
     _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
   ) {
@@ -95,16 +94,21 @@ extension ProviderPool {
       guard !isReplaced else { return sendAgain(slot) }
       trust.renewed()
       if provider.authorise()?.generation == generation { unauthorised.append(slot) } else { sendAgain(slot) }
-    } else if health.stop == nil, trust.blamesPush(generation) {
+    } else if health.stop == nil, trust.blamesPush(generation, isAboutToken: isAboutToken(meaning)) {
       trust.refused()
       raiseAlarm(meaning, of: slot)
-      finish(slot, meaning, response, handler)
+      finish(slot, trust.hasBeenTaken ? provider.blamesPush(meaning) : meaning, response, handler)
     } else {
       refuse(slot, meaning, response, on: connection)
     }
   }
 
-  /// The provider refuses the credential, or only what the push wants of it, where it takes others.
+  /// The refusal may mean that the device belongs to another credential. A provider's own tokens of one key are all alike.
+  private func isAboutToken(_ meaning: ReplyMeaning) -> Bool {
+    meaning.reaction.isFeedback || trust.hasBeenTaken && !provider.probesCredential
+  }
+
+  /// The provider refuses the credential or topic, or only this push if it accepts others.
   private func refused(
     _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
   ) {
@@ -124,7 +128,7 @@ extension ProviderPool {
     finish(slot, meaning, response, handler)
   }
 
-  /// Whom the refusal of the push in `slot` concerns.
+  /// The pushes that the refusal of the push in `slot` concerns.
   private func scope(of meaning: ReplyMeaning, _ slot: Int) -> RefusalScope {
     if meaning.connection == .stopProject { return .everyPushUntilTaken }
     guard meaning.connection == .stopTopic, let scope = provider.topic(of: slot)?.scope else { return .everyPush }
@@ -132,12 +136,12 @@ extension ProviderPool {
     return scope == .everyPushUntilTaken && isTaken ? .thisPush : scope
   }
 
-  /// The authorisation that the push went out with has been replaced, or is now: by one that the provider takes, or that is to be tried.
+  /// True if the push's authorisation has been replaced, or is replaced now by an accepted one or one to try.
   private func hasOtherAuthorisation(_ slot: Int, _ meaning: ReplyMeaning, on connection: PooledConnection) -> Bool {
     connection.epoch != connections.epoch || hasOtherAuthorisation(meaning, after: slots[slot].generation)
   }
 
-  /// Another authorisation than the one `generation` that the answer refuses is there, or comes.
+  /// True if there is, or will be, another authorisation than the refused `generation`.
   func hasOtherAuthorisation(_ meaning: ReplyMeaning, after generation: Int, isTrusted: Bool = false) -> Bool {
     let refusal: Authorisation.Refusal
     switch meaning.connection {
@@ -149,12 +153,12 @@ extension ProviderPool {
     return provider.replaceAuthorisation(generation, refusal, isTrusted: isTrusted)
   }
 
-  /// Nothing more goes out until the provider takes the credential, and the push has not been sent.
+  /// Stops sending until the provider accepts the credential or topic. The push counts as not sent.
   private func refuse(
     _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection,
     _ scope: RefusalScope = .everyPush
   ) {
-    // A refusal of a push that was in flight when the credential or the topic stopped says nothing new.
+    // A push that was in flight when the credential or topic stopped tells nothing new.
     let topicStop = accounts[slots[slot].account]?.stop
     let isNews =
       meaning.connection == .stopTopic
@@ -166,7 +170,7 @@ extension ProviderPool {
     giveBack(slot, .unauthorised)
   }
 
-  /// Seconds by which the provider's clock is ahead of ours, where the answer has a date.
+  /// Seconds by which the provider's clock is ahead of ours, if the answer has a date.
   private func clockOffset(in response: Response) -> Int? {
     guard let field = response.header(Self.date), let date = HTTPDate.seconds(field.prefix(40)) else { return nil }
     return Int(date - time.wallClock / 1000)
@@ -182,7 +186,7 @@ extension ProviderPool {
       slots[slot].refusals += 1
       if slots[slot].refusals >= Self.refusalLimit { giveBack(slot, .refused) } else { sendAgain(slot) }
     case .unknown(let why):
-      // What was given up for lost has been judged.
+      // Overlooked pushes were counted as failures before.
       if why == .timedOut, !slots[slot].isOverlooked { paused(health.timedOut(at: time.now, using: &time.random)) }
       endTrial(of: slot)
       provider.forget(slot)
@@ -199,7 +203,6 @@ extension ProviderPool {
     }
   }
 
-  /// Streams may be free on some connection now.
   func streamsAvailable() { advance() }
 
   func connectionOpened(_ connection: PooledConnection) {
@@ -209,17 +212,16 @@ extension ProviderPool {
     rearm()
   }
 
-  /// No connection is there and none is being made.
+  /// There is no connection, and none is being made.
   func unreachable() {
     health.lostProvider()
     giveBackResends(.unreachable)
     rearm()
   }
 
-  /// The last connection has ended and nothing follows.
   func setClosed() { isClosed = true }
 
-  /// - Parameter account: nil where it concerns all.
+  /// - Parameter account: nil if the event concerns all.
   func observed(_ event: PoolEvent, of account: Int? = nil) {
     observer?.observed(event, of: account.flatMap { accounts[$0]?.name } ?? name, from: self)
   }

@@ -2,11 +2,11 @@ import HTTP2
 import PushCore
 import Wire
 
-/// A credential that the provider refuses stops the pool; an application's topic that it refuses stops that application's account. A ``Canary`` asks
-/// whether it is taken again, once a minute while something waits: a push could be refused for what it wants itself, and would stop all others for as
-/// long as it is there.
+/// A refused credential stops the pool; a refused topic stops its application's account. While pushes wait, a ``ProviderProbe``
+/// asks once a minute whether the provider accepts it again. A push isn't used to ask: if it were refused for its own content,
+/// it would stop all others.
 extension ProviderPool {
-  /// The provider has refused the push in `slot` for its credential, or for the topic of its account.
+  /// The provider refused the push in `slot` because of its credential or its account's topic.
   func stop(_ meaning: ReplyMeaning, for slot: Int, _ scope: RefusalScope) {
     let account = slots[slot].account
     let isOfTopic = meaning.connection == .stopTopic
@@ -20,7 +20,7 @@ extension ProviderPool {
       isCertain: !isOfTopic || scope == .everyPush)
   }
 
-  /// - Parameter topicOf: the account whose topic it is; nil where it is the credential.
+  /// - Parameter topicOf: the account with the refused topic; nil if the credential is refused.
   func stopCredential(
     _ reason: String, _ code: PushError, topic: String? = nil, topicOf account: Int? = nil, yields: Bool = false,
     isCertain: Bool = true
@@ -46,7 +46,6 @@ extension ProviderPool {
     if let account { accounts[account]?.stop } else { health.stop }
   }
 
-  /// When the provider is asked for a refused topic next.
   var topicDeadline: MonotonicTime {
     refusedTopics.reduce(.distantFuture) { next, account in
       guard let stop = accounts[account]?.stop, !stop.isDue else { return next }
@@ -71,14 +70,22 @@ extension ProviderPool {
 
   func askForCredential() {
     guard health.stop?.isDue == true, credentialCanary == nil, isWaitingForRoom else { return }
+    guard provider.probesCredential else { return tryCredential() }
     credentialCanary = canary(for: nil)
   }
 
-  private func canary(for account: Int?) -> Canary? {
+  /// Lets one push through. If it is refused, the credential stops again.
+  private func tryCredential() {
+    health.resumeCredential()
+    health.answersAgain()
+    if connections.sendableStreams == 0 { connections.want() }
+  }
+
+  private func canary(for account: Int?) -> ProviderProbe? {
     guard !isClosing, !health.isPaused else { return nil }
     var generation = 0
-    return Canary(
-      time, connections.dialer, connections.endpoint.target,
+    return ProviderProbe(
+      time, connections.dialer, connections.endpoint,
       request: { [weak self] in
         guard let self, let current = provider.authorise() else { return nil }
         generation = current.generation
@@ -86,14 +93,14 @@ extension ProviderPool {
       }, answered: { [weak self] response, _ in self?.credentialAnswered(response, generation, account) ?? true })
   }
 
-  /// - Returns: false where the answer says nothing of the credential or the topic.
+  /// - Returns: false if the answer says nothing about the credential or the topic.
   private func credentialAnswered(_ response: Response, _ generation: Int, _ account: Int?) -> Bool {
     guard let stop = stop(of: account) else { return true }
     let meaning = provider.interpret(response)
     let isTaken =
       switch meaning.connection {
       case .keep, .replace: response.status != 403
-      // A push of another type asked: that the application's own topic is refused says nothing of the others.
+      // The canary asks for the application's own topic. After a refusal of another push type's topic, that means little.
       case .stopTopic: account == nil || !stop.isCertain
       default: false
       }
@@ -114,7 +121,7 @@ extension ProviderPool {
     return true
   }
 
-  /// The topic that a refusal concerns: of the push in `slot`, or else of the account.
+  /// The topic of a refusal: that of the push in `slot`, or of the account.
   func topic(of account: Int, _ slot: Int? = nil) -> String {
     String(decoding: slot.flatMap { provider.topic(of: $0)?.name } ?? accounts[account]?.topic ?? [], as: UTF8.self)
   }
@@ -127,7 +134,6 @@ extension ProviderPool {
     if isWaitingForRoom, connections.sendableStreams == 0 { connections.want() }
   }
 
-  /// The provider has taken a push of the account, or would take one.
   func topicAccepted(_ account: Int) {
     accounts[account]?.hasBeenTaken = true
     guard let stop = accounts[account]?.stop else { return }
@@ -140,7 +146,7 @@ extension ProviderPool {
     handler?.capacityAvailable(in: self)
   }
 
-  /// There is another credential.
+  /// Clears all refusals of the previous credential.
   func forgetRefusals() {
     health.resumeCredential()
     credentialCanary = nil

@@ -1,29 +1,28 @@
 import Wire
 
-/// What a pool knows of a provider that says nothing while it owes answers.
-struct SilenceWatch {
-  /// Seconds without an answer after which the provider is asked whether it answers at all.
+/// Tracks a provider that doesn't answer although answers are due.
+struct SilenceDetector {
+  /// Seconds without an answer before a canary asks.
   static let asksAfter = 4.0
-  /// So much longer at most, after it has answered that and then nothing else: twice as long each time.
+  /// If the provider answers the canary but no push, the wait doubles each time, up to this factor.
   private static let longestFactor = 8.0
 
-  /// When the provider answered last, or was first waited for since.
+  /// When the provider last answered, or when waiting began.
   var heardAt = MonotonicTime(nanoseconds: 0)
   var checkAt = MonotonicTime.distantFuture
-  private(set) var canary: Canary?
+  private(set) var canary: ProviderProbe?
   private var factor = 1.0
 
   var asksAt: MonotonicTime { heardAt.advanced(bySeconds: Self.asksAfter * factor) }
 
-  /// A push has been answered.
   mutating func heard(at now: MonotonicTime) {
     heardAt = now
     factor = 1
   }
 
-  mutating func ask(with canary: Canary) { self.canary = canary }
+  mutating func ask(with canary: ProviderProbe) { self.canary = canary }
 
-  /// The provider answers canaries, and is to answer a push before it is asked as soon again.
+  /// The canary was answered: doubles the wait before the next one, until a push is answered.
   mutating func lengthen() { factor = min(2 * factor, Self.longestFactor) }
 
   mutating func endAsking() {
@@ -38,11 +37,10 @@ struct SilenceWatch {
   }
 }
 
-/// A provider may fall silent with all its streams taken and every push of the circuit's allowance in flight. Their answers won't come, even after it
-/// has recovered, so it isn't waited for them to time out: as soon as the provider answers a ``Canary``, one push more may go out, and when that is
-/// answered, the others.
+/// A provider may fall silent while all streams or the whole allowance are in use. Their answers won't come, even after it
+/// recovers, so the pool doesn't wait for timeouts. Once the provider answers a ``ProviderProbe``, one more push may be sent;
+/// when it is answered, others follow.
 extension ProviderPool {
-  /// Answers are expected from now on.
   func watchSilence() {
     silence.heardAt = time.now
     guard silence.checkAt == .distantFuture else { return }
@@ -54,16 +52,16 @@ extension ProviderPool {
     guard now >= silence.checkAt else { return }
     guard !isClosing, slots.expected > 0, health.stop == nil else { return silence.end() }
     let asksAt = silence.asksAt
-    // A push that is answered late makes the silence to wait for shorter.
-    silence.checkAt = min(max(asksAt, now.advanced(bySeconds: 1)), now.advanced(bySeconds: SilenceWatch.asksAfter))
-    // Nothing goes to a provider that has asked for a pause.
+    // A late answer shortens the wait again.
+    silence.checkAt = min(max(asksAt, now.advanced(bySeconds: 1)), now.advanced(bySeconds: SilenceDetector.asksAfter))
+    // Send nothing to a provider that asked for a pause.
     if now < asksAt || health.isPaused { return silence.endAsking() }
     guard silence.canary == nil, provider.probe(.answers) != nil else { return }
     silence.ask(
-      with: Canary(
-        time, connections.dialer, connections.endpoint.target, request: { [weak self] in self?.provider.probe(.answers) },
+      with: ProviderProbe(
+        time, connections.dialer, connections.endpoint, request: { [weak self] in self?.provider.probe(.answers) },
         answered: { [weak self] response, askedAt in
-          // That a provider has no room, or is in trouble of another kind, pushes find out.
+          // Pushes find out about overload and other trouble.
           guard response.status < 500, response.status != 429 else { return false }
           self?.canaryAnswered(askedAt: askedAt)
           return true
@@ -77,7 +75,7 @@ extension ProviderPool {
     silence.heardAt = time.now
     overlookStreams()
     if trust.trialSlot >= 0 { endTrial(of: trust.trialSlot) }
-    // The rate rises gently after an outage, not after an answer that was lost.
+    // The rate ramps up after an outage, not after a lost answer.
     if health.hasFailed { outageEnded() }
     health.answersAgain()
     connections.replaceSilent(since: askedAt)

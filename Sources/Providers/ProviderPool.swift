@@ -2,57 +2,53 @@ import HTTP2
 import PushCore
 import Wire
 
-/// One credential in one shard, of all applications that have it: its connections, its authorisation, its pace. What is the same on
-/// all platforms: slots, sending again, timers. The platform's part is its ``PushProvider``.
+/// One credential in one shard, shared by all applications that use it: connections, authorisation, rate. Has the parts that
+/// are the same on all platforms: slots, resending, timers. The platform's ``PushProvider`` does the rest.
 ///
-/// A pool is confined to its shard's loop. It keeps nothing waiting that it was not handed: what exceeds `capacity` stays with the caller
-/// (and so in the broker). A push handed over is in exactly one place until it is reported back: on a stream, in `resends` or in `unauthorised`. The latter two
-/// hold only pushes that left once and certainly were not processed: one while a connection for them exists or is being made, the other
-/// while an authorisation is being fetched.
+/// A pool is confined to its shard's loop. It accepts at most `capacity` pushes; the rest stays with the caller, and so in the
+/// broker. An accepted push without a result is on a stream, in `resends` or in `unauthorised`. The last two hold only pushes
+/// that were sent once and certainly not processed. Pushes stay in `resends` only while a connection exists or is being made,
+/// in `unauthorised` only while an authorisation is being fetched.
 public final class ProviderPool {
   public weak var handler: (any PoolHandler)?
   public weak var observer: (any PoolObserver)?
-  /// How long the provider takes to answer; shared with other pools.
+  /// Answer times of the provider; shared with other pools.
   public var answerTimes: Latencies?
 
-  /// So often connection control may turn one push away before it goes back to the caller.
+  /// After this number of refused streams a push goes back to the caller.
   static let refusalLimit: UInt8 = 3
 
-  /// Of an answer, by their places; those that a platform adds are behind them.
+  /// The kept headers of an answer; a platform's own headers follow.
   static let keptHeaders = ["retry-after", "date"]
   static let (retryAfter, date) = (0, 1)
 
-  /// For whoever hands pushes over.
   public let kind: ProviderKind
   let provider: any PushProvider
   let time: Turn
   let connections: ConnectionSet
   var slots = SlotTable()
-  /// By their numbers; nil for those that are closed.
+  /// By number; nil for closed accounts.
   var accounts: [PoolAccount.Record?] = []
   var closedAccounts: [Int] = []
-  /// Accounts whose topic the provider refuses.
   var refusedTopics: [Int] = []
   /// The account whose push was refused last.
   var refusedAccount = 0
-  /// For the caller: how many accounts still wait for their part of the free streams.
+  /// For the caller: the number of accounts that still wait for their share of the free streams.
   public var contenders = 0
-  /// Slots waiting to be sent again, first come first served.
+  /// Slots to send again, in order.
   private var resends = Ring<Int>()
-  /// Wait for another authorisation than the one that others go out with.
+  /// Slots that wait for another authorisation.
   var unauthorised = Ring<Int>()
   var health = PoolHealth()
   var trust = AuthorisationTrust()
-  /// nil where the provider grants any number.
-  private var pacer: Pacer?
-  var silence = SilenceWatch()
-  /// Asks whether a stopped credential is taken.
-  var credentialCanary: Canary?
-  /// A caller found no capacity and is to be notified when there is some.
+  /// Nil if the provider has no quota.
+  private var rateLimiter: RateLimiter?
+  var silence = SilenceDetector()
+  var credentialCanary: ProviderProbe?
+  /// True if a caller found no capacity and must be notified.
   private(set) var isStarved = false
-  /// The number of the connection that the push came back by which is being reported.
+  /// The number of the connection that the currently reported push used.
   public internal(set) var answering = 0
-  /// Takes nothing more.
   private(set) var isClosing = false
   var isClosed = false
   private var armedFor = MonotonicTime.distantFuture
@@ -61,13 +57,13 @@ public final class ProviderPool {
     self.kind = kind
     self.time = time
     provider = kind.provider
-    pacer = settings.messagesPerMinute.map { Pacer(perMinute: $0, at: time.now) }
+    rateLimiter = settings.messagesPerMinute.map { RateLimiter(perMinute: $0, at: time.now) }
     connections = ConnectionSet(provider.endpoint, settings, time: time, dialer: dialer)
     connections.pool = self
     provider.pool = self
   }
 
-  /// Closes the connections; must happen before their event loop is destroyed.
+  /// Closes the connections. Must happen before their event loop is destroyed.
   deinit {
     provider.source?.stop()
     connections.close()
@@ -75,21 +71,19 @@ public final class ProviderPool {
 
   // MARK: Pool
 
-  /// Pushes handed over and not yet reported back.
+  /// Pushes without a result.
   public var inFlight: Int { slots.count }
 
   public var platform: Platform { provider.platform }
 
-  /// Whom it sends to.
   public var server: (host: String, port: UInt16) { (connections.endpoint.target.host, connections.endpoint.target.port) }
 
-  /// Connections that take pushes or finish them.
   public var openConnections: Int { connections.draining.count + connections.live.count { $0.phase == .open } }
 
-  /// One push may go out, and when that is answered, others.
+  /// True if one push may be sent as a probe; others follow when it is answered.
   public var takesProbe: Bool { state == .probing && room > 0 }
 
-  /// How many pushes may be handed over right now; 0 while connecting, backing off, paused or stopped.
+  /// The number of pushes that may be sent now; 0 while connecting, backing off, paused or stopped.
   public var capacity: Int {
     let room = room
     if room > 0 { return room }
@@ -107,10 +101,9 @@ public final class ProviderPool {
     return room > 0 ? min(room, permits) : 0
   }
 
-  /// How many pushes the authorisation and the pace allow now.
   private var permits: Int {
     guard let authorisation = provider.authorise() else { return 0 }
-    return min(authorisation.allowance, pacer?.available(at: time.now) ?? .max)
+    return min(authorisation.allowance, rateLimiter?.available(at: time.now) ?? .max)
   }
 
   public var state: PoolState {
@@ -127,15 +120,15 @@ public final class ProviderPool {
     return connections.retryAt == nil ? .idle : .backingOff(reason: connections.lastFailure)
   }
 
-  /// Seconds without an answer while one is waited for.
+  /// Seconds without an expected answer, after which the provider counts as silent.
   static let longestSilence = 2.0
 
-  /// The provider serves nothing: something has failed and nothing was served since, or it is silent.
+  /// True if something failed and nothing succeeded since, or if the provider is silent.
   public func isInTrouble(at now: MonotonicTime) -> Bool {
     health.hasFailed || (slots.expected > 0 || isStarved) && now.seconds(since: silence.heardAt) > Self.longestSilence
   }
 
-  /// Something is waiting for this pool: it connects, or opens another connection. `capacityAvailable` follows when it can.
+  /// Announces waiting pushes: connects, or opens another connection. `capacityAvailable` follows when they can be sent.
   public func wantsCapacity() {
     guard !isClosing else { return }
     if !isStarved, slots.expected == 0 { silence.heardAt = time.now }
@@ -148,7 +141,7 @@ public final class ProviderPool {
     rearm()
   }
 
-  /// Closes every connection at once; what is in flight is reported as `unknown` or `notSent` before the loop next waits.
+  /// Closes every connection at once. Pushes in flight are reported as `unknown` or `notSent` before the loop next waits.
   public func shutdown() {
     isClosing = true
     giveBackResends(.shutDown)
@@ -161,7 +154,6 @@ public final class ProviderPool {
 
   // MARK: Sending
 
-  /// The push is stored under `slot` by now.
   func transmit(_ slot: Int) {
     guard let authorisation = provider.authorise(), let session = connections.pick() else {
       return giveBack(slot, .unauthorised)
@@ -170,7 +162,7 @@ public final class ProviderPool {
     slots[slot].sentAt = time.now
     slots.expect(slot)
     if slots.expected == 1 || silence.checkAt == .distantFuture { watchSilence() }
-    pacer?.take()
+    rateLimiter?.take()
     if provider.submit(slot, to: session) { trust.trialSlot = slot }
   }
 
@@ -187,7 +179,7 @@ public final class ProviderPool {
     rearm()
   }
 
-  /// The caller or a push that is to be sent again waits for room.
+  /// True if the caller or a push to send again waits for room.
   var isWaitingForRoom: Bool { isStarved || !resends.isEmpty }
 
   func giveBack(_ slot: Int, _ why: NotSentReason) {
@@ -200,26 +192,25 @@ public final class ProviderPool {
     while let slot = resends.popFirst() ?? unauthorised.popFirst() { giveBack(slot, why) }
   }
 
-  /// `slot` is about to leave its stream.
+  /// Call before `slot` leaves its stream.
   func endTrial(of slot: Int) {
     guard slot == trust.trialSlot else { return }
     trust.trialSlot = -1
     provider.trialEnded()
   }
 
-  /// What is on a stream now may never be answered.
+  /// Expects no more answers to pushes on streams.
   func overlookStreams() {
     slots.overlookAll()
     for slot in resends { slots.expect(slot) }
     for slot in unauthorised { slots.expect(slot) }
   }
 
-  /// What waits for another authorisation goes out with the one that there is.
   func resendUnauthorised() {
     for _ in 0..<unauthorised.count { if let slot = unauthorised.popFirst() { sendAgain(slot) } }
   }
 
-  /// The same, at once.
+  /// The fetch of an authorisation has ended, and there is one to use.
   func authorisationSettled() {
     resendUnauthorised()
     advance()
@@ -232,7 +223,7 @@ public final class ProviderPool {
     rearm()
   }
 
-  /// Uses what room there is: first for what is to be sent again, then the caller hears of the rest.
+  /// Uses free room: first for pushes to send again, then for the caller.
   func advance() {
     while !resends.isEmpty, connections.sendableStreams > 0,
       slots.expected - resends.count < health.allowance, permits > 0, let slot = resends.popFirst()
@@ -251,10 +242,10 @@ public final class ProviderPool {
     }
   }
 
-  /// The provider takes no push, or the token endpoint gives no token, by the present credential.
+  /// True if the provider refuses pushes with the current credential, or the token endpoint gives no token.
   public var isCredentialRefused: Bool { health.stop != nil || provider.source?.isRefused == true }
 
-  /// What a push ends with that can't wait for the pool.
+  /// The error code for a push that can't wait for the pool.
   public var refusalCode: PushError { health.stop?.code ?? .unavailable }
 
   func paused(_ pause: PoolHealth.Pause?) {
@@ -266,7 +257,7 @@ public final class ProviderPool {
     rearm()
   }
 
-  /// A new credential takes over: pushes in flight finish with the old one.
+  /// Uses a new credential. Pushes in flight finish with the old one.
   func credentialReplaced() {
     let isWanted = isStarved || refusedTopics.contains { accounts[$0]?.isStarved == true }
     forgetRefusals()
@@ -280,27 +271,25 @@ public final class ProviderPool {
 
   // MARK: Pace
 
-  /// Whether there is a quota to be divided.
-  public var isPaced: Bool { pacer != nil }
+  public var isPaced: Bool { rateLimiter != nil }
 
-  /// Another share of the provider's quota from now on.
   public func changePace(messagesPerMinute: Int) {
-    pacer?.change(perMinute: messagesPerMinute, at: time.now)
+    rateLimiter?.change(perMinute: messagesPerMinute, at: time.now)
     rearm()
   }
 
-  /// Requests may go again after none could: the first one probes, and the rate is to rise gently.
+  /// Sending is possible again after an outage. The rate ramps up.
   func outageEnded() {
-    if health.isShortOfQuota { pacer?.lower(at: time.now) }
+    if health.isShortOfQuota { rateLimiter?.lower(at: time.now) }
     health.isShortOfQuota = false
-    pacer?.ramp(from: time.now)
+    rateLimiter?.ramp(from: time.now)
   }
 
-  /// When the pace allows a push that waits now; `distantFuture` where something else holds it back.
+  /// When the rate allows a waiting push; `distantFuture` if something else holds it back.
   private var paceDeadline: MonotonicTime {
-    guard pacer != nil, isWaitingForRoom, connections.sendableStreams > 0 else { return .distantFuture }
+    guard rateLimiter != nil, isWaitingForRoom, connections.sendableStreams > 0 else { return .distantFuture }
     let now = time.now
-    let next = pacer?.nextToken(after: now) ?? now
+    let next = rateLimiter?.nextToken(after: now) ?? now
     return next > now ? next : .distantFuture
   }
 
@@ -315,7 +304,7 @@ public final class ProviderPool {
   }
 
   private func deadlineReached(armed: MonotonicTime) {
-    // A nearer deadline that came up later has its own timer.
+    // An earlier deadline that was added later has its own timer.
     if armed == armedFor { armedFor = .distantFuture }
     guard !isClosed else { return }
     let now = time.now

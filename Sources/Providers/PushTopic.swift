@@ -1,16 +1,16 @@
-/// The topic that a push goes out with.
+/// The topic of a push.
 struct PushTopic {
   let name: [UInt8]
-  /// The application's own topic; nil where the request named another one.
+  /// The application's own topic; nil if the request named another.
   let ofApplication: [UInt8]?
-  /// Whom it concerns that the provider refuses the topic.
+  /// The pushes that a refusal of the topic concerns.
   let scope: RefusalScope
 }
 
-/// Whom a refusal of the credential, or of what belongs to it, concerns.
+/// The pushes that a refusal concerns.
 enum RefusalScope {
   case everyPush
-  /// Every push, as long as the provider takes none.
+  /// Every push, until the provider has accepted one.
   case everyPushUntilTaken
   case thisPush
 }

@@ -1,15 +1,15 @@
 import HTTP2
 import Wire
 
-/// One request on a connection of its own. It is sent once, whatever becomes of it.
+/// One request on its own connection. It is sent once, whatever the result.
 final class SingleRequest: ClientSessionHandler {
   enum End {
     case answered(Response)
-    /// No answer, or no connection or stream to send it on, within the time.
+    /// No answer in time, or no connection or stream in time.
     case timedOut(isSubmitted: Bool)
-    /// The connection was lost, or the server took no more requests.
+    /// The connection was lost, or the server accepted no more requests.
     case failed(RequestFailure)
-    /// There was no connection, or it ended with nothing under way.
+    /// There was no connection, or it ended without an open request.
     case ended(TransportEnd)
   }
 
@@ -24,7 +24,6 @@ final class SingleRequest: ClientSessionHandler {
 
   /// - Parameters:
   ///   - timeout: seconds for an answer, and for a connection.
-  ///   - configure: what differs from the ordinary session.
   ///   - completion: called once, unless the request is abandoned.
   init(
     _ template: HeaderTemplate, _ values: HeaderValues, body: [UInt8], timeout: Double,
@@ -45,21 +44,19 @@ final class SingleRequest: ClientSessionHandler {
 
   func start(_ time: Turn, _ dialer: any Dialer, _ target: DialTarget) {
     transport = dialer.dial(session, to: target)
-    // The session times an open stream only; a server that never allows one would be waited for without end.
+    // The session limits only the time of an open stream; a server may never allow one.
     time.schedule(at: time.now.advanced(bySeconds: 2 * timeout)) { [weak self] in
       guard let self else { return }
       complete(.timedOut(isSubmitted: isSubmitted))
     }
   }
 
-  /// Nobody waits for the answer any more.
   func abandon() {
     guard completion != nil else { return }
     completion = nil
     transport?.close()
   }
 
-  /// A server may allow no stream at first.
   private func submitOnce() {
     guard !isSubmitted, session.availableStreams > 0 else { return }
     isSubmitted = true

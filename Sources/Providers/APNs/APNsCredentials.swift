@@ -1,11 +1,10 @@
 import Reactor
 import TLS
 
-/// What an APNs pool needs to know: where it sends, and who it is there.
 public struct APNsCredentials: Sendable {
   public enum Authentication: Sendable {
     case token(TokenCredential)
-    /// The certificate is in the TLS context; `notAfter` in UNIX seconds. `topics`: those that it says it is for, where it says so.
+    /// The certificate is in the TLS context. `notAfter` in Unix seconds; `topics` as listed in the certificate, if any.
     case certificate(notAfter: Int64, topics: [String] = [])
   }
 
@@ -17,24 +16,23 @@ public struct APNsCredentials: Sendable {
     self.target = target
   }
 
-  /// - Parameter tls: without a client certificate; shared by whoever trusts the same authorities.
-  public init(token: TokenCredential, endpoint: Endpoint, tls: TLSClientContext) {
+  /// - Parameter tls: without a client certificate; may be shared.
+  public init(token: TokenCredential, endpoint: Endpoint, tls: TLSClientContext, proxy: ProxyChoice = .direct) {
     authentication = .token(token)
-    target = DialTarget(host: endpoint.host, port: endpoint.port, tls: tls)
+    target = DialTarget(endpoint, tls: tls, through: proxy)
   }
 
-  /// - Parameter tls: with the certificate.
-  public init(certificate: Identity, endpoint: Endpoint, tls: TLSClientContext) {
+  public init(certificate: Identity, endpoint: Endpoint, tls: TLSClientContext, proxy: ProxyChoice = .direct) {
     authentication = .certificate(notAfter: certificate.notAfter, topics: certificate.topics)
-    target = DialTarget(host: endpoint.host, port: endpoint.port, tls: tls)
+    target = DialTarget(endpoint, tls: tls, through: proxy)
   }
 
-  /// When the certificate ends, in UNIX seconds; nil for a key, which doesn't.
+  /// When the certificate expires, in Unix seconds; nil for a key, which doesn't expire.
   // Swift 6.3.1 can't compile `ConfigurationCheck` with optimisation when this is inlined.
   @inline(never)
   public var notAfter: Int64? { if case .certificate(let end, _) = authentication { end } else { nil } }
 
-  /// A certificate says that it is for other push types' forms of an application's topic, and not for the topic.
+  /// True if the certificate lists other push types' forms of the topic, but not the topic itself.
   func isForOtherTypes(of topic: [UInt8]) -> Bool {
     guard case .certificate(_, let topics) = authentication else { return false }
     let topic = String(decoding: topic, as: UTF8.self)

@@ -1,29 +1,25 @@
 import HTTP2
 import PushCore
 
-/// The header block of `POST /3/device/<token>` (Apple, "Sending notification requests to APNs"), constant parts laid out once, and that of a
-/// broadcast (Apple, "Sending broadcast push notification requests to APNs").
-///
-/// `:path`, `authorization` and what differs between pushes stay out of the compression table, so that the 4,096 bytes of it
-/// keep what repeats: topic, push type and priority (the same page).
+/// The header blocks of `POST /3/device/<token>` (Apple, "Sending notification requests to APNs") and of broadcasts (Apple,
+/// "Sending broadcast push notification requests to APNs"). Values that differ between pushes, and `authorization`, stay out of
+/// the compression table. Its 4,096 bytes keep the repeated values: topic, push type and priority (the same page).
 struct APNsHeaders {
-  /// `authorization`; nil on a certificate's connection.
+  /// Nil on a certificate's connection.
   var authorization: [UInt8]? { didSet { latest = nil } }
   private let template: HeaderTemplate
   private let path = Array("/3/device/".utf8)
   private let broadcast: HeaderTemplate
   private let broadcastPath = Array("/4/broadcasts/apps/".utf8)
-  /// The translation of the latest push, whose headers are laid out as constants when a second push has it: a broadcast's pushes
-  /// differ in `:path` and `apns-id` only.
+  /// The translation of the latest push. From a second push on, all its headers are constant, except `:path` and `apns-id`.
   private var latest: APNsTemplate? { didSet { repeating = nil } }
   private var repeating: HeaderTemplate?
-  /// Of the push that is being submitted.
   private var values = HeaderValues()
 
   private static let variable = [
     ":path", "authorization", "apns-topic", "apns-push-type", "apns-priority", "apns-expiration", "apns-collapse-id", "apns-id",
   ]
-  /// Which of them differ between the pushes of one translation.
+  /// The indices of values that differ between the pushes of one translation.
   private static let perDevice = [0, 7]
 
   init(authority: String) {
@@ -37,7 +33,6 @@ struct APNsHeaders {
       ], unindexed: [":path", "authorization", "apns-expiration", "apns-request-id"])
   }
 
-  /// Submits `push` under `tag`.
   mutating func submit(_ push: borrowing APNsPush, to session: ClientSession, tag: Int) {
     if push.template.isBroadcast {
       fillBroadcast(push)
@@ -58,7 +53,6 @@ struct APNsHeaders {
     repeating = HeaderTemplate(template, fixing: values, varying: Self.perDevice)
   }
 
-  /// All values, in the order of `variable`.
   private mutating func fill(_ push: borrowing APNsPush) {
     appendPath(of: push)
     if let authorization { values.append(authorization) } else { values.appendAbsent() }
@@ -70,7 +64,6 @@ struct APNsHeaders {
     appendID(of: push)
   }
 
-  /// All values of a broadcast, in its template's order.
   private mutating func fillBroadcast(_ push: borrowing APNsPush) {
     values.bytes += broadcastPath
     values.append(push.topic)

@@ -2,15 +2,13 @@ import HTTP2
 import PushCore
 import Wire
 
-extension Canary {
-  /// What stands in the place of a device's token: not even a simulator takes it for one.
+extension ProviderProbe {
+  /// Replaces a device's token. Not even a simulator accepts it.
   package static let apnsDevice = "0"
 }
 
 extension ProbeRequest {
-  /// - Parameters:
-  ///   - authorization: nil on a certificate's connection.
-  ///   - device: the token of no device.
+  /// - Parameter authorization: nil on a certificate's connection.
   static func apns(_ target: DialTarget, topic: String, authorization: [UInt8]?, device: String) -> ProbeRequest {
     let template = HeaderTemplate(
       constant: [
@@ -24,11 +22,11 @@ extension ProbeRequest {
 }
 
 extension CredentialProbe {
-  /// A token as APNs issues them, for no device: of one that is none, APNs might say so before it looks at the topic.
+  /// Has the form of an APNs token, but belongs to no device. APNs might refuse a malformed token before it checks the topic.
   package static let apnsDevice = String(repeating: "0123456789abcdef", count: 4)
 
-  /// - Returns: what has to be kept until `completion` is called.
-  /// - Throws: when the key can't sign.
+  /// - Returns: an object to keep until `completion` is called.
+  /// - Throws: if the key can't sign.
   public static func apns(
     _ credentials: APNsCredentials, topic: String, _ time: Turn, _ dialer: any Dialer,
     completion: @escaping (Outcome) -> Void

@@ -2,26 +2,22 @@ import HTTP2
 import PushCore
 import Wire
 
-/// APNs with one credential: requests, and what their answers mean.
-///
-/// With token authentication a new connection carries one push until APNs has answered one, and so does a new token. One that APNs calls
-/// expired is replaced once for all pushes in flight, together with the connection; each of them is sent again once.
+/// Makes APNs requests with one credential and interprets the answers. With token authentication, a new connection or token
+/// carries one push until APNs has answered one. If APNs calls a token expired, the token and the connection are replaced once
+/// for all pushes in flight. Each of these pushes is sent again once.
 public final class APNsProvider: PushProvider {
   private var credentials: APNsCredentials
   private var headers: APNsHeaders
   private let time: Turn
-  /// APNs names each push that it takes, for its own log: only the sandbox does.
+  /// True for the sandbox, which gives each accepted push an id for its log.
   private let isSandbox: Bool
   weak var pool: ProviderPool?
   private var pushes: [APNsPush?] = []
-  /// What the next push goes out with.
   private var token: ProviderToken? { didSet { headers.authorization = token?.authorization } }
   private var choice = TokenChoice()
-  /// The next push is to try the token on trial.
   private var isTrying = false
-  /// A push that tries it is on a stream.
+  /// True while a push with the trial token is on a stream.
   private var isTrialOut = false
-  /// When the clock is looked at again.
   private var tokenCheckAt = MonotonicTime(nanoseconds: .min)
 
   static let tokenCheckInterval = 10.0
@@ -42,11 +38,11 @@ public final class APNsProvider: PushProvider {
   var credentialName: String {
     if case .token(let credential) = credentials.authentication { "\(credential)" } else { "a certificate" }
   }
-  /// When the certificate ends, in UNIX seconds; nil for a key.
+  /// When the certificate expires, in Unix seconds; nil for a key.
   public var credentialNotAfter: Int64? { credentials.notAfter }
 
-  /// Sends with another credential from now on; what is in flight finishes with the old one.
-  /// - Parameter requestTimeout: seconds for an answer, from now on; nil: as before.
+  /// Uses another credential from now on. Pushes in flight finish with the old credential.
+  /// - Parameter requestTimeout: seconds for an answer, from now on; nil keeps the current value.
   public func replaceCredentials(_ credentials: APNsCredentials, requestTimeout: Double? = nil) {
     self.credentials = credentials
     if let requestTimeout { pool?.connections.setRequestTimeout(requestTimeout) }
@@ -58,8 +54,8 @@ public final class APNsProvider: PushProvider {
 
   // MARK: Requests
 
-  /// Hands a push over. Requires the account's `capacity > 0`.
-  /// - Parameter wantsName: what the sandbox calls the push is to be read from its answer.
+  /// Sends a push. Requires the account's `capacity > 0`.
+  /// - Parameter wantsName: reads the sandbox's id of the push from the answer.
   public func send(_ push: consuming APNsPush, for account: PoolAccount, tag: Int, wantsName: Bool = false) {
     let slot = account.pool.slots.take(tag: tag, account: account.number, wantsName: wantsName)
     if slot == pushes.count { pushes.append(push) } else { pushes[slot] = push }
@@ -67,7 +63,7 @@ public final class APNsProvider: PushProvider {
   }
 
   func submit(_ slot: Int, to session: ClientSession) -> Bool {
-    // Moved out and back: a copy would have to be counted.
+    // Swapped out and back: a copy would cost reference counting.
     var push: APNsPush?
     swap(&push, &pushes[slot])
     if let push {
@@ -83,7 +79,7 @@ public final class APNsProvider: PushProvider {
   func forget(_ slot: Int) { pushes[slot] = nil }
 
   func probe(_ question: ProbeQuestion) -> ProbeRequest? {
-    var (topic, device): ([UInt8]?, String) = (nil, Canary.apnsDevice)
+    var (topic, device): ([UInt8]?, String) = (nil, ProviderProbe.apnsDevice)
     switch question {
     case .answers: if authorise() != nil { topic = pushes.first { $0?.template.isBroadcast == false }??.topic }
     case .takesCredential(let own): (topic, device) = (own, CredentialProbe.apnsDevice)
@@ -103,11 +99,11 @@ public final class APNsProvider: PushProvider {
 
   func words(for meaning: ReplyMeaning) -> String { APNsReply.words(for: meaning) }
 
-  /// `apns-unique-id` is the first behind the headers that every pool keeps.
+  /// `apns-unique-id` follows the headers that every pool keeps.
   func messageName(in response: Response) -> [UInt8]? { response.header(ProviderPool.keptHeaders.count) }
 
-  /// A credential may lack the topic of a push type, however many ask for it, and a certificate may be for another push type alone; a topic that
-  /// a request chose is its own affair.
+  /// The credential may lack a push type's topic, and a certificate may be for another push type only. A topic that the request
+  /// chose concerns only this push.
   func topic(of slot: Int) -> PushTopic? {
     guard let template = pushes[slot]?.template else { return nil }
     let isForOthers = credentials.isForOtherTypes(of: template.appTopic ?? template.topic)
@@ -124,7 +120,7 @@ public final class APNsProvider: PushProvider {
 
   func authorise() -> Authorisation? {
     let now = time.now
-    // Before any look at the credential, which would copy it: a provider without a key has no token.
+    // Checked before `credentials`, which this would copy: a provider without a key has no token.
     if let token, now < tokenCheckAt { return Authorisation(generation: token.number, allowance: allowance) }
     guard case .token = credentials.authentication else { return Authorisation(generation: 0) }
     choice.look(at: now, wallClock: time.wallClock)
@@ -133,10 +129,10 @@ public final class APNsProvider: PushProvider {
     return token.map { Authorisation(generation: $0.number, allowance: allowance) }
   }
 
-  /// As long as no token has been taken, one push goes at a time.
+  /// One push at a time until a token has been accepted.
   private var allowance: Int { choice.taken == nil && choice.trial != nil ? isTrialOut ? 0 : 1 : .max }
 
-  /// After each change of the choice, and when a push begins or ends to try what is on trial.
+  /// Call after each change of the choice, and when a trial push begins or ends.
   private func chooseToken() {
     guard case .token(let credential) = credentials.authentication else { return }
     isTrying = choice.trial != nil && !isTrialOut

@@ -2,11 +2,11 @@ import HTTP2
 import PushCore
 import Wire
 
-/// One request to make, read, delete or list broadcast channels, on a connection of its own (Apple, "Sending channel management requests to
-/// APNs"). It is sent once: a channel that was made although no answer came would be made twice.
+/// One request to create, read, delete or list broadcast channels, on its own connection (Apple, "Sending channel management
+/// requests to APNs"). Sent only once: a retry after a lost answer could create a second channel.
 public final class ChannelRequest {
   public enum Operation: Sendable, Equatable {
-    /// `storesLatest`: the latest broadcast is kept for devices that are away.
+    /// `storesLatest`: keeps the latest broadcast for devices that are offline.
     case create(storesLatest: Bool)
     case read(channel: [UInt8])
     case delete(channel: [UInt8])
@@ -14,11 +14,11 @@ public final class ChannelRequest {
   }
 
   public enum Outcome: Sendable, Equatable {
-    /// The status, the channel's id where one was made, and the body.
+    /// `channel` is the id of a created channel.
     case answered(Int, channel: [UInt8]?, body: [UInt8])
-    /// It was not processed.
+    /// The request was not processed.
     case notSent(String)
-    /// It may have been processed.
+    /// The request may have been processed.
     case unknown(String)
   }
 
@@ -32,7 +32,7 @@ public final class ChannelRequest {
   ///   - credentials: with the management host as their target.
   ///   - bundleID: without a push type's suffix.
   ///   - wallClock: Unix milliseconds.
-  /// - Throws: when the key can't sign.
+  /// - Throws: if the key can't sign.
   public init(
     _ operation: Operation, bundleID: String, credentials: APNsCredentials, wallClock: Int64,
     completion: @escaping (Outcome) -> Void
@@ -59,7 +59,7 @@ public final class ChannelRequest {
       }, completion: { completion(Outcome($0)) })
   }
 
-  /// Of a list of ten thousand channels.
+  /// Bytes. Enough for a list of ten thousand channels.
   private static let longestBody = 4 << 20
 
   private static func parts(_ operation: Operation) -> (method: String, collection: String, channel: [UInt8]?, body: [UInt8]) {

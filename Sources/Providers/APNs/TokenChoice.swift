@@ -1,32 +1,31 @@
 import Wire
 
-/// Which of a key's provider tokens a pool's pushes go out with, as a value: no clock, no key.
+/// Chooses which of a key's provider tokens a pool uses. A pure value without clock and key.
 ///
-/// One push tries a token that the provider hasn't taken yet. The others go with the one before while it is young enough, and wait otherwise.
-/// As a rule the clock says which one is due. A provider whose clock differs refuses that one for a while, at the half hour or for good: then the
-/// one before goes on, or its neighbour is tried.
+/// One push tries a token that the provider hasn't accepted yet. The others use the previous token while it is young enough;
+/// otherwise they wait. Usually the clock determines the token. If the provider's clock differs, the provider may refuse this
+/// token around the half hour, or always. Then the previous token stays in use, or a neighbouring token is tried.
 struct TokenChoice {
   typealias Refusal = Authorisation.Refusal
 
-  /// Seconds between a token's issue and now, in either direction, for which it is used: a minute less than the provider's hour.
+  /// The largest difference in seconds between now and a token's issue: a minute less than the provider's hour.
   static let longestAge: Int64 = 59 * 60
-  /// Seconds by which clocks differ without anything being wrong.
+  /// The tolerated difference between clocks in seconds.
   static let tolerance: Int64 = 5 * 60
-  /// Seconds until a token is tried again that the provider refused while it took the one before.
+  /// Seconds until a refused token is tried again, while the provider accepts the previous one.
   static let rest = 5.0 * 60
-  /// The same where it saw too many.
+  /// The same if the provider saw too many tokens.
   static let longRest = 20.0 * 60
 
-  /// What the provider takes.
   private(set) var taken: Int?
-  /// What one push is to try. There is this one or the other, once the clock has been looked at.
+  /// The token that one push is to try. After `look`, at least one of `taken` and `trial` is set.
   private(set) var trial: Int?
-  /// The clock's own token whose neighbour has been tried: that is done once.
+  /// The clock's own token after its neighbour was tried; prevents a second try.
   private var refusedOwn: Int?
-  /// Nothing else is put on trial until then.
+  /// No other trial begins before this time.
   private var restsUntil = MonotonicTime(nanoseconds: .min)
 
-  /// To be called now and then: the half hour ends, or somebody sets the clock.
+  /// Call regularly: a half hour may have ended, or the clock may have been set.
   mutating func look(at now: MonotonicTime, wallClock: Int64) {
     if let taken, !Self.isUsable(taken, wallClock) { self.taken = nil }
     if let trial, !Self.isUsable(trial, wallClock) { self.trial = nil }
@@ -35,16 +34,14 @@ struct TokenChoice {
     trial = ProviderToken.number(at: wallClock)
   }
 
-  /// The provider has taken a push that went out with the token.
   mutating func took(_ number: Int) {
     guard number == trial else { return }
     taken = number
     trial = nil
   }
 
-  /// The provider has refused a push for the token that it went out with. True when there is another one for it.
-  ///
-  /// - Parameter isTrusted: the provider takes others with it, who are to go on with it until there is another one.
+  /// - Parameter isTrusted: the provider accepts other pushes with the token; they use it until there is another.
+  /// - Returns: true if there is another token for the push.
   mutating func refused(
     _ number: Int, _ refusal: Refusal, isTrusted: Bool = false, at now: MonotonicTime, wallClock: Int64
   ) -> Bool {
@@ -57,7 +54,7 @@ struct TokenChoice {
     guard number == trial else { return true }
     let own = ProviderToken.number(at: wallClock)
     guard number == own else {
-      // The neighbour is no better, or the clock has been set.
+      // The neighbour is refused too, or the clock has been set.
       trial = own
       return refusedOwn != own
     }
@@ -87,7 +84,7 @@ struct TokenChoice {
   private mutating func tryNeighbour(of own: Int, _ refusal: Refusal, at now: MonotonicTime, _ wallClock: Int64) -> Bool {
     guard refusedOwn != own else { return false }
     let isNew = wallClock / 1000 - ProviderToken.issuedAt(own) < Self.tolerance
-    // Called expired, it is the provider's clock that is ahead.
+    // If the provider calls the token expired, its clock is ahead.
     let neighbour = refusal == .expired ? own + 1 : own - 1
     guard refusal != .invalid || isNew, Self.isUsable(neighbour, wallClock) else { return false }
     trial = neighbour
@@ -100,7 +97,7 @@ struct TokenChoice {
     abs(wallClock / 1000 - ProviderToken.issuedAt(number)) < longestAge
   }
 
-  /// It is the clock's own, or the clock was set back a little.
+  /// True for the clock's own token, also if the clock was set back a little.
   private static func isDue(_ number: Int, _ wallClock: Int64) -> Bool {
     let age = wallClock / 1000 - ProviderToken.issuedAt(number)
     return age < ProviderToken.period && age >= -tolerance

@@ -1,19 +1,19 @@
 import Synchronization
 import TLS
 
-/// An APNs signing key (`.p8`) with its two identifiers, and the tokens made of it: each is signed once for all that share the credential.
+/// An APNs signing key (`.p8`), its two identifiers, and its tokens. Each token is signed once for all users of the credential.
 public final class TokenCredential: Sendable, CustomStringConvertible {
   /// Ten characters each.
   public let keyID: String
   public let teamID: String
   private let key: SigningKey
-  /// The newest last. The lock is held while one is signed, once in half an hour.
+  /// The newest last. Signing holds the lock, once in half an hour.
   private let made = Mutex<[ProviderToken]>([])
-  /// The clock's own, the one before, and the one after.
+  /// The clock's own token, the previous and the next.
   private static let kept = 3
 
   /// - Parameter pem: the content of the `.p8` file.
-  /// - Throws: when the file holds no P-256 key.
+  /// - Throws: if the file has no P-256 key.
   public init(pem: [UInt8], keyID: String, teamID: String) throws(CredentialError) {
     key = try SigningKey(pem: pem)
     guard key.algorithm == .es256 else { throw CredentialError(file: nil, reason: "an RSA key cannot sign ES256") }

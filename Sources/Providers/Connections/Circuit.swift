@@ -1,8 +1,7 @@
 import Wire
 
-/// Holds a failing provider to one probe at a time, and lets traffic come back gently.
-///
-/// Failures are answers of the 5xx kind and requests that timed out; a connection that cannot be made has its own back-off.
+/// A circuit breaker: limits a failing provider to one probe at a time, and then raises the load gradually. Failures are 5xx
+/// answers and timeouts. Failed connections have their own backoff.
 struct Circuit {
   enum State: Equatable {
     /// No limit. → open
@@ -11,21 +10,20 @@ struct Circuit {
     case open(until: MonotonicTime)
     /// One request at a time. → ramping, open
     case halfOpen
-    /// As many in flight as there were successes, so the rate doubles every round trip. → closed, open
+    /// The allowance grows by one with each success, so the rate doubles every round trip. → closed, open
     case ramping(allowance: Int)
   }
 
-  /// So many failures in a row, with no success between, open the circuit.
+  /// This number of failures in a row opens the circuit.
   static let tripAfter = 20
   static let tripAfterWhileRamping = 5
-  /// An allowance so large no longer limits anything.
+  /// From this allowance on, the circuit is closed.
   static let fullAllowance = 1024
 
   private(set) var state = State.closed
   private var failures = 0
   private var backoff = Backoff(base: 0.5, cap: 1.5)
 
-  /// How many requests may be in flight in all.
   var allowance: Int {
     switch state {
     case .closed: .max
@@ -52,7 +50,7 @@ struct Circuit {
     }
   }
 
-  /// Gives the pause in seconds when this failure opened the circuit.
+  /// Returns the pause in seconds if this failure opened the circuit.
   mutating func failed(at now: MonotonicTime, using random: inout RandomSource) -> Double? {
     failures += 1
     switch state {
@@ -67,7 +65,7 @@ struct Circuit {
     }
   }
 
-  /// The provider asked for a pause (Retry-After): a pause under way is only ever lengthened. Says whether anything changed.
+  /// The provider asked for a pause (Retry-After), which can only lengthen a current pause. Returns true if it did.
   mutating func pause(seconds: Double, at now: MonotonicTime) -> Bool {
     let until = now.advanced(bySeconds: seconds)
     if case .open(let already) = state, already >= until { return false }
@@ -75,7 +73,7 @@ struct Circuit {
     return true
   }
 
-  /// After an outage the first request is a probe.
+  /// Makes the first request after an outage a probe.
   mutating func probe() {
     if case .open = state { return }
     state = .halfOpen

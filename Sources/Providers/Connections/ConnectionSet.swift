@@ -1,34 +1,31 @@
 import HTTP2
 import Wire
 
-/// The connections to one provider: when they are made, replaced and given up.
-///
-/// A connection is made on demand, kept for as long as it serves, and replaced at once when the server says goodbye. Failures
-/// back off from 1 to 60 s, forgotten only once a connection has served a request; even good reasons for a new connection
-/// can't make more than `dialBurst` of them in `dialWindow` seconds, since Apple takes frequent connecting for an attack.
+/// Makes, replaces and closes the connections to one provider. A connection is made on demand and kept while it works. After a
+/// GOAWAY it is replaced at once. The backoff after failures is at most 1.5 s; it resets once a connection has served a
+/// request. At most `dialBurst` connections are made in `dialWindow` seconds: Apple treats frequent connecting as an attack.
 final class ConnectionSet {
   static let dialBurst = 6
   static let dialWindow = 10.0
-  /// A connection that has answered so many requests was no abuse, and leaves room for its successor.
+  /// A connection with this number of answers doesn't count against `dialBurst`; with HTTP/1.1, a connection with one. Some such
+  /// servers close after each answer.
   static let dialWorth = 100
-  /// Seconds after which a connection beyond the first is given up when it has nothing to do.
+  /// Seconds after which an idle connection is closed, unless it is the only one.
   static let surplusIdle = 60.0
-  /// The same for the first. Apple wants connections kept for hours, but of thousands of credentials most send seldom, and a connection in an
-  /// hour is not often.
-  static let idle = 3600.0
 
   weak var pool: ProviderPool?
   private let time: Turn
   let dialer: any Dialer
   private var configuration = ClientConfiguration()
   let maximum: Int
+  /// Seconds after which the only connection is closed if it is idle.
+  private let idle: Double
   private(set) var endpoint: ProviderEndpoint
-  /// Counts the credentials that the set has served.
+  /// Counts the replacements of the credential.
   private(set) var epoch = 0
-  /// Connecting and open ones.
+  /// Connecting and open connections.
   private(set) var live: [PooledConnection] = []
   private(set) var draining: [PooledConnection] = []
-  /// A caller waits for a stream.
   private var isWanted = false
   private var isClosing = false
   private var backoff = Backoff(base: 0.5, cap: 1.5)
@@ -36,7 +33,6 @@ final class ConnectionSet {
   private(set) var lastFailure = ""
   private var dials: [MonotonicTime] = []
   private var idleCheckAt = MonotonicTime.distantFuture
-  /// Connections made so far.
   private var made = 0
 
   init(_ endpoint: ProviderEndpoint, _ settings: PoolSettings, time: Turn, dialer: any Dialer) {
@@ -44,25 +40,27 @@ final class ConnectionSet {
     self.dialer = dialer
     self.endpoint = endpoint
     maximum = settings.connections
+    idle = settings.idle
     configuration.ownStreamLimit = settings.streamLimit
     configuration.requestTimeout = settings.requestTimeout
     configuration.pingInterval = settings.pingInterval
     configuration.pingTimeout = settings.pingTimeout
     configuration.keptResponseHeaders = ProviderPool.keptHeaders + endpoint.keptHeaders
     configuration.keepsHeadersOfSuccess = endpoint.keepsHeadersOfSuccess
+    configuration.allowsHTTP1 = endpoint.allowsHTTP1
   }
 
   // MARK: Streams
 
-  /// Requests that would leave at once.
+  /// The number of requests that could be sent at once.
   var sendableStreams: Int {
     var sum = 0
     for connection in live where connection.phase == .open { sum += connection.session.sendableStreams }
     return sum
   }
 
-  /// The session of an open connection on which a request would leave at once, else of one with a free stream, where it waits for
-  /// the provider's window. The first of them, so that a surplus falls idle.
+  /// The session of the first open connection that could send at once. Otherwise one with a free stream, where the request
+  /// waits for the provider's window. Taking the first lets surplus connections become idle.
   func pick() -> ClientSession? {
     for index in live.indices where live[index].phase == .open && live[index].session.sendableStreams > 0 {
       return live[index].session
@@ -78,7 +76,7 @@ final class ConnectionSet {
 
   // MARK: Demand
 
-  /// A stream is wanted: makes the first connection, or another one when all are busy.
+  /// Requests a stream: makes the first connection, or another if all are busy.
   func want() {
     isWanted = true
     guard !isClosing, retryAt == nil, !isConnecting, live.count < maximum, sendableStreams == 0 else { return }
@@ -98,14 +96,13 @@ final class ConnectionSet {
     connection.dial(dialer, endpoint.target)
   }
 
-  /// Fewer connections have been made of late than are allowed. Forgets the older ones.
   private func mayDial() -> Bool {
     let now = time.now
     dials.removeAll { now.seconds(since: $0) >= Self.dialWindow }
     return dials.count < Self.dialBurst
   }
 
-  /// - Parameter isFault: false where one more connection would be welcome, but nothing is wrong.
+  /// - Parameter isFault: false if another connection is merely useful and nothing is wrong.
   private func waitUntil(_ deadline: MonotonicTime, because reason: String, isFault: Bool = true) {
     retryAt = deadline
     lastFailure = reason
@@ -116,10 +113,9 @@ final class ConnectionSet {
 
   // MARK: Replacing and ending
 
-  /// Seconds for an answer, on connections made from now on.
+  /// - Parameter seconds: for an answer, on connections made from now on.
   func setRequestTimeout(_ seconds: Double) { configuration.requestTimeout = seconds }
 
-  /// The connection takes nothing new; what is in flight on it goes on. Another one is made when wanted.
   func replace(_ connection: PooledConnection) {
     guard live.contains(where: { $0 === connection }) else { return }
     retire(connection)
@@ -127,8 +123,8 @@ final class ConnectionSet {
     if isWanted || connection.session.activeStreams > 0 { want() }
   }
 
-  /// What went out before `asked`, and is unanswered, may never be answered on the connections that it went out on. Those with a free stream stay
-  /// where no other can be made at present.
+  /// Replaces connections with requests unanswered since before `asked`: the answers may never come. Keeps connections with a
+  /// free stream if no other can be made now.
   func replaceSilent(since asked: MonotonicTime) {
     let mayDial = mayDial()
     for connection in live where connection.phase == .open && connection.heardAt < asked {
@@ -166,21 +162,22 @@ final class ConnectionSet {
   }
 
   private func excuse(_ connection: PooledConnection) {
-    if connection.answers >= Self.dialWorth { dials.removeAll { $0 == connection.startedAt } }
+    let worth = connection.session.isHTTP1 ? 1 : Self.dialWorth
+    if connection.answers >= worth { dials.removeAll { $0 == connection.startedAt } }
   }
 
-  // MARK: What connections say
+  // MARK: Connection events
 
   func connectionReady(_ connection: PooledConnection) {
     guard connection.phase == .connecting else { return }
     connection.phase = .open
     isWanted = false
-    idleCheckAt = min(idleCheckAt, time.now.advanced(bySeconds: live.count > 1 ? Self.surplusIdle / 2 : Self.idle))
+    idleCheckAt = min(idleCheckAt, time.now.advanced(bySeconds: live.count > 1 ? Self.surplusIdle / 2 : idle))
     pool?.observed(.connected)
     pool?.connectionOpened(connection)
   }
 
-  /// A request was answered for good or for bad, but by a provider that works.
+  /// A working provider answered a request on the connection, whatever the result.
   func served(_ connection: PooledConnection) {
     guard !connection.hasServed else { return }
     connection.hasServed = true
@@ -209,7 +206,7 @@ final class ConnectionSet {
     let wasLive = live.contains { $0 === connection }
     let wasConnecting = connection.phase == .connecting
     excuse(connection)
-    // One that never was has its own pauses.
+    // A connection that was never established counts for the backoff only.
     if wasConnecting { dials.removeAll { $0 == connection.startedAt } }
     live.removeAll { $0 === connection }
     draining.removeAll { $0 === connection }
@@ -240,14 +237,14 @@ final class ConnectionSet {
       if isWanted { want() }
     }
     guard now >= idleCheckAt else { return }
-    while let idle = live.last(where: { isIdle($0, for: live.count > 1 ? Self.surplusIdle : Self.idle, at: now) }) {
-      retire(idle)
-      idle.drain()
+    while let unused = live.last(where: { isIdle($0, for: live.count > 1 ? Self.surplusIdle : idle, at: now) }) {
+      retire(unused)
+      unused.drain()
     }
     idleCheckAt =
       live.count > 1
       ? now.advanced(bySeconds: Self.surplusIdle / 2)
-      : live.first.map { max($0.heardAt, now.advanced(bySeconds: 60 - Self.idle)).advanced(bySeconds: Self.idle) }
+      : live.first.map { max($0.heardAt, now.advanced(bySeconds: 60 - idle)).advanced(bySeconds: idle) }
         ?? .distantFuture
   }
 
@@ -256,7 +253,7 @@ final class ConnectionSet {
       && now >= connection.heardAt.advanced(bySeconds: seconds)
   }
 
-  /// APNs' `{"reason":…}` or plain words, printable and short; else the error code.
+  /// APNs' `{"reason":…}` or plain text, printable and short; otherwise the error code.
   static func words(of goAway: GoAway) -> String {
     let text = goAway.debugData.prefix(120).map { 0x20...0x7E ~= $0 ? Character(UnicodeScalar($0)) : "?" }
     return text.isEmpty ? "\(goAway.code)" : "\(goAway.code): \(String(text))"

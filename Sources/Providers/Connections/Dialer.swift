@@ -1,26 +1,35 @@
+import Reactor
 import TLS
 import Wire
 
-/// Where a connection goes.
+/// The destination of a connection.
 public struct DialTarget: Sendable {
   public var host: String
   public var port: UInt16
-  /// For SNI, certificate verification and `:authority`; the host unless something stands in between.
+  /// For SNI, certificate verification and `:authority`. Differs from the host only with an intermediate server.
   public var serverName: String
-  /// nil only in tests that dial in memory.
+  /// Nil only in tests that connect in memory.
   public var tls: TLSClientContext?
-  /// Seconds for resolving, connecting and the TLS handshake together.
+  /// Seconds for resolving, connecting, the proxy's answer and the TLS handshake together.
   public var timeout: Double
+  /// Opens a tunnel to the destination; nil connects to it directly.
+  public var proxy: ProxyAddress?
+  /// Addresses that the host may have. A proxy chooses the address of a name, so with one this is for numeric hosts only.
+  public var addresses: AddressPolicy
 
-  public init(host: String, port: UInt16, serverName: String? = nil, tls: TLSClientContext?, timeout: Double = 10) {
+  public init(
+    host: String, port: UInt16, serverName: String? = nil, tls: TLSClientContext?, timeout: Double = 10,
+    proxy: ProxyAddress? = nil, addresses: AddressPolicy = .any
+  ) {
     self.host = host
     self.port = port
     self.serverName = serverName ?? host
     self.tls = tls
     self.timeout = timeout
+    self.proxy = proxy
+    self.addresses = addresses
   }
 
-  /// `:authority`, with the port where it isn't https's own.
   var authority: String {
     let name = serverName.contains(":") ? "[\(serverName)]" : serverName
     return port == 443 ? name : "\(name):\(port)"
@@ -28,14 +37,14 @@ public struct DialTarget: Sendable {
 }
 
 extension TLSClientContext {
-  /// For connections to a provider: HTTP/2 or nothing.
+  /// For connections to a provider: HTTP/2 only.
   public static func provider(trust: TrustStore, identity: Identity? = nil) throws(CredentialError) -> TLSClientContext {
     try TLSClientContext(trust: trust, identity: identity, alpn: ["h2"])
   }
 }
 
-/// Makes connections. Addresses are resolved anew for each.
+/// Makes connections. Resolves the address for each.
 public protocol Dialer: AnyObject {
-  /// Starts connecting; the machine hears of success or failure, never within this call. The caller keeps the transport.
+  /// Starts connecting. The machine learns the result later, never within this call. The caller keeps the transport.
   func dial(_ machine: any Machine, to target: DialTarget) -> any Transport
 }

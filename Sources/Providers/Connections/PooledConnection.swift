@@ -1,26 +1,25 @@
 import HTTP2
 import Wire
 
-/// One connection of a set, from dialling to its end; passes on what its session says.
+/// One connection of a set, from dialling to its end. Forwards the events of its session.
 final class PooledConnection: ClientSessionHandler {
   enum Phase {
-    /// Dialled, and the server's SETTINGS not seen yet. → open, ended
+    /// Dialled; the server's SETTINGS have not arrived. → open, ended
     case connecting
-    /// Takes requests. → draining, ended
+    /// Accepts requests. → draining, ended
     case open
-    /// Finishes what it has. → ended
+    /// Finishes its requests. → ended
     case draining
     case ended
   }
 
   let session: ClientSession
-  /// Among its set's, counted from 1.
+  /// Counted from 1 within the set.
   let number: Int
-  /// Of the credential that the connection was made with.
   let epoch: Int
   let startedAt: MonotonicTime
   var phase = Phase.connecting
-  /// The provider has answered on it other than by refusing the credential or failing.
+  /// True if the provider has answered, except to refuse the credential or with a failure.
   var hasServed = false
   var answers = 0
   /// When a request on it last ended.

@@ -1,10 +1,11 @@
-/// Where connections to a provider go with one credential, and what is particular to them.
+/// The server for one credential and the properties of its connections.
 struct ProviderEndpoint {
   let target: DialTarget
-  /// Whether a new connection carries one request at a time until the provider has answered one.
+  /// True if a new connection carries one request at a time until the provider has answered one.
   var probesFirst = false
-  /// Names of the answers' headers that are kept beside those that every pool needs.
+  /// Names of additional answer headers to keep.
   var keptHeaders: [String] = []
-  /// Whether headers of successes are kept.
   var keepsHeadersOfSuccess = false
+  /// The server may have no HTTP/2.
+  var allowsHTTP1 = false
 }

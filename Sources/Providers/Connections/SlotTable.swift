@@ -1,39 +1,34 @@
 import Wire
 
-/// The pushes a pool has taken and not yet reported back, in reused slots; a slot's index is its stream's tag.
+/// The pushes of a pool that have no result yet, in reused slots. A slot's index is its stream's tag.
 struct SlotTable {
   struct Slot {
-    /// The caller's.
     var tag: Int
-    /// The number of the ``PoolAccount`` whose push it is.
     let account: Int
-    /// The caller wants the provider's name for the message.
     let wantsName: Bool
-    /// Of the provider or access token the push went out with.
+    /// The generation of the provider or access token of the push.
     var generation = 0
-    /// When it was handed to a connection last.
     var sentAt = MonotonicTime(nanoseconds: 0)
-    /// How often connection control turned it away.
+    /// How often the provider refused its stream.
     var refusals: UInt8 = 0
-    /// Sent again once already because its authorisation had run out.
+    /// True if it was sent again because its authorisation was refused.
     var wasReauthorised = false
     fileprivate(set) var isInUse = true
-    /// Its answer is not expected any more.
+    /// True if no answer is expected any more.
     fileprivate(set) var isOverlooked = false
   }
 
-  /// Pushes, of one account or of all.
+  /// Counts pushes of one account or of all.
   struct Count {
     fileprivate(set) var all = 0
     fileprivate var overlooked = 0
-    /// Without those whose answer is not expected any more.
+    /// Excludes pushes whose answer is no longer expected.
     var expected: Int { all - overlooked }
   }
 
   private(set) var slots: [Slot] = []
   private var free: [Int] = []
   private var total = Count()
-  /// By the numbers of accounts.
   private var accounts = [Count()]
 
   var count: Int { total.all }
@@ -60,7 +55,7 @@ struct SlotTable {
     return slots.count - 1
   }
 
-  /// Gives the caller's tag back.
+  /// Returns the caller's tag.
   mutating func release(_ index: Int) -> Int {
     expect(index)
     slots[index].isInUse = false
@@ -70,14 +65,13 @@ struct SlotTable {
     return slots[index].tag
   }
 
-  /// No answer is expected any more of what has been handed over so far, though one may come.
+  /// Expects no more answers to the pushes sent so far, though answers may come.
   mutating func overlookAll() {
     for index in slots.indices where slots[index].isInUse { slots[index].isOverlooked = true }
     total.overlooked = total.all
     for number in accounts.indices { accounts[number].overlooked = accounts[number].all }
   }
 
-  /// An answer is expected again, because the push goes out again.
   mutating func expect(_ index: Int) {
     guard slots[index].isOverlooked else { return }
     slots[index].isOverlooked = false

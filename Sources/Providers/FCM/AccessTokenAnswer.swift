@@ -1,17 +1,17 @@
 import PushCore
 
-/// What a token endpoint answered (RFC 6749 §5.1, §5.2).
+/// The answer of a token endpoint (RFC 6749 §5.1, §5.2).
 enum AccessTokenAnswer: Equatable {
   /// `lifetime` in seconds.
   case token([UInt8], lifetime: Double)
-  /// The endpoint refuses the account (`invalid_grant`): an operator or the clock must change.
+  /// The endpoint refuses the account (`invalid_grant`): an operator must act, or the clock is wrong.
   case refused(String)
-  /// Anything else: tried again later.
+  /// Any other error; retried later.
   case failed(String)
-  /// The endpoint can't be reached, or says nothing.
+  /// The endpoint is unreachable or doesn't answer.
   case unanswered(String)
 
-  /// A lifetime that the answer does not give; Google's tokens live 3,599 s.
+  /// Seconds, for an answer without a lifetime. Google's tokens live 3,599 s.
   static let assumedLifetime = 3600.0
 
   init(status: Int, body: [UInt8]) {
@@ -19,15 +19,13 @@ enum AccessTokenAnswer: Equatable {
       self = .failed("HTTP \(status) without a JSON object")
       return
     }
-    if status == 200, let node = document.value("access_token", of: document.root), document.kind(node) == .string {
-      let token = document.string(node)
-      if !token.isEmpty, token.allSatisfy({ 0x21...0x7E ~= $0 }) {
-        self = .token(token, lifetime: Self.lifetime(in: document))
-        return
-      }
+    if status == 200, let token = document.string("access_token"), !token.isEmpty,
+      token.allSatisfy({ 0x21...0x7E ~= $0 })
+    {
+      self = .token(token, lifetime: Self.lifetime(in: document))
+      return
     }
-    let error = document.value("error", of: document.root).flatMap { document.kind($0) == .string ? document.string($0) : nil }
-    let word = error.map { String(decoding: $0.prefix(60).filter { 0x20...0x7E ~= $0 }, as: UTF8.self) }
+    let word = document.string("error").map { String(decoding: $0.prefix(60).filter { 0x20...0x7E ~= $0 }, as: UTF8.self) }
     if 400..<500 ~= status, status != 408, status != 429, let word {
       self = .refused(word)
     } else {

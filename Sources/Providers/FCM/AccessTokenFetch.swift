@@ -1,14 +1,13 @@
 import HTTP2
 import Wire
 
-/// One request to a token endpoint, which begins at once.
+/// One request to a token endpoint; starts at once.
 final class AccessTokenFetch {
   private let request: SingleRequest
 
   /// - Parameters:
   ///   - timeout: seconds for an answer, and for a connection.
   ///   - completion: never called from within this call.
-  /// - Throws: when the key can't sign.
   init(
     _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer, timeout: Double,
     completion: @escaping (AccessTokenAnswer) -> Void
@@ -32,6 +31,5 @@ final class AccessTokenFetch {
     request.start(time, dialer, target)
   }
 
-  /// Nobody waits for the answer any more.
   func abandon() { request.abandon() }
 }

@@ -2,21 +2,19 @@ import HTTP2
 import PushCore
 import Wire
 
-/// A project's access token: fetched once at a time, renewed early, and used to its end when the endpoint is down.
-///
-/// The token is judged by the monotonic clock from its arrival, so a jumping wall clock can't keep a dead one alive.
+/// A project's access token. Renewed early, and used until it expires if the endpoint is down. Expiry is measured on the
+/// monotonic clock from the token's arrival: a jump of the wall clock can't keep a dead token in use.
 final class AccessTokens: AuthorisationSource {
-  /// Seconds before its end at which a token is renewed; a short-lived one already at half of its life.
+  /// Renew a token this number of seconds before it expires; a short-lived token at half of its life.
   static let renewEarly = 300.0
-  /// A token this close to its end, in seconds, is not used any more: it would die on the way.
+  /// Stop using a token this number of seconds before it expires: it could expire on the way.
   static let safetyMargin = 5.0
   /// Seconds for one fetch.
   static let timeout = 15.0
-  /// Seconds without an answer after which, where nothing can be sent meanwhile, another fetch is tried beside it, and then another one in its
-  /// place: an endpoint that hung may be well long before the first one's time is up.
+  /// If nothing can be sent, a second fetch starts after this number of seconds without an answer, and is replaced at the same
+  /// interval. An endpoint may recover long before the first fetch times out.
   static let hedgeDelay = 2.0
-  /// Seconds between two tokens fetched because the provider refused the one before: a new one that is refused as well is not to
-  /// blame, and the endpoint is not to be stormed.
+  /// Seconds between two tokens fetched because of a refusal: a new token that is refused too is not to blame.
   static let renewalFloor = 60.0
 
   struct Token {
@@ -33,19 +31,19 @@ final class AccessTokens: AuthorisationSource {
   private let dialer: any Dialer
   private var generation = 0
   private var token: Token?
-  /// What pushes go out with; nil where `token` is to be looked at first.
+  /// The token for pushes; nil if `token` must be checked first.
   private(set) var current: Token?
   private var fetch: AccessTokenFetch?
-  /// Beside it.
+  /// The second fetch, beside `fetch`.
   private var second: AccessTokenFetch?
   private var secondAt: MonotonicTime?
-  /// After an answer that brings none, and after no answer while nothing can be sent.
+  /// `backoff` is for answers without a token; `shortBackoff` is for missing answers while nothing can be sent.
   private var backoff = Backoff(base: 1, cap: 60)
   private var shortBackoff = Backoff(base: 0.5, cap: 1.5)
   private var retryAt: MonotonicTime?
   private var forcedAt: MonotonicTime?
   private var lastFailure = ""
-  /// The endpoint said last that it takes the account no longer.
+  /// True if the endpoint's last answer refused the account.
   private(set) var isRefused = false
   private var isStopped = false
 
@@ -61,7 +59,7 @@ final class AccessTokens: AuthorisationSource {
     return lastFailure.isEmpty ? nil : .backingOff(reason: lastFailure)
   }
 
-  /// The generation of the token to use now. Starts a fetch where one is due and none is under way or being waited for.
+  /// The generation of the current token. Starts a fetch if one is due, none is in progress, and no retry delay is running.
   func authorise(at now: MonotonicTime) -> Int? {
     if let current, now < current.renewAt { return current.generation }
     let usable = isUsable(at: now) ? token : nil
@@ -70,8 +68,8 @@ final class AccessTokens: AuthorisationSource {
     return usable?.generation
   }
 
-  /// The provider refused `generation`. False when no other one is to be had at present.
-  /// - Parameter isTrusted: it is used until another one is there: the provider takes it from others.
+  /// The provider refused `generation`. Returns false if there is no other token at present.
+  /// - Parameter isTrusted: the provider accepts other pushes with the token, so it is used until there is another.
   func refused(_ generation: Int, isTrusted: Bool, at now: MonotonicTime) -> Bool {
     current = nil
     if let token, token.generation != generation { return true }

@@ -1,7 +1,6 @@
 import Reactor
 import TLS
 
-/// What an FCM pool needs to know: the account it sends for, and where to.
 public struct FCMCredentials: Sendable {
   public let account: ServiceAccount
   public let target: DialTarget
@@ -9,13 +8,14 @@ public struct FCMCredentials: Sendable {
   let tokenPath: String
 
   /// - Parameters:
-  ///   - endpoint: instead of `fcm.googleapis.com`.
-  ///   - tokenEndpoint: instead of the account's `token_uri`, which for FCM itself must be Google's: it is sent signed assertions, and
-  ///     its tokens are believed.
-  ///   - tls: for both; shared by whoever trusts the same authorities.
+  ///   - endpoint: replaces `fcm.googleapis.com`.
+  ///   - tokenEndpoint: replaces the account's `token_uri`. For FCM itself, `token_uri` must be Google's: it receives signed
+  ///     assertions, and its tokens are trusted.
+  ///   - tls: for both; may be shared.
+  ///   - proxy: for both.
   public init(
     account: ServiceAccount, endpoint: Endpoint = Endpoint(host: "fcm.googleapis.com", port: 443),
-    tokenEndpoint: TokenEndpoint? = nil, tls: TLSClientContext
+    tokenEndpoint: TokenEndpoint? = nil, tls: TLSClientContext, proxy: ProxyChoice = .direct
   ) throws(CredentialError) {
     if tokenEndpoint == nil, endpoint.host == "fcm.googleapis.com", let host = TokenEndpoint(account.tokenURI)?.endpoint.host,
       !host.lowercased().hasSuffix(".googleapis.com")
@@ -23,19 +23,20 @@ public struct FCMCredentials: Sendable {
       throw CredentialError(file: nil, reason: "its token_uri is at \(host), which is not Google's")
     }
     try self.init(
-      account: account, target: DialTarget(host: endpoint.host, port: endpoint.port, tls: tls), tokenEndpoint: tokenEndpoint,
-      tls: tls)
+      account: account, target: DialTarget(endpoint, tls: tls, through: proxy), tokenEndpoint: tokenEndpoint, tls: tls,
+      proxy: proxy)
   }
 
   package init(
-    account: ServiceAccount, target: DialTarget, tokenEndpoint: TokenEndpoint?, tls: TLSClientContext?
+    account: ServiceAccount, target: DialTarget, tokenEndpoint: TokenEndpoint?, tls: TLSClientContext?,
+    proxy: ProxyChoice = .direct
   ) throws(CredentialError) {
     guard let token = tokenEndpoint ?? TokenEndpoint(account.tokenURI) else {
       throw CredentialError(file: nil, reason: "token_uri is not an https URL")
     }
     self.account = account
     self.target = target
-    tokenTarget = DialTarget(host: token.endpoint.host, port: token.endpoint.port, tls: tls)
+    tokenTarget = DialTarget(token.endpoint, tls: tls, through: proxy)
     tokenPath = token.path
   }
 }

@@ -1,8 +1,8 @@
 import HTTP2
 import PushCore
 
-/// The header block of `POST /v1/projects/<project>/messages:send` (FCM HTTP v1 API), all constant but the access
-/// token, which stays the same for an hour and so may enter the compression table.
+/// The header block of `POST /v1/projects/<project>/messages:send` (FCM HTTP v1 API). The access token changes only
+/// hourly, so it may enter the compression table.
 struct FCMHeaders {
   let template: HeaderTemplate
   private var values = HeaderValues()
@@ -21,7 +21,7 @@ struct FCMHeaders {
     session.submit(template, body: payload, tag: tag, &values)
   }
 
-  /// A project id as a path segment (RFC 3986 §3.3): what isn't unreserved is percent-encoded.
+  /// Percent-encodes a project id as a path segment (RFC 3986 §3.3).
   private static func escaped(_ project: String) -> String {
     var out = ""
     for byte in project.utf8 {

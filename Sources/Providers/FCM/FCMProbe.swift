@@ -2,16 +2,13 @@ import HTTP2
 import PushCore
 import Wire
 
-extension Canary {
-  /// What stands in the place of a device's token: not even a simulator takes it for one.
+extension ProviderProbe {
+  /// Replaces a device's token. Not even a simulator accepts it.
   package static let fcmDevice = "not a device"
 }
 
 extension ProbeRequest {
-  /// FCM only validates it.
-  /// - Parameters:
-  ///   - template: of a project's messages.
-  ///   - device: the token of no device.
+  /// A message that FCM only validates, to the token of no device.
   static func fcm(_ template: HeaderTemplate, authorization: [UInt8], device: String) -> ProbeRequest {
     var values = HeaderValues()
     values.append(authorization)
@@ -23,9 +20,9 @@ extension ProbeRequest {
 extension CredentialProbe {
   package static let fcmDevice = "pushfleet-doctor"
 
-  /// An access token, and with it a message that FCM only validates.
-  /// - Returns: what has to be kept until `completion` is called.
-  /// - Throws: when the key can't sign.
+  /// Fetches an access token and sends a message that FCM only validates.
+  /// - Returns: an object to keep until `completion` is called.
+  /// - Throws: if the key can't sign.
   public static func fcm(
     _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer, completion: @escaping (Outcome) -> Void
   ) throws -> AnyObject {

@@ -2,12 +2,11 @@ import HTTP2
 import PushCore
 import Wire
 
-/// FCM with one project's service account: requests, and what their answers mean.
+/// Makes FCM requests with one project's service account and interprets the answers.
 public final class FCMProvider: PushProvider {
   private var credentials: FCMCredentials
   private var headers: FCMHeaders
   private var tokens: AccessTokens
-  /// The request bodies, by slot.
   private var payloads: [[UInt8]] = []
   private let time: Turn
   private let dialer: any Dialer
@@ -25,7 +24,7 @@ public final class FCMProvider: PushProvider {
   var endpoint: ProviderEndpoint { ProviderEndpoint(target: credentials.target) }
   var credentialName: String { credentials.account.description }
 
-  /// Sends with another account from now on; what is in flight finishes with the old one.
+  /// Uses another account from now on. Pushes in flight finish with the old account.
   public func replaceCredentials(_ credentials: FCMCredentials) {
     self.credentials = credentials
     headers = FCMHeaders(credentials)
@@ -37,8 +36,8 @@ public final class FCMProvider: PushProvider {
 
   // MARK: Requests
 
-  /// Hands over a request body `{"message":{…}}`. Requires the account's `capacity > 0`.
-  /// - Parameter wantsName: FCM's name for the message is to be read from its answer, which costs as much as sending does.
+  /// Sends a request body `{"message":{…}}`. Requires the account's `capacity > 0`.
+  /// - Parameter wantsName: reads FCM's name for the message from the answer, which costs as much as sending.
   public func send(payload: [UInt8], for account: PoolAccount, tag: Int, wantsName: Bool) {
     let slot = account.pool.slots.take(tag: tag, account: account.number, wantsName: wantsName)
     if slot == payloads.count { payloads.append(payload) } else { payloads[slot] = payload }
@@ -54,7 +53,7 @@ public final class FCMProvider: PushProvider {
 
   func probe(_ question: ProbeQuestion) -> ProbeRequest? {
     guard authorise() != nil, let token = tokens.current else { return nil }
-    let device = if case .answers = question { Canary.fcmDevice } else { CredentialProbe.fcmDevice }
+    let device = if case .answers = question { ProviderProbe.fcmDevice } else { CredentialProbe.fcmDevice }
     return .fcm(headers.template, authorization: token.authorization, device: device)
   }
 

@@ -2,16 +2,13 @@ import PushCore
 import Reactor
 import TLS
 
-/// A Google service account's key file: who signs for which project, and where access tokens are had.
-///
-/// Immutable, shareable between threads. Descriptions name the project only.
+/// The key file of a Google service account. Immutable; can be shared between threads. Descriptions name the project only.
 public final class ServiceAccount: CustomStringConvertible, Sendable {
-  /// `project_id`.
   public let project: String
   let clientEmail: String
   /// `private_key_id`, for the header `kid`.
   let keyID: String?
-  /// `token_uri`: the claim `aud`, and the token endpoint unless another one is configured.
+  /// `token_uri`: the claim `aud`, and the default token endpoint.
   public let tokenURI: String
   let key: SigningKey
 
@@ -56,7 +53,8 @@ public final class ServiceAccount: CustomStringConvertible, Sendable {
 
   static let scope = "https://www.googleapis.com/auth/firebase.messaging"
 
-  /// The form that asks for an access token (RFC 7523 §2.1). `wallClock` in UNIX milliseconds.
+  /// The form that requests an access token (RFC 7523 §2.1).
+  /// - Parameter wallClock: Unix milliseconds.
   func tokenRequest(wallClock: Int64) throws -> [UInt8] {
     let issuedAt = wallClock / 1000
     var (header, claims) = (JSONObjectWriter(), JSONObjectWriter())
@@ -73,12 +71,11 @@ public final class ServiceAccount: CustomStringConvertible, Sendable {
   }
 }
 
-/// An https URL cut into what a connection and a request need.
 public struct TokenEndpoint: Equatable, Sendable {
   public var endpoint: Endpoint
   public var path: String
 
-  /// nil for anything but `https://host[:port][/path]`.
+  /// Nil unless the URL is `https://host[:port][/path]`.
   public init?(_ url: String) {
     guard url.hasPrefix("https://") else { return nil }
     let rest = url.dropFirst(8)

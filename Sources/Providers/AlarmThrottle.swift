@@ -1,10 +1,10 @@
 import Wire
 
-/// Lets through one alarm for each reason in a while, and counts those that it holds back.
-struct AlarmGate {
+/// Limits alarms to one for each reason and interval, and counts the suppressed ones.
+struct AlarmThrottle {
   /// Seconds.
   static let interval = 300.0
-  /// Reasons that are distinguished; a provider may invent any number of them.
+  /// The number of distinguished reasons: a provider may invent any number.
   static let mostReasons = 50
 
   private struct Entry {
@@ -14,7 +14,7 @@ struct AlarmGate {
 
   private var entries: [String: Entry] = [:]
 
-  /// How many there were since one was let through, this one included; nil when this one is held back.
+  /// Returns the number of alarms since the last reported one, including this one; nil if this one is suppressed.
   mutating func raised(_ reason: String, at now: MonotonicTime) -> Int? {
     let reason = entries[reason] == nil && entries.count >= Self.mostReasons ? "" : reason
     guard var entry = entries[reason] else {

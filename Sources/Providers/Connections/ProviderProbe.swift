@@ -1,36 +1,37 @@
 import HTTP2
 import Wire
 
-/// Asks a provider that has fallen silent whether it answers again, or one that has refused a credential whether it takes it: by requests that
-/// reach nobody, one at a time, on a connection of their own, since those that pushes went out on may be dead, or have no stream left.
-package final class Canary: ClientSessionHandler {
-  /// Seconds between two requests, and so for an answer: one that takes longer is no better than silence.
+/// Asks a silent provider whether it answers again, or a refusing provider whether it accepts the credential. Sends one probe
+/// at a time to no device. Uses its own connection, because the pool's connections may be dead or have no free stream.
+package final class ProviderProbe: ClientSessionHandler {
+  /// Seconds between two probes, and for an answer: a slower answer counts as silence.
   private static let interval = 2.0
 
   private let time: Turn
   private let dialer: any Dialer
   private let target: DialTarget
+  private let allowsHTTP1: Bool
   private let request: () -> ProbeRequest?
   private let answered: (_ response: Response, _ askedAt: MonotonicTime) -> Bool
   private var session: ClientSession?
   private var transport: (any Transport)?
   private var askedAt = MonotonicTime(nanoseconds: 0)
-  /// Nothing is asked before a pause is over.
   private var isPausing = false
   private var isOver = false
 
   /// - Parameters:
-  ///   - request: nil while there is none to be made.
-  ///   - answered: says whether the answer was what is wanted; if not, it is asked again. Never called from within `init` or `stop`.
+  ///   - request: nil if there is no probe to send yet.
+  ///   - answered: returns false to probe again. Never called from within `init` or `stop`.
   init(
-    _ time: Turn, _ dialer: any Dialer, _ target: DialTarget, request: @escaping () -> ProbeRequest?,
+    _ time: Turn, _ dialer: any Dialer, _ endpoint: ProviderEndpoint, request: @escaping () -> ProbeRequest?,
     answered: @escaping (_ response: Response, _ askedAt: MonotonicTime) -> Bool
   ) {
     self.time = time
     self.dialer = dialer
-    var target = target
+    var target = endpoint.target
     target.timeout = min(target.timeout, 2 * Self.interval)
     self.target = target
+    allowsHTTP1 = endpoint.allowsHTTP1
     self.request = request
     self.answered = answered
     connect()
@@ -49,6 +50,7 @@ package final class Canary: ClientSessionHandler {
     configuration.ownStreamLimit = 1
     configuration.requestTimeout = Self.interval
     configuration.pingTimeout = Self.interval
+    configuration.allowsHTTP1 = allowsHTTP1
     let session = ClientSession(configuration: configuration, handler: self)
     self.session = session
     transport = dialer.dial(session, to: target)
@@ -61,7 +63,7 @@ package final class Canary: ClientSessionHandler {
     session.submit(request.template, body: request.body, tag: 0, &request.values)
   }
 
-  private func pause(then action: @escaping (Canary) -> Void) {
+  private func pause(then action: @escaping (ProviderProbe) -> Void) {
     isPausing = true
     time.schedule(after: Self.interval) { [weak self] in
       guard let self, !isOver else { return }
@@ -70,7 +72,7 @@ package final class Canary: ClientSessionHandler {
     }
   }
 
-  // MARK: What the connection says
+  // MARK: Session events
 
   package func sessionReady() {}
   package func streamsAvailable() { ask() }

@@ -1,0 +1,69 @@
+import Reactor
+
+/// The hosts that are reached without a proxy, in the form of the variable `NO_PROXY`: entries with commas or spaces between them.
+/// An entry is a domain, which includes its subdomains; an address; a network such as `10.0.0.0/8`; or `*` for every host.
+public struct ProxyExceptions: Hashable, Sendable {
+  fileprivate enum Rule: Hashable {
+    case everything
+    /// In small letters, without a leading dot.
+    case domain(String)
+    case network([UInt8], bits: Int)
+  }
+
+  private let rules: [Rule]
+
+  public init(_ text: String = "") {
+    rules = text.split { $0 == "," || $0.isWhitespace }.map { Rule($0.lowercased()) }
+  }
+
+  /// - Parameter host: a name or a numeric address; IPv6 without brackets.
+  public func contains(_ host: String) -> Bool {
+    guard !rules.isEmpty else { return false }
+    let address = NumericAddress.bytes(host)
+    let name = host.lowercased()
+    return rules.contains { rule in address.map { rule.contains($0) } ?? rule.contains(name) }
+  }
+}
+
+extension ProxyExceptions.Rule {
+  fileprivate init(_ entry: String) {
+    if entry == "*" {
+      self = .everything
+      return
+    }
+    let parts = entry.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    if let address = NumericAddress.bytes(parts[0].trimming("[", "]")) {
+      let bits = parts.count == 1 ? address.count * 8 : Int(parts[1]) ?? -1
+      if (0...address.count * 8).contains(bits) {
+        self = .network(address, bits: bits)
+        return
+      }
+    }
+    self = .domain(String(entry.drop { $0 == "*" }.drop { $0 == "." }))
+  }
+
+  fileprivate func contains(_ name: String) -> Bool {
+    switch self {
+    case .everything: true
+    case .domain(let domain): name == domain || name.hasSuffix("." + domain)
+    case .network: false
+    }
+  }
+
+  fileprivate func contains(_ address: [UInt8]) -> Bool {
+    switch self {
+    case .everything: return true
+    case .domain: return false
+    case .network(let network, let bits):
+      guard address.count == network.count else { return false }
+      let (whole, rest) = bits.quotientAndRemainder(dividingBy: 8)
+      return address[..<whole] == network[..<whole] && (rest == 0 || (address[whole] ^ network[whole]) >> (8 - rest) == 0)
+    }
+  }
+}
+
+extension Substring {
+  fileprivate func trimming(_ opening: Character, _ closing: Character) -> String {
+    first == opening && last == closing ? String(dropFirst().dropLast()) : String(self)
+  }
+}
