@@ -1,17 +1,17 @@
 import Providers
 
-/// A credential that can be loaded, for whoever tries it.
+/// A credential that was loaded successfully and can be tried.
 package struct CheckedCredential {
-  /// As logs name it.
+  /// The name in logs.
   package let name: String
   package let app: String
-  /// The app's own topic; nil for FCM.
+  /// The app's own topic at APNs; nil for other platforms.
   package let topic: String?
   package let value: LoadedCredential.Value
 }
 
 extension ConfigurationCheck {
-  /// Those that pushes to devices go by, in the configuration's order; the same one by the same topic once.
+  /// Credentials of pushes to devices, in the configuration's order, without duplicates of credential and topic.
   package var credentials: [CheckedCredential] {
     guard let configuration else { return [] }
     var seen: Set<String> = []
@@ -19,12 +19,12 @@ extension ConfigurationCheck {
       app.sets.flatMap { sender, set -> [CheckedCredential] in
         set.sources.compactMap { reach, source in
           let place = CredentialPlace(app: app.id, sender: sender, reach: reach)
-          guard let loaded = shelf.credentials[place] else { return nil }
+          guard let loaded = credentialStore.credentials[place] else { return nil }
           var topic: String?
           switch reach {
           case .apns(let environment): topic = set.apns.first { $0.environment == environment }?.topic
           case .broadcasts: return nil
-          case .fcm: break
+          case .fcm, .webpush: break
           }
           guard seen.insert("\(loaded.fingerprint) \(topic ?? "")").inserted else { return nil }
           return CheckedCredential(name: place.name, app: app.id, topic: topic, value: loaded.value)

@@ -1,7 +1,7 @@
 import Providers
 
 extension Configuration {
-  /// What the broadcast channels of an application are managed with.
+  /// The credentials for managing an application's broadcast channels.
   package struct ChannelAccess {
     package let credentials: APNsCredentials
     package let bundleID: String
@@ -10,8 +10,8 @@ extension Configuration {
 
   /// - Parameters:
   ///   - sender: one of the application's senders; nil for its own credential.
-  ///   - environment: nil for the first that is configured.
-  /// - Throws: naming the setting that is missing or can't be used.
+  ///   - environment: nil for the first configured one.
+  /// - Throws: an error that names the missing or unusable setting.
   package func channelAccess(
     app id: String, sender: String?, environment: APNsConfiguration.Environment?
   ) throws(ConfigurationError) -> ChannelAccess {
@@ -27,10 +27,10 @@ extension Configuration {
     let files = MaterialCache()
     var trusts = TrustCache()
     let trust = try trusts.trust(apns.ca, files, for: "\(place.setting).ca")
-    let source = CredentialSource.apns(apns.credential, host: apns.channelsHost, port: apns.channelsPort, ca: apns.ca)
+    let source = apns.source(host: apns.channelsHost, port: apns.channelsPort)
     let loaded = try LoadedCredential(source, setting: place.setting, fingerprint: 0, files: files, trust: trust)
     guard case .apns(let credentials) = loaded.value else {
-      throw ConfigurationError(key: "\(place.setting)", problem: "is no APNs credential")
+      throw ConfigurationError(key: "\(place.setting)", problem: "is not an APNs credential")
     }
     return ChannelAccess(credentials: credentials, bundleID: apns.topic, environment: apns.environment)
   }

@@ -1,9 +1,8 @@
 import PushCore
 import Reactor
 
-/// What is wrong with the gateway's doors, found without opening one.
+/// Checks of the gateway's listeners without opening them.
 extension Configuration {
-  /// Addresses that a gateway listens on, by their settings.
   package var doorAddresses: [(setting: String, address: Endpoint)] {
     guard let gateway else { return [] }
     let places: [(String, Endpoint?)] = [
@@ -14,14 +13,14 @@ extension Configuration {
     return places.compactMap { setting, address in address.map { (setting, $0) } }
   }
 
-  /// - Throws: where the application that the door for APNs' binary interface is for can't be sent to.
+  /// - Throws: if `gateway.apns.app` is an application without APNs settings.
   package func requireBinaryApp() throws(ConfigurationError) {
     guard let app = gateway?.apns?.app, binaryApps.isEmpty else { return }
     throw ConfigurationError(
-      key: "gateway.apns.app", problem: "must be an application with settings for APNs, \(Shown.value(app)) is none")
+      key: "gateway.apns.app", problem: "must be an application with settings for APNs; \(SafeText.value(app)) has none")
   }
 
-  /// - Parameter now: unix seconds.
+  /// - Parameter now: Unix seconds.
   func doorErrors(at now: Int64) -> [ConfigurationError] {
     guard let gateway else { return [] }
     var errors: [ConfigurationError] = []
@@ -47,7 +46,7 @@ extension Configuration {
     for (setting, address) in doorAddresses {
       if let other = seen.updateValue(setting, forKey: address) {
         errors.append(
-          ConfigurationError(key: setting, problem: "is \(address), which \(other) is as well: choose another port"))
+          ConfigurationError(key: setting, problem: "is \(address), which \(other) uses, too: choose another port"))
       }
     }
     return errors
@@ -63,11 +62,11 @@ extension ConfigurationError {
 }
 
 extension DoorCertificate {
-  /// - Parameter now: unix seconds.
+  /// - Parameter now: Unix seconds.
   fileprivate func refuseExpired(at now: Int64) throws(ConfigurationError) {
     guard identity.notAfter <= now else { return }
     let end = String(decoding: Timestamp.text(identity.notAfter * 1000), as: UTF8.self)
     throw ConfigurationError(
-      key: setting, problem: "has expired (\(end)): senders refuse it; renew it, a gateway that runs takes the new file over")
+      key: setting, problem: "has expired (\(end)): senders refuse it; renew it; a running gateway loads the new file")
   }
 }

@@ -1,10 +1,9 @@
 import Reactor
 
 extension Configuration {
-  /// Where a gateway serves its figures; nil for nowhere.
+  /// The gateway's address for metrics; nil for none.
   public var gatewayFigures: Endpoint? { gateway?.metrics ?? metrics }
 
-  /// What a gateway's doors are made of, by its settings.
   var doorMaterials: [(setting: String, material: Material)] {
     let (http, apns) = (gateway?.http?.identity, gateway?.apns)
     let all: [(String, Material?)] = [
@@ -15,7 +14,7 @@ extension Configuration {
     return all.compactMap { setting, material in material.map { (setting, $0) } }
   }
 
-  /// Every file that a gateway's doors are made of, and the configuration's own where it has one.
+  /// The files of the gateway's certificates and keys, and the configuration file.
   public func gatewayFiles(_ own: String?) -> [String] {
     Set(doorMaterials.compactMap(\.material.path) + [own].compactMap(\.self)).sorted()
   }

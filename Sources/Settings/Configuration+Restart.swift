@@ -1,10 +1,10 @@
 extension Configuration {
-  /// The settings that differ from those of a running worker, and that it can't take over.
+  /// The settings that differ from a running worker's and need a restart.
   package func changesForRestart(from running: Configuration) -> [String] {
     Self.fixedSettings.filter { $0.differs(self, running) }.map(\.name)
   }
 
-  /// The same of a gateway, which takes over applications and certificates.
+  /// The settings that differ from a running gateway's and need a restart. A gateway reloads applications and certificates.
   public func changesForGatewayRestart(from running: Configuration) -> [String] {
     let shared: Set = ["drainTimeout", "limits", "log", "logFormat", "metrics", "prefix", "registry", "registryLimits"]
     return changesForRestart(from: running).filter(shared.contains)
@@ -13,6 +13,7 @@ extension Configuration {
 
   private static let doorSettings: [(name: String, differs: @Sendable (Configuration, Configuration) -> Bool)] = [
     ("broker", { $0.brokers != $1.brokers }),
+    ("brokerCertificate", { $0.brokerIdentity != $1.brokerIdentity }),
     ("gateway.metrics", { $0.gateway?.metrics != $1.gateway?.metrics }),
     ("gateway.http.listen", { $0.gateway?.http?.listen != $1.gateway?.http?.listen }),
     ("gateway.http.wait", { $0.gateway?.http?.wait != $1.gateway?.http?.wait }),
@@ -27,7 +28,7 @@ extension Configuration {
     ("gateway.apns.app", { $0.gateway?.apns?.app != $1.gateway?.apns?.app }),
   ]
 
-  /// What a worker is built around.
+  /// The settings that a worker can't reload.
   private static let fixedSettings: [(name: String, differs: @Sendable (Configuration, Configuration) -> Bool)] = [
     ("breaker", { $0.breaker != $1.breaker }), ("deadLetters", { $0.deadLetters != $1.deadLetters }),
     ("drainTimeout", { $0.drainTimeout != $1.drainTimeout }),

@@ -2,32 +2,36 @@ import AMQP
 import Broker
 import DeviceRegistry
 import Logging
+import Providers
 import PushCore
 import Reactor
 
-/// A worker's settings, validated: a value of this type can be used as it is.
+/// The validated settings of a worker or gateway.
 public struct Configuration: Sendable {
   /// Tried in turn on each connection attempt.
   public var brokers: [BrokerURI]
-  /// Who signed an `amqps` broker's certificate; nil for the system's authorities.
+  /// The CA of an `amqps` broker's certificate; nil for the system's CAs.
   public var brokerCA: Material?
-  /// `sqlite:` with an absolute path, or `postgresql://…`; nil where only provider tokens are sent to.
+  /// The client certificate for `amqps` brokers.
+  public var brokerIdentity: IdentityMaterial?
+  /// The setting `proxy`; nil if it isn't given.
+  public var proxy: ProxyChoice?
+  /// `sqlite:` with an absolute path, or `postgresql://…`; nil if only provider tokens are used as targets.
   public var registry: String?
-  /// Milliseconds for which a device may not register before broadcasts pass over it; nil for ever.
+  /// Milliseconds without a registration after which broadcasts skip a device; nil for no limit.
   public var registryStaleAfter: Int64?
   public var results: ResultsSetting
-  /// Outcomes that leave a dead letter besides those that always do.
+  /// Optional outcomes that leave a dead letter.
   public var deadLetters: Set<PushError>
-  /// What devices acknowledge is published to `<prefix>.receipts`.
+  /// True if devices' acknowledgements are published to `<prefix>.receipts`.
   public var receipts: Bool
-  /// Queues that results and answers may go to besides direct reply-to and exclusive ones; nil for every queue that isn't the fleet's own.
+  /// Queues that may receive results, besides direct reply-to and exclusive queues; nil for all except the fleet's queues.
   public var replyTo: [String]?
-  /// Prefix of every exchange and queue.
   public var prefix: String
-  /// Unacknowledged requests a shard holds of each lane.
+  /// The most unacknowledged requests per shard and lane.
   public var prefetch: Int
   public var shards: Int
-  /// Seconds that a stopping worker waits for answers in flight.
+  /// Seconds that a stopping worker waits for outstanding answers.
   public var drainTimeout: Int
   public var retry: RetrySettings
   public var fanOut: FanOutSettings
@@ -35,107 +39,112 @@ public struct Configuration: Sendable {
   public var log: LogLevel
   /// nil for text on a terminal and JSON elsewhere.
   public var logFormat: LogFormat?
-  /// What the registry takes.
   public var registryLimits: RegistryLimits
-  /// Sizes that a request may have.
   public var limits: RequestLimits
-  /// nil where it is not kept what became of requests.
+  /// nil if requests are not traced.
   public var trace: TraceSettings?
-  /// Where spans of requests go; nil for nowhere.
+  /// The collector for spans of requests; nil if no spans are sent.
   public var traces: OTLPSettings?
-  /// Where figures are served in Prometheus' text format; nil for nowhere.
+  /// The address that serves metrics in Prometheus' text format; nil for none.
   public var metrics: Endpoint?
-  /// nil where nothing becomes a page.
+  /// nil if content pages are off.
   public var richPages: RichPageSettings?
-  /// The doors that `pushfleet gateway` opens; nil where it has none.
+  /// The listeners of `pushfleet gateway`; nil if there are none.
   public var gateway: GatewaySettings?
   /// Sorted by id.
   public var apps: [AppConfiguration]
-  /// The files that values came from.
+  /// Files that contain values of settings.
   var valueFiles: [String] = []
 }
 
-/// Which requests have a result published to `<prefix>.results`.
+/// The requests whose result is published to `<prefix>.results`.
 public enum ResultsSetting: String, CaseIterable, Sendable {
   case none, failures, all
 }
 
 public struct FanOutSettings: Sendable, Equatable {
-  /// Devices on a page.
   public var pageSize: Int
-  /// Pages a shard holds of each lane.
+  /// The most unacknowledged pages per shard and priority.
   public var prefetch: Int
 }
 
-/// When answers against tokens are so many that something else must be wrong.
+/// The share of refused tokens above which a wrong setting is the likely cause.
 public struct BreakerSettings: Sendable, Equatable {
-  /// Refused tokens among all answers of a minute.
+  /// Percentage of refused tokens among a minute's answers.
   public var percent: Int
-  /// Answers before the share counts.
+  /// Answers needed before the percentage counts.
   public var sample: Int
 }
 
 public struct RetrySettings: Sendable, Equatable {
-  /// The ladder, shortest delay first.
+  /// Steps of the retry ladder, shortest delay first.
   public var steps: [RetryStep]
-  /// Attempts in all before a request ends in the dead letters.
+  /// Total attempts before a request becomes a dead letter.
   public var attempts: Int
 }
 
 public struct AppConfiguration: Sendable, Equatable {
   public var id: String
-  /// The broker's users that may send to and register for it; nil for everybody who may publish.
+  /// The broker users that may publish for the app; nil for all users.
   public var producers: [String]?
-  /// Of requests that name none (GS-051).
+  /// The priority of requests that name no priority (GS-051).
   public var defaultPriority: Priority
-  /// Pushes have the object `mps`, by which the app's library acknowledges them.
+  /// True if pushes contain the object `mps`, which the app's library acknowledges.
   public var isUPMC: Bool
-  /// A request without a badge counts as one with `auto`.
+  /// True if a request without a badge is treated like one with the badge `auto`.
   public var countsBadges: Bool
-  /// Names in a request that aren't known are left out, and what old senders write is taken (GS-012); otherwise they are refused.
+  /// True if unknown names in a request are ignored and old senders' variants accepted (GS-012); false to refuse them.
   public var ignoresUnknownNames: Bool
-  /// Of requests that don't say it.
+  /// The setting for requests without the header `x-push-unknown`.
   public var unknownOutcome: UnknownOutcome
-  /// Used where a request names no sender.
+  /// The credentials for requests without a sender.
   public var credentials: CredentialSet
-  /// By the sender id that `x-push-sender` names.
+  /// By sender id, as in `x-push-sender`.
   public var senders: [String: CredentialSet]
 }
 
-/// What reaches the devices of an application for one sender.
+/// The credentials of an application or of one of its senders.
 public struct CredentialSet: Sendable, Equatable {
-  /// At most one for each environment; the first serves tokens whose environment isn't known.
+  /// At most one per environment. Tokens of an unknown environment use the first.
   public var apns: [APNsConfiguration]
   public var fcm: FCMConfiguration?
+  public var webpush: WebPushConfiguration?
 
-  public func reaches(_ platform: Platform) -> Bool { platform == .apns ? !apns.isEmpty : fcm != nil }
+  public func reaches(_ platform: Platform) -> Bool {
+    switch platform {
+    case .apns: !apns.isEmpty
+    case .fcm: fcm != nil
+    case .webpush: webpush != nil
+    }
+  }
 
-  /// With what is missing taken from `other`.
+  var isEmpty: Bool { !Platform.allCases.contains(where: reaches) }
+
+  /// A copy with missing credentials from `other`.
   func completed(by other: CredentialSet) -> CredentialSet {
-    CredentialSet(apns: apns.isEmpty ? other.apns : apns, fcm: fcm ?? other.fcm)
+    CredentialSet(apns: apns.isEmpty ? other.apns : apns, fcm: fcm ?? other.fcm, webpush: webpush ?? other.webpush)
   }
 }
 
 public struct FCMConfiguration: Sendable, Hashable {
-  /// The Android application's package name, as `restricted_package_name` spells it.
+  /// The Android package name, as in `restricted_package_name`.
   public var package: String
-  /// The service account's JSON key file.
   public var serviceAccount: Material
-  /// The project's quota, of all shards of this worker together.
+  /// The project's quota. All shards of the fleet share it.
   public var messagesPerMinute: Int
-  /// Google's endpoint unless the configuration names a simulator or proxy, which then serves tokens as well.
+  /// The host of Google, or of a simulator or proxy that also issues access tokens.
   public var host: String
   public var port: Int
   public var isEndpointGiven: Bool
   public var ca: Material?
+  public var proxy: ProxyChoice
 }
 
 public struct APNsConfiguration: Sendable, Hashable {
   public enum Credential: Sendable, Hashable {
-    /// The `.p8`, the key's id and the team's id, ten characters each.
+    /// The `.p8` key, the key id and the team id; the ids have ten characters each.
     case token(key: Material, keyID: String, teamID: String)
-    /// A PKCS#12 archive or PEM, a separate key if there is one, and the passphrase.
-    case certificate(Material, key: Material?, passphrase: Material?)
+    case certificate(IdentityMaterial)
   }
 
   public enum Environment: String, CaseIterable, Sendable {
@@ -145,27 +154,28 @@ public struct APNsConfiguration: Sendable, Hashable {
   public var credential: Credential
   /// The bundle id.
   public var topic: String
-  /// What a request may choose besides `topic` and its push types' forms.
+  /// Topics that a request may choose, in addition to `topic` with or without the suffix of a push type.
   public var topics: [String]
   public var environment: Environment
-  /// Apple's endpoint of the environment unless the configuration names a simulator or proxy.
+  /// The host of Apple for the environment, or of a simulator or proxy.
   public var host: String
   public var port: Int
-  /// Where broadcasts to channels go: the same, unless the configuration names another.
+  /// The host for channel broadcasts; the same as `host` unless configured.
   public var broadcastHost: String
   public var broadcastPort: Int
-  /// Where channels are managed: Apple's of the environment, or the endpoint that is named for all.
+  /// The host for managing channels: Apple's for the environment, or the configured endpoint.
   public var channelsHost: String
   public var channelsPort: Int
   public var ca: Material?
-  /// Seconds that APNs may take to answer a push.
+  public var proxy: ProxyChoice
+  /// Seconds to wait for APNs' answer to a push.
   public var timeout: Int
 }
 
-/// What follows where a push was sent and its answer never came: it may have been delivered.
+/// The treatment of a push that got no answer and may have been delivered.
 public enum UnknownOutcome: String, CaseIterable, Sendable {
-  /// It is sent again, with the same `apns-id`: rather twice than not at all.
+  /// Send again with the same `apns-id`: a duplicate is better than a loss.
   case retry
-  /// It ends as `Unknown` in the dead letters: rather not at all than twice.
+  /// Dead letter `Unknown`: a loss is better than a duplicate.
   case drop
 }

@@ -1,10 +1,10 @@
-/// A configuration that cannot be used; the command exits with status 78. Never holds a secret's value.
+/// A configuration error; the command exits with status 78. Never contains a secret.
 public struct ConfigurationError: Error, Equatable, CustomStringConvertible {
-  /// The path of the key, such as `apps.com.example.app.apns.keyID`, or the name of the file.
+  /// The key's path, such as `apps.com.example.app.apns.keyID`, or the file's name.
   public let key: String
-  /// The environment's variable that the value came from; nil for the file.
+  /// The environment variable that provided the value; nil for the file.
   public let variable: String?
-  /// What is wrong with it and what would be right.
+  /// What is wrong and what is expected.
   public let problem: String
 
   public init(key: String, variable: String? = nil, problem: String) {

@@ -1,217 +1,295 @@
 import Foundation
+import Providers
 import PushCore
 import Reactor
 
-/// Reads one object of the configuration, key by key. What is unknown has been refused, and what the environment gives has been
-/// laid over it, before.
+/// Reads the members of one object of the configuration. Reports each wrong value to the source, and returns the default or a
+/// placeholder instead.
 struct ConfigurationReader {
   let path: [String]
   let source: ConfigurationSource
   private let value: ConfigurationValue
   private let fields: SettingShape.Fields
 
-  /// The whole configuration.
-  init(_ value: ConfigurationValue, source: ConfigurationSource) throws(ConfigurationError) {
-    try self.init(value, path: [], SettingShape.configuration, source)
-  }
-
-  private init(
-    _ value: ConfigurationValue?, path: [String], _ fields: SettingShape.Fields, _ source: ConfigurationSource
-  ) throws(ConfigurationError) {
+  /// - Parameter path: empty for the whole configuration.
+  init(
+    _ value: ConfigurationValue?, path: [String] = [], _ fields: SettingShape.Fields = SettingShape.configuration,
+    source: ConfigurationSource
+  ) {
     self.path = path
     self.source = source
     self.fields = fields
+    self.value = if case .object? = value { value ?? .null } else { .object([:]) }
     switch value {
-    case .object?: self.value = value ?? .null
-    case nil, .null: self.value = .object([:])
-    case .some(let other): throw source.error(path, "must be an object, not \(other.kind)")
+    case .object?, .null?, nil: break
+    case .some(let other): source.report(path, "must be an object, not \(other.kind)")
     }
   }
 
   func has(_ key: String) -> Bool { value[key] != nil || value[key + "File"] != nil }
 
-  func string(_ key: String) throws(ConfigurationError) -> String? {
-    try refuseBoth(key, key + "File")
-    switch value(of: key) {
-    case .string(let text): return text
-    case nil: break
-    case .some(let other): throw error(key, "must be a string, not \(other.kind)")
-    }
-    return try fileName(key).map { (file) throws(ConfigurationError) in
-      try source.text(of: file, path + [key + "File"])
+  /// The value, or the default if the value is missing or wrong.
+  func string(_ key: String) -> String? {
+    let given = text(key)
+    switch shape(of: key) {
+    case .choice(let choices, let standard):
+      guard let given, !choices.contains(given) else { return given ?? standard }
+      let known = choices.map { "\"\($0)\"" }.joined(separator: ", ")
+      report(key, "must be one of \(known)\(Spelling.suggestion(for: given, among: choices))")
+      return standard
+    case .text(_, let standard), .texts(_, let standard): return given ?? standard
+    default: return given
     }
   }
 
-  func requiredString(_ key: String, for purpose: String) throws(ConfigurationError) -> String {
-    guard let text = try string(key), !text.isEmpty else { throw error(key, "is missing: \(purpose)") }
+  private func text(_ key: String) -> String? {
+    refuseBoth(key, key + "File")
+    let file = fileName(key).flatMap { source.text(of: $0, path + [key + "File"]) }
+    switch value(of: key) {
+    case .string(let text): return file ?? text
+    case nil: break
+    case .some(let other): report(key, "must be a string, not \(other.kind)")
+    }
+    return file
+  }
+
+  /// - Returns: an empty text if the value is missing.
+  func requiredString(_ key: String, for purpose: String) -> String {
+    let text = string(key) ?? ""
+    if text.isEmpty { report(key, "is missing: \(purpose)") }
     return text
   }
 
-  /// A key, certificate or authority: the path of its file, relative to the configuration file, or its text.
-  func material(_ key: String) throws(ConfigurationError) -> Material? {
-    try refuseBoth(key, key + "File")
+  /// - Precondition: the choice has a default.
+  func choice<Choice: RawRepresentable<String>>(_ key: String) -> Choice {
+    guard let choice = string(key).flatMap(Choice.init) else { preconditionFailure("\(key) has no such default") }
+    return choice
+  }
+
+  /// A key, certificate or authority: the path of its file (relative to the configuration file), or its text.
+  func material(_ key: String) -> Material? {
+    material(key, "the path of a file, or its text") { Material($0, in: source) }
+  }
+
+  /// - Parameter problem: the error if the value is missing.
+  func requiredMaterial(_ key: String, _ problem: String) -> Material {
+    if let material = material(key) { return material }
+    report(key, problem)
+    return .missing
+  }
+
+  /// A passphrase: its text, or its file. The file is read with the credential, so a bad file affects no other credential.
+  func secret(_ key: String) -> Material? { material(key, "a string", Material.text) }
+
+  /// Materials in a list, or in one string with commas or spaces between the paths of files.
+  func materials(_ key: String) -> [Material] {
+    if case .array(let elements)? = value(of: key) {
+      refuseBoth(key, key + "File")
+      return elements.enumerated().compactMap { index, element in
+        if case .string(let text) = element { return Material(text, in: source) }
+        report("\(key)[\(index)]", "must be the path of a file, or its text, not \(element.kind)")
+        return nil
+      }
+    }
+    if case .string(let text)? = value(of: key), !Material.isText(text), value[key + "File"] == nil {
+      return text.split { $0 == "," || $0.isWhitespace }.map { Material(String($0), in: source) }
+    }
+    return material(key).map { [$0] } ?? []
+  }
+
+  private func material(_ key: String, _ kind: String, _ make: (String) -> Material) -> Material? {
+    refuseBoth(key, key + "File")
+    let file = fileName(key).map { Material.file(source.absolute($0)) }
     switch value(of: key) {
-    case .string(let text): return Material(text, in: source)
+    case .string(let text): return file ?? make(text)
     case nil: break
-    case .some(let other): throw error(key, "must be the path of a file, or its text, not \(other.kind)")
+    case .some(let other): report(key, "must be \(kind), not \(other.kind)")
     }
-    return try fileName(key).map { .file(source.absolute($0)) }
+    return file
   }
 
-  /// A passphrase: its text, or the file that it stands in. Read with the credential, so that a bad file costs no other.
-  func secret(_ key: String) throws(ConfigurationError) -> Material? {
-    try refuseBoth(key, key + "File")
-    switch value(of: key) {
-    case .string(let text): return .text(text)
-    case nil: return try fileName(key).map { .file(source.absolute($0)) }
-    case .some(let other): throw error(key, "must be a string, not \(other.kind)")
-    }
-  }
-
-  /// What the key with `File` at its end names.
-  private func fileName(_ key: String) throws(ConfigurationError) -> String? {
+  /// The path in the key with the ending `File`.
+  private func fileName(_ key: String) -> String? {
     switch value[key + "File"] {
     case .string(let file): return file
-    case nil: return nil
-    case .some(let other): throw error(key + "File", "must be the path of a file, not \(other.kind)")
+    case nil: break
+    case .some(let other): report(key + "File", "must be the path of a file, not \(other.kind)")
     }
+    return nil
   }
 
-  func integer(_ key: String, in range: ClosedRange<Int>) throws(ConfigurationError) -> Int? {
-    var found = value(of: key)
-    if case .string(let text)? = found, source.origin(of: path + [key]) != nil, let number = Int(text) {
-      found = .integer(number)
-    }
-    switch found {
-    case nil: return nil
-    case .integer(let number) where range.contains(number): return number
-    case .some: throw error(key, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
-    }
-  }
-
-  func flag(_ key: String) throws(ConfigurationError) -> Bool? {
+  func number(_ key: String) -> Int {
+    guard case .number(let range, let standard, _) = shape(of: key) else { preconditionFailure("\(key) is no number") }
     switch value(of: key) {
-    case nil: return nil
+    case nil: return standard
+    case .integer(let number) where range.contains(number): return number
+    case .string(let text) where source.origin(of: path + [key]) != nil && Int(text).map(range.contains) == true:
+      return Int(text) ?? standard
+    case .some: report(key, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return standard
+  }
+
+  func flag(_ key: String) -> Bool {
+    guard case .flag(let standard) = shape(of: key) else { preconditionFailure("\(key) is no flag") }
+    switch value(of: key) {
+    case nil: return standard
     case .bool(let flag): return flag
     case .string("true") where source.origin(of: path + [key]) != nil: return true
     case .string("false") where source.origin(of: path + [key]) != nil: return false
-    case .some: throw error(key, "must be true or false")
+    case .some: report(key, "must be true or false")
     }
+    return standard
   }
 
-  func choice(_ key: String, of choices: [String]) throws(ConfigurationError) -> String? {
-    guard let text = try string(key) else { return nil }
-    guard choices.contains(text) else {
-      let known = choices.map { "\"\($0)\"" }.joined(separator: ", ")
-      throw error(key, "must be one of \(known)\(Spelling.suggestion(for: text, among: choices))")
+  /// Milliseconds; nil if there is no value, or for `none`.
+  func time(_ key: String, _ form: String = "a number") -> Int64? {
+    guard case .time(let days, let example, let isDefault, let orNone) = shape(of: key) else {
+      preconditionFailure("\(key) is no time")
     }
-    return text
+    guard let text = string(key) ?? (isDefault ? example : nil), !(orNone && text == "none") else { return nil }
+    let time = Self.milliseconds(text, units: ["s", "m", "h", "d"], in: 1_000...days * 86_400_000)
+    if time == nil {
+      let words = "\(form) with s, m, h or d, from 1s to \(days)d, such as \(example)\(orNone ? "; or \"none\"" : "")"
+      report(key, "is \(SafeText.value(text)): \(words)")
+    }
+    return time
   }
 
-  /// A list of strings, or one with commas or spaces between them.
-  func strings(_ key: String) throws(ConfigurationError) -> [String]? {
-    guard case .array(let elements)? = value(of: key) else {
-      return try string(key).map { $0.split { $0 == "," || $0.isWhitespace }.map(String.init) }
+  static func milliseconds(_ text: String, units: Set<String>, in range: ClosedRange<Int64>) -> Int64? {
+    let unit = String(text.drop { !$0.isLetter })
+    let factors: [String: Int64] = ["ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000]
+    guard units.contains(unit), let factor = factors[unit], let count = Int64(text.dropLast(unit.count)),
+      count > 0, count <= range.upperBound / factor, range.contains(count * factor)
+    else { return nil }
+    return count * factor
+  }
+
+  /// A list of strings, or one string with commas or spaces between the entries.
+  func strings(_ key: String) -> [String]? {
+    var list: [String]?
+    if case .array(let elements)? = value(of: key) {
+      refuseBoth(key, key + "File")
+      list = []
+      for (index, element) in elements.enumerated() {
+        if case .string(let text) = element {
+          list?.append(text)
+        } else {
+          report("\(key)[\(index)]", "must be a string, not \(element.kind)")
+        }
+      }
+    } else {
+      list = string(key).map { $0.split { $0 == "," || $0.isWhitespace }.map(String.init) }
     }
-    try refuseBoth(key, key + "File")
-    var list: [String] = []
-    for (index, element) in elements.enumerated() {
-      guard case .string(let text) = element else { throw error("\(key)[\(index)]", "must be a string, not \(element.kind)") }
-      list.append(text)
+    guard case .words(let choices) = shape(of: key), let wrong = list?.first(where: { !choices.contains($0) }) else {
+      return list
     }
+    let known = choices.joined(separator: ", ")
+    report(key, "has \(SafeText.value(wrong)): expected \(known)\(Spelling.suggestion(for: wrong, among: choices))")
     return list
   }
 
-  func object(_ key: String) throws(ConfigurationError) -> ConfigurationReader {
-    try ConfigurationReader(value[key], path: path + [key], inner(key), source)
+  func object(_ key: String) -> ConfigurationReader {
+    ConfigurationReader(value[key], path: path + [key], inner(key), source: source)
   }
 
-  /// An object, or a list of them; none when the key is absent.
-  func objects(_ key: String) throws(ConfigurationError) -> [ConfigurationReader] {
-    guard case .array(let elements)? = value[key] else { return has(key) ? [try object(key)] : [] }
-    var readers: [ConfigurationReader] = []
-    for (index, element) in elements.enumerated() {
-      readers.append(try ConfigurationReader(element, path: path + [key, "[\(index)]"], inner(key), source))
+  /// An object, or a list of objects; empty if the key is missing.
+  func objects(_ key: String) -> [ConfigurationReader] {
+    guard case .array(let elements)? = value[key] else { return has(key) ? [object(key)] : [] }
+    return elements.enumerated().map { index, element in
+      ConfigurationReader(element, path: path + [key, "[\(index)]"], inner(key), source: source)
     }
-    return readers
   }
 
-  /// The entries of an object whose keys are names, in their order.
-  func entries(_ key: String) throws(ConfigurationError) -> [(name: String, reader: ConfigurationReader)] {
-    let whole = try object(key)
-    guard case .object(let members) = whole.value else { return [] }
-    var entries: [(name: String, reader: ConfigurationReader)] = []
-    for (name, entry) in members.sorted(by: { $0.key < $1.key }) {
-      entries.append((name, try ConfigurationReader(entry, path: path + [key, name], inner(key), source)))
+  /// The entries of an object whose keys are names, sorted by name.
+  func entries(_ key: String) -> [(name: String, reader: ConfigurationReader)] {
+    guard case .object(let members) = object(key).value else { return [] }
+    return members.sorted { $0.key < $1.key }.map { name, entry in
+      (name, ConfigurationReader(entry, path: path + [key, name], inner(key), source: source))
     }
-    return entries
   }
 
-  /// Two ways of giving the same setting: only one of them is believed.
-  func refuseBoth(_ one: String, _ other: String) throws(ConfigurationError) {
-    guard value[one] != nil, value[other] != nil else { return }
-    throw error(one, "and \(other) give the same setting: keep one of them")
+  /// Reports an error if both keys have a value, because both name the same setting.
+  func refuseBoth(_ one: String, _ other: String) {
+    if value[one] != nil, value[other] != nil { report(one, "and \(other) give the same setting: keep one of them") }
   }
 
-  func error(_ key: String, _ problem: String) -> ConfigurationError { source.error(path + [key], problem) }
+  func report(_ key: String, _ problem: String) { source.report(path + [key], problem) }
 
-  /// Only what the table of settings has can be asked for: the rest is refused as unknown.
+  /// Traps if the setting is missing in the table, because its key would be refused as unknown.
+  private func shape(of key: String) -> SettingShape {
+    guard let shape = fields[key] else { preconditionFailure("\(key) is missing in the table of settings") }
+    return shape
+  }
+
   private func value(of key: String) -> ConfigurationValue? {
     assert(fields[key] != nil, "\(key) is missing in the table of settings")
     return value[key]
   }
 
-  private func inner(_ key: String) -> SettingShape.Fields {
-    switch fields[key] {
-    case .object(let fields), .objects(let fields), .named(let fields): return fields
-    default:
-      assertionFailure("\(key) is missing in the table of settings")
-      return [:]
-    }
-  }
+  private func inner(_ key: String) -> SettingShape.Fields { shape(of: key).inner ?? [:] }
 }
 
-/// Where values come from besides the configuration's own text.
-struct ConfigurationSource {
-  /// What relative paths start from: the folder of the configuration file.
+/// The origins of values (folder, environment variables, files) and the errors of all values.
+final class ConfigurationSource {
+  /// The folder of the configuration file. Relative paths start here.
   let directory: String
-  /// The variable that a value came from, by the setting's name.
-  var origins: [String: String] = [:]
-  /// The files that values have been read from, so that they can be watched.
-  let files = FilesRead()
+  /// The environment variable of a value, by the setting's name.
+  let origins: [String: String]
+  /// The files that contain values. They are watched.
+  private(set) var files: [String] = []
+  private(set) var errors: [ConfigurationError] = []
+  /// The proxy of credentials that name none.
+  var proxy = ProxyChoice.direct
+  /// The name in the file of a setting whose key is misspelled there, by the setting's correct name.
+  var misspelled: [String: String] = [:]
+  /// The settings with an error. Further errors of such a setting, or of a setting inside or around it, are not reported.
+  private(set) var wrong: Set<String>
 
-  final class FilesRead {
-    fileprivate(set) var paths: [String] = []
+  init(directory: String, origins: [String: String] = [:], wrong: Set<String> = []) {
+    (self.directory, self.origins, self.wrong) = (directory, origins, wrong)
+  }
+
+  func report(_ path: [String], _ problem: String) {
+    report(ConfigurationError(key: Self.name(path), variable: origin(of: path), problem: problem))
+  }
+
+  func report(_ error: ConfigurationError) {
+    let key = error.key
+    let isConsequence =
+      wrong.contains(key) || wrong.contains(key + "File") || key == "apps" && wrong.contains { $0.hasPrefix("apps.") }
+      || wrong.contains { key.hasPrefix($0 + ".") || key.hasPrefix($0 + "[") || $0.hasPrefix(key + "[") }
+    if isConsequence { return }
+    wrong.insert(key)
+    errors.append(error)
   }
 
   func absolute(_ path: String) -> String {
     path.hasPrefix("/") ? path : directory + "/" + path
   }
 
-  /// The value that stands in a file.
-  func text(of file: String, _ setting: [String]) throws(ConfigurationError) -> String {
-    files.paths.append(absolute(file))
-    let bytes: [UInt8]
-    do throws(SystemError) { bytes = try FileContents.read(absolute(file)) } catch {
-      throw self.error(setting, FileText.problem(absolute(file), error))
+  /// The value that a file contains; nil after an error.
+  func text(of file: String, _ setting: [String]) -> String? {
+    files.append(absolute(file))
+    do throws(SystemError) {
+      if let text = FileText.value(try FileContents.read(absolute(file))) { return text }
+      report(setting, FileText.notText(file))
+    } catch {
+      report(setting, FileText.problem(absolute(file), error))
     }
-    guard let text = FileText.value(bytes) else { throw error(setting, FileText.notText(file)) }
-    return text
+    return nil
   }
 
-  /// The variable that a value, or what holds it, came from.
+  /// The environment variable of the value or of an object that contains it.
   func origin(of path: [String]) -> String? {
-    path.indices.reversed().lazy.compactMap { origins[Self.name(Array(path[...$0]))] }.first
+    path.indices.reversed().lazy.compactMap { self.origins[Self.name(Array(path[...$0]))] }.first
   }
 
-  func error(_ path: [String], _ problem: String) -> ConfigurationError {
-    ConfigurationError(key: Self.name(path), variable: origin(of: path), problem: problem)
-  }
+  func origin(ofName name: String) -> String? { origins[name] ?? origins[name + "File"] }
 
-  /// A setting's path as errors show it.
   static func name(_ path: [String]) -> String {
     guard !path.isEmpty else { return "the configuration" }
-    let shown = path.map(Shown.key)
+    let shown = path.map(SafeText.key)
     return shown.dropFirst().reduce(shown[0]) { $1.hasPrefix("[") ? $0 + $1 : "\($0).\($1)" }
   }
 }

@@ -1,4 +1,4 @@
-/// A parsed JSON5 value whose type is known, so that a wrong type can be refused by its path.
+/// A parsed JSON5 value with its type, so that errors can name a wrong type.
 indirect enum ConfigurationValue: Equatable {
   case null
   case bool(Bool)
@@ -8,7 +8,7 @@ indirect enum ConfigurationValue: Equatable {
   case array([ConfigurationValue])
   case object([String: ConfigurationValue])
 
-  /// Parses one JSON5 document; `name` stands in the error.
+  /// Parses a JSON5 document; errors contain `name`.
   static func parse(_ bytes: [UInt8], name: String) throws(ConfigurationError) -> ConfigurationValue {
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw ConfigurationError(key: name, problem: "is not valid JSON5: it is not UTF-8")
@@ -18,7 +18,6 @@ indirect enum ConfigurationValue: Equatable {
     }
   }
 
-  /// What the value is, in words for an error.
   var kind: String {
     switch self {
     case .null: "null"
@@ -30,13 +29,13 @@ indirect enum ConfigurationValue: Equatable {
     }
   }
 
-  /// An object's value of a key; nil where there is none, or null, which stands for nothing.
+  /// An object's member; nil if missing or null.
   subscript(key: String) -> ConfigurationValue? {
     guard case .object(let members) = self, let value = members[key], value != .null else { return nil }
     return value
   }
 
-  /// With another value at a path of keys and of places in lists, such as `[0]`; nil takes it away. Objects are made where there are none.
+  /// A copy with another value at a path of keys and list positions such as `[0]`; nil removes. Creates missing objects.
   func replacing(_ path: ArraySlice<String>, by value: ConfigurationValue?) -> ConfigurationValue? {
     guard let key = path.first else { return value }
     let rest = path.dropFirst()

@@ -1,14 +1,17 @@
-/// Where a credential stands: an application, or one of its senders, and what it reaches.
+import Providers
+
+/// The place of a credential in the configuration: its application, sender and destination.
 package struct CredentialPlace: Hashable, Sendable {
   package enum Reach: Hashable, Sendable {
     case apns(APNsConfiguration.Environment)
-    /// Broadcasts to channels, where they go to a host of their own.
+    /// Broadcasts to channels, if they use a separate host.
     case broadcasts(APNsConfiguration.Environment)
     case fcm
+    case webpush
   }
 
   package let app: String
-  /// nil for the application's own.
+  /// nil for the application's own credential.
   package let sender: String?
   package let reach: Reach
 
@@ -18,97 +21,116 @@ package struct CredentialPlace: Hashable, Sendable {
     self.reach = reach
   }
 
-  /// The setting, for errors.
   var setting: String {
-    let kind = if case .fcm = reach { "fcm" } else { "apns" }
+    let kind =
+      switch reach {
+      case .apns, .broadcasts: "apns"
+      case .fcm: "fcm"
+      case .webpush: "webpush"
+      }
     return "apps.\(owner).\(kind)"
   }
 
-  /// For logs and figures.
+  /// The name in logs and metrics.
   package var name: String {
     switch reach {
     case .apns(let environment): "\(owner) APNs \(environment.rawValue)"
     case .broadcasts(let environment): "\(owner) APNs \(environment.rawValue) broadcasts"
     case .fcm: "\(owner) FCM"
+    case .webpush: "\(owner) web push"
     }
   }
 
   private var owner: String { app + (sender.map { ".senders.\($0)" } ?? "") }
 }
 
-/// What a credential is made of, without the settings that can change while it stays the same.
-package enum CredentialSource: Hashable, Sendable {
-  case apns(APNsConfiguration.Credential, host: String, port: Int, ca: Material?)
-  case fcm(serviceAccount: Material, host: String, port: Int, isEndpointGiven: Bool, ca: Material?)
+/// The settings from which a credential is loaded.
+package struct CredentialSource: Hashable, Sendable {
+  /// The files and ids, and the endpoint.
+  package enum Kind: Hashable, Sendable {
+    case apns(APNsConfiguration.Credential, host: String, port: Int)
+    case fcm(serviceAccount: Material, host: String, port: Int, isEndpointGiven: Bool)
+    case webpush(keys: [Material], subject: String, hosts: [String])
+  }
 
-  /// Its ids and its endpoint, without its files.
+  package let kind: Kind
+  let ca: Material?
+  let proxy: ProxyChoice
+
+  /// Everything except the contents of files.
   var identity: [String] {
-    switch self {
-    case .apns(.token(_, let keyID, let teamID), let host, let port, _): ["APNs key", keyID, teamID, host, "\(port)"]
-    case .apns(.certificate, let host, let port, _): ["APNs certificate", host, "\(port)"]
-    case .fcm(_, let host, let port, let isEndpointGiven, _): ["FCM", host, "\(port)", "\(isEndpointGiven)"]
+    switch kind {
+    case .apns(.token(_, let keyID, let teamID), let host, let port): ["APNs key", keyID, teamID, host, "\(port)"]
+    case .apns(.certificate, let host, let port): ["APNs certificate", host, "\(port)"]
+    case .fcm(_, let host, let port, let isEndpointGiven): ["FCM", host, "\(port)", "\(isEndpointGiven)"]
+    case .webpush(_, let subject, let hosts): ["web push", subject] + hosts
     }
   }
 
-  /// What it is made of besides the authorities, by the names of the settings.
+  /// The files except CAs, with the names of their settings.
   var materials: [(name: String, material: Material)] {
-    switch self {
-    case .apns(.token(let key, _, _), _, _, _): [("key", key)]
-    case .apns(.certificate(let certificate, let key, let passphrase), _, _, _):
-      [("certificate", certificate)] + (key.map { [("key", $0)] } ?? []) + (passphrase.map { [("passphrase", $0)] } ?? [])
-    case .fcm(let account, _, _, _, _): [("serviceAccount", account)]
+    switch kind {
+    case .apns(.token(let key, _, _), _, _): [("key", key)]
+    case .apns(.certificate(let identity), _, _): identity.materials(.inCredential)
+    case .fcm(let account, _, _, _): [("serviceAccount", account)]
+    case .webpush(let keys, _, _): Self.named(keys)
     }
   }
 
-  var ca: Material? {
-    switch self {
-    case .apns(_, _, _, let ca), .fcm(_, _, _, _, let ca): ca
-    }
+  private static func named(_ keys: [Material]) -> [(name: String, material: Material)] {
+    keys.enumerated().map { (keys.count == 1 ? "key" : "key[\($0)]", $1) }
   }
 }
 
 extension CredentialSet {
-  /// Each credential with what it reaches, in the configuration's order.
+  /// The credentials with their destinations, in the configuration's order.
   var sources: [(reach: CredentialPlace.Reach, source: CredentialSource)] {
-    apns.map { (.apns($0.environment), .apns($0.credential, host: $0.host, port: $0.port, ca: $0.ca)) }
-      + apns.filter(\.hasBroadcastHost).map {
-        (.broadcasts($0.environment), .apns($0.credential, host: $0.broadcastHost, port: $0.broadcastPort, ca: $0.ca))
-      }
-      + (fcm.map {
-        [
-          (
-            .fcm,
-            .fcm(
-              serviceAccount: $0.serviceAccount, host: $0.host, port: $0.port, isEndpointGiven: $0.isEndpointGiven, ca: $0.ca)
-          )
-        ]
-      } ?? [])
+    var sources = apns.map { (CredentialPlace.Reach.apns($0.environment), $0.source(host: $0.host, port: $0.port)) }
+    sources += apns.filter(\.hasBroadcastHost).map {
+      (.broadcasts($0.environment), $0.source(host: $0.broadcastHost, port: $0.broadcastPort))
+    }
+    if let fcm { sources.append((.fcm, fcm.source)) }
+    if let webpush { sources.append((.webpush, webpush.source)) }
+    return sources
   }
 }
 
 extension APNsConfiguration {
-  /// Broadcasts go to another host than pushes to devices.
+  func source(host: String, port: Int) -> CredentialSource {
+    CredentialSource(kind: .apns(credential, host: host, port: port), ca: ca, proxy: proxy)
+  }
+}
+
+extension FCMConfiguration {
+  fileprivate var source: CredentialSource {
+    CredentialSource(
+      kind: .fcm(serviceAccount: serviceAccount, host: host, port: port, isEndpointGiven: isEndpointGiven), ca: ca, proxy: proxy
+    )
+  }
+}
+
+extension WebPushConfiguration {
+  fileprivate var source: CredentialSource {
+    CredentialSource(kind: .webpush(keys: keys, subject: subject, hosts: hosts), ca: ca, proxy: proxy)
+  }
+}
+
+extension APNsConfiguration {
+  /// True if broadcasts use another host than pushes to devices.
   package var hasBroadcastHost: Bool { broadcastHost != host || broadcastPort != port }
 }
 
 extension AppConfiguration {
-  /// Its own credentials, then those of its senders.
+  /// The application's credentials, then those of its senders.
   package var sets: [(sender: String?, set: CredentialSet)] {
     [(nil, credentials)] + senders.sorted { $0.key < $1.key }.map { (Optional($0.key), $0.value) }
   }
 
-  /// Where its credentials stand.
   package var places: [CredentialPlace] {
-    sets.flatMap { sender, set in
-      set.apns.map { CredentialPlace(app: id, sender: sender, reach: .apns($0.environment)) }
-        + set.apns.filter(\.hasBroadcastHost).map {
-          CredentialPlace(app: id, sender: sender, reach: .broadcasts($0.environment))
-        }
-        + (set.fcm == nil ? [] : [CredentialPlace(app: id, sender: sender, reach: .fcm)])
-    }
+    sets.flatMap { sender, set in set.sources.map { CredentialPlace(app: id, sender: sender, reach: $0.reach) } }
   }
 
-  /// What `restricted_package_name` may say.
+  /// The allowed values of `restricted_package_name`.
   public var packages: [String] {
     let sets = [credentials] + Array(senders.values)
     return Set([id] + sets.compactMap { $0.fcm?.package }).sorted()
@@ -116,7 +138,6 @@ extension AppConfiguration {
 }
 
 extension Configuration {
-  /// Every credential of every application and sender.
   package var credentials: [(place: CredentialPlace, source: CredentialSource)] {
     apps.flatMap { app in
       app.sets.flatMap { sender, set in
@@ -125,7 +146,7 @@ extension Configuration {
     }
   }
 
-  /// The pools that this makes, as logs name them; what several places share stands by the first.
+  /// The names of the credentials' pools in logs. A shared pool has the name of its first place.
   package var poolNames: [String] {
     var apns: Set<APNsConfiguration> = []
     var fcm: Set<FCMConfiguration> = []
@@ -143,12 +164,12 @@ extension Configuration {
     return names
   }
 
-  /// Where the registry is, without what leads there.
+  /// The kind of registry, without its address.
   package var registryKind: String { registry.map { $0.hasPrefix("sqlite:") ? "SQLite" : "PostgreSQL" } ?? "none" }
 
-  /// Every file that the configuration is made of, its own left out.
+  /// All files that the configuration refers to, except the configuration file.
   package var watchedFiles: [String] {
-    var materials = [brokerCA]
+    var materials = [brokerCA] + (brokerIdentity?.materials(.broker).map(\.material) ?? [])
     for (_, source) in credentials { materials += source.materials.map(\.material) + [source.ca] }
     return Set(materials.compactMap { $0?.path }).union(valueFiles).sorted()
   }

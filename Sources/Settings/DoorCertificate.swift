@@ -1,18 +1,16 @@
 import TLS
 
-/// What one of the gateway's doors shows of itself, loaded: certificate chain and key.
+/// The loaded certificate chain and key of one of the gateway's listeners.
 package struct DoorCertificate {
-  /// The certificate's setting.
   package let setting: String
   /// PEM.
   package let certificate: [UInt8]
   package let key: [UInt8]
   package let identity: Identity
 
-  /// When it ends.
   package var expiry: CertificateExpiry { CertificateExpiry(name: setting, notAfter: identity.notAfter) }
 
-  /// - Parameter door: the settings' common path.
+  /// - Parameter door: the path of the listener's settings, such as `gateway.http`.
   init(_ material: (certificate: Material, key: Material), of door: String) throws(ConfigurationError) {
     setting = "\(door).certificate"
     certificate = try material.certificate.bytes(for: setting)
@@ -40,7 +38,6 @@ extension GatewayAPNsSettings {
     try DoorCertificate((certificate, key), of: "gateway.apns")
   }
 
-  /// What the door's connections are served with.
   package func tls(_ own: DoorCertificate) throws(ConfigurationError) -> TLSServerContext {
     let authorities = try clients.map { (material) throws(ConfigurationError) in try material.bytes(for: "gateway.apns.clients")
     }

@@ -1,21 +1,19 @@
 import Broker
 import Reactor
 
-/// The credentials of a process: each loaded once for all shards, and loaded again when its files or settings have changed.
-///
-/// For the main thread, so that no shard waits while files are read; what it hands out is immutable.
-package struct CredentialShelf {
+/// The loaded credentials of a process, shared by all shards, and reloaded when files or settings change. Used on the main
+/// thread, so that no shard waits for files; the values it returns are immutable.
+package struct CredentialStore {
   package private(set) var credentials: [CredentialPlace: LoadedCredential] = [:]
-  /// The settings of credentials that can't be used, and that have no earlier one in their place.
+  /// Settings of credentials that can't be loaded and have no earlier version.
   package private(set) var missing: Set<String> = []
   package private(set) var brokers: [BrokerAddress] = []
   private var trusts = TrustCache()
 
   package init() {}
 
-  /// Loads what is new or has changed. What can't be loaded stays as it was, and costs nothing else.
-  ///
-  /// - Returns: what can't be used, by the setting that names it.
+  /// Loads new and changed credentials. A credential that can't be loaded keeps its earlier version and affects no other.
+  /// - Returns: an error for each credential that can't be loaded.
   package mutating func load(_ configuration: Configuration) -> [ConfigurationError] {
     let files = MaterialCache()
     var errors: [ConfigurationError] = []
@@ -51,7 +49,7 @@ package struct CredentialShelf {
     return errors
   }
 
-  /// What else of the credential can't be read.
+  /// Errors of the credential's other files.
   private static func unreadable(_ source: CredentialSource, _ setting: String, _ files: MaterialCache) -> [ConfigurationError]
   {
     var errors: [ConfigurationError] = []
@@ -63,12 +61,13 @@ package struct CredentialShelf {
     return errors
   }
 
-  /// The same for equal contents of different files.
+  /// Equal for files with equal contents.
   private static func fingerprint(of source: CredentialSource, _ setting: String, _ trust: Trust, _ files: MaterialCache)
     throws(ConfigurationError) -> Int
   {
     var hasher = Hasher()
     hasher.combine(source.identity)
+    hasher.combine(source.proxy)
     hasher.combine(trust.digest)
     for (name, material) in source.materials { hasher.combine(try files.digest(of: material, for: "\(setting).\(name)")) }
     return hasher.finalize()
