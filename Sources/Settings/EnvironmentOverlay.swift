@@ -1,19 +1,20 @@
 import PushCore
 
-/// Lays the environment's values over the file's.
+/// Replaces values of the file by values of environment variables.
 ///
-/// A setting's variable is `PUSHFLEET_` and its path in capitals, each run of other characters one underscore; a list's entries
-/// go by their numbers. An application or sender that the file doesn't name is named by the list in `PUSHFLEET_APPS` or
-/// `…_SENDERS`; where nobody names any, its variables do: in small letters, with dots for underscores.
+/// A variable's name is `PUSHFLEET_` and the setting's path in capitals. Each run of other characters becomes an underscore.
+/// List entries use their index. `PUSHFLEET_APPS` and `…_SENDERS` name applications and senders that are not in the file.
+/// Without any names, the names come from the other variables, in lower case with dots for underscores.
 struct EnvironmentOverlay {
   static let prefix = "PUSHFLEET_"
 
-  /// The file's values, then with the variables' over them.
   private(set) var value: ConfigurationValue
-  /// The variable that a setting's value came from, by the setting's name.
+  /// The environment variable of a value, by the setting's name.
   private(set) var origins: [String: String] = [:]
-  private let fields: SettingShape.Fields
-  /// Whether an object of names was empty before its variables were looked at, by its name.
+  /// The errors of variables that can't be used.
+  private(set) var errors: [ConfigurationError] = []
+  private let fields = SettingShape.configuration
+  /// True for an object of names that was empty before its variables were read, by the object's name.
   private var isNamedByVariables: [String: Bool] = [:]
 
   private struct Match {
@@ -22,13 +23,12 @@ struct EnvironmentOverlay {
     var isFile = false
   }
 
-  init(_ file: ConfigurationValue, _ environment: [String: String], _ fields: SettingShape.Fields) throws(ConfigurationError) {
+  init(_ file: ConfigurationValue, _ environment: [String: String]) {
     value = file
-    self.fields = fields
     let variables = environment.keys.filter { $0.hasPrefix(Self.prefix) && !Self.isForOthers($0) }
-    // What holds others comes before what it holds.
+    // Short names first, so that objects come before their members.
     for variable in variables.sorted(by: { ($0.utf8.count, $0) < ($1.utf8.count, $1) }) {
-      try apply(variable, environment[variable] ?? "")
+      do throws(ConfigurationError) { try apply(variable, environment[variable] ?? "") } catch { errors.append(error) }
     }
   }
 
@@ -53,15 +53,15 @@ struct EnvironmentOverlay {
       origins[name + "File"] = variable
       return
     }
-    origins[name] = variable
     switch match.shape {
-    case .text, .texts, .number, .flag, .material: set(path, .string(text))
     case .named where text.first { !$0.isWhitespace } != "{":
       for entry in text.split(whereSeparator: { $0 == "," || $0.isWhitespace }).map(String.init) {
         if value(at: path + [entry]) == nil { set(path + [entry], .object([:])) }
       }
     case .object, .objects, .named: set(path, try .parse(Array(text.utf8), name: variable))
+    default: set(path, .string(text))
     }
+    origins[name] = variable
   }
 
   private mutating func set(_ path: [String], _ new: ConfigurationValue?) {
@@ -76,7 +76,7 @@ struct EnvironmentOverlay {
 
   // MARK: names of variables
 
-  /// As a variable's name spells a path or a part of it.
+  /// A path, or a part of a path, in the spelling of variables.
   static func spelled(_ text: some StringProtocol) -> String {
     let words = text.uppercased().split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }
     return words.joined(separator: "_")
@@ -93,10 +93,10 @@ struct EnvironmentOverlay {
       guard rest.hasPrefix(name + "_") else { continue }
       let inner = rest.dropFirst(name.count + 1)
       switch shape {
-      case .text, .texts, .number, .flag, .material: break
       case .object(let fields): found += matches(of: inner, in: fields, value?[key], path + [key])
       case .objects(let fields): found += elementMatches(of: inner, in: fields, value?[key], path + [key])
       case .named(let fields): found += entryMatches(of: inner, in: fields, value?[key], path + [key])
+      default: break
       }
     }
     return found
@@ -107,7 +107,7 @@ struct EnvironmentOverlay {
   ) -> [Match] {
     let digits = rest.prefix { $0.isNumber }
     guard !digits.isEmpty, rest.dropFirst(digits.count).first == "_", let place = Int(digits) else {
-      // One of several has to be said.
+      // With several elements, the variable must name one.
       if case .array? = value { return [] }
       return matches(of: rest, in: fields, value, path)
     }
@@ -115,7 +115,7 @@ struct EnvironmentOverlay {
       switch value {
       case .array(let elements): elements
       case nil: []
-      // One that stands alone is the first.
+      // A single value counts as the first element.
       case .some(let only): [only]
       }
     guard place <= elements.count else { return [] }
@@ -152,7 +152,7 @@ struct EnvironmentOverlay {
 
   private var known: [String] { Self.variables(of: fields, value, Self.prefix) + [Self.prefix + "CONFIG"] }
 
-  /// Variables that aren't read, and look as if they were meant to be: a letter is wrong in `PUSHFLEET_`, or the case.
+  /// Ignored variables that look misspelled: a wrong letter in `PUSHFLEET_`, or wrong case.
   func misspelled(_ environment: [String: String]) -> [(variable: String, meant: String)] {
     let near = environment.keys.filter { name in
       let beginning = name.uppercased().prefix(Self.prefix.count)
@@ -167,13 +167,11 @@ struct EnvironmentOverlay {
     }
   }
 
-  /// Every variable that the configuration, as it stands, could take.
   private static func variables(of fields: SettingShape.Fields, _ value: ConfigurationValue?, _ prefix: String) -> [String] {
     fields.flatMap { key, shape in
       let name = prefix + spelled(key)
       let own = shape.mayBeInFile ? [name, name + "_FILE"] : [name]
       switch shape {
-      case .text, .texts, .number, .flag, .material: return own
       case .objects(let fields):
         guard case .array(let elements)? = value?[key] else { return own + variables(of: fields, value?[key], name + "_") }
         return own + elements.indices.flatMap { variables(of: fields, elements[$0], "\(name)_\($0)_") }
@@ -181,11 +179,12 @@ struct EnvironmentOverlay {
       case .named(let fields):
         let entries: [String: ConfigurationValue] = if case .object(let entries)? = value?[key] { entries } else { [:] }
         return own + entries.flatMap { variables(of: fields, $1, "\(name)_\(spelled($0))_") }
+      default: return own
       }
     }
   }
 
-  /// Variables of the command line and of tools around it, and those that Kubernetes sets for a service called pushfleet.
+  /// True for variables of the command line, of tools, and of Kubernetes for a service named pushfleet.
   private static func isForOthers(_ variable: String) -> Bool {
     let name = variable.dropFirst(prefix.utf8.count)
     if ["CONFIG", "PROGRAM"].contains(name) || name.hasPrefix("TEST_") || name.hasPrefix("WRITE_") { return true }

@@ -1,8 +1,7 @@
 import Logging
 
-/// Warns of certificates that end soon: once each at 30, 7 and 1 days before, and when they have ended.
+/// Warns of each ending certificate once at 30, 7 and 1 days before its end, and once after its end.
 package struct ExpiryWatch {
-  /// Days before the end.
   static let marks: [Int64] = [30, 7, 1, 0]
 
   private var warned: [String: Int64] = [:]
@@ -10,8 +9,8 @@ package struct ExpiryWatch {
   package init() {}
 
   /// - Parameters:
-  ///   - expiries: the soonest first.
-  ///   - now: unix seconds.
+  ///   - expiries: sorted by end, soonest first.
+  ///   - now: Unix seconds.
   package mutating func warn(of expiries: [CertificateExpiry], at now: Int64, _ log: Log) {
     var near: [String: Int64] = [:]
     for expiry in expiries {
@@ -27,15 +26,13 @@ package struct ExpiryWatch {
     warned = near
   }
 
-  /// The nearest mark that is reached; nil while there is more time.
+  /// The smallest mark, in days, that has been reached; nil if none.
   package static func mark(notAfter: Int64, at now: Int64) -> Int64? {
     marks.last { notAfter - now <= $0 * 86_400 }
   }
 }
 
-/// When a certificate ends.
 package struct CertificateExpiry: Sendable {
-  /// The credential's.
   package var name: String
   /// Unix seconds.
   package var notAfter: Int64

@@ -1,20 +1,20 @@
 import Reactor
 
-/// Notices that a file was written or replaced, or that what its links lead to was.
+/// Detects that a file, or the target of a link, was written or replaced.
 public struct FileWatch {
-  /// nil: there was none.
+  /// nil if the file was missing.
   private var seen: [String: FileStamp?] = [:]
 
   public init(_ files: [String]) { follow(files) }
 
-  /// Watches these files from now on; of those that it knows already, a change since the last look counts.
+  /// Watches these files from now on. Files that were watched before keep their earlier state, so that no change is missed.
   public mutating func follow(_ files: [String]) {
     let known = seen
     seen = [:]
     for file in files { seen[file] = .some(known[file] ?? FileStamp(of: file)) }
   }
 
-  /// Whether one of the files has changed since the last look. One that is missing for a moment, while it is replaced, has not.
+  /// True if a file has changed since the last call. A missing file doesn't count, because it may be about to be replaced.
   public mutating func hasChanged() -> Bool {
     var isChanged = false
     for (file, earlier) in seen {

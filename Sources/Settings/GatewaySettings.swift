@@ -1,73 +1,69 @@
 import Reactor
 
-/// The doors that a gateway opens, at least one.
+/// The gateway's listeners. There is at least one.
 public struct GatewaySettings: Sendable {
-  /// Where its figures are served, where a worker on the same machine has the place that `metrics` names.
+  /// The address of the gateway's metrics; nil for the address of the setting `metrics`.
   public var metrics: Endpoint?
   public var http: GatewayHTTPSettings?
   public var apns: GatewayAPNsSettings?
 
-  init(_ reader: ConfigurationReader) throws(ConfigurationError) {
-    metrics = try reader.figures("metrics")
-    http = reader.has("http") ? try GatewayHTTPSettings(reader.object("http")) : nil
-    apns = reader.has("apns") ? try GatewayAPNsSettings(reader.object("apns")) : nil
-    guard http != nil || apns != nil else { throw reader.error("http", "is missing, and apns as well: name at least one door") }
+  init(_ reader: ConfigurationReader) {
+    metrics = reader.figures("metrics")
+    http = reader.has("http") ? GatewayHTTPSettings(reader.object("http")) : nil
+    apns = reader.has("apns") ? GatewayAPNsSettings(reader.object("apns")) : nil
+    if http == nil, apns == nil { reader.report("http", "is missing, and apns as well: name at least one door") }
   }
 }
 
-/// The HTTP door.
 public struct GatewayHTTPSettings: Sendable {
   public var listen: Endpoint
-  /// Seconds for which a sender's result is waited for.
+  /// Seconds to wait for a sender's result.
   public var wait: Int
-  /// Seconds for which the same request without an `Idempotency-Key` is known again after its answer; 0 where each is one of its own.
+  /// Seconds after the answer in which a repeated request without `Idempotency-Key` is recognised; 0 to treat each as new.
   public var retransmission: Int
-  /// Requests without an `Idempotency-Key` are one for all gateways of a registry as well.
+  /// True if requests without `Idempotency-Key` are deduplicated across all gateways of a registry.
   public var isShared: Bool
-  /// A device may say who uses it, by its secret.
+  /// True if a device may set its user, authenticated by its secret.
   public var deviceUsers: Bool
-  /// Tokens that a sender names in groups and topics, and that nobody has registered, are registered.
+  /// True if unregistered tokens that a sender names in groups and topics are registered.
   public var registersUnknown: Bool
   /// Certificate chain and key for TLS; nil for plain HTTP.
   public var identity: (certificate: Material, key: Material)?
 
-  init(_ reader: ConfigurationReader) throws(ConfigurationError) {
-    listen = try reader.door("listen", "127.0.0.1:8080")
-    wait = try reader.integer("wait", in: 0...300) ?? 5
-    retransmission = try reader.integer("retransmission", in: 0...600) ?? 10
-    isShared = try reader.flag("shared") ?? false
-    deviceUsers = try reader.flag("deviceUsers") ?? true
-    registersUnknown = try reader.flag("registerUnknown") ?? true
-    identity = try reader.identity()
+  init(_ reader: ConfigurationReader) {
+    listen = reader.door("listen", "127.0.0.1:8080")
+    wait = reader.number("wait")
+    retransmission = reader.number("retransmission")
+    isShared = reader.flag("shared")
+    deviceUsers = reader.flag("deviceUsers")
+    registersUnknown = reader.flag("registerUnknown")
+    identity = reader.identity()
   }
 }
 
 extension ConfigurationReader {
-  /// `host:port`, both: the host says who can come in.
-  func door(_ key: String, _ example: String) throws(ConfigurationError) -> Endpoint {
-    let text = try requiredString(key, for: "host:port, such as \(example)")
-    guard let endpoint = try? Endpoint(parsing: text) else {
-      throw error(key, "must be host:port, such as \(example); the host says who can come in")
-    }
-    return endpoint
+  /// A listener's `host:port`. The host is required, because it decides which machines can connect.
+  func door(_ key: String, _ example: String) -> Endpoint {
+    let text = requiredString(key, for: "host:port, such as \(example)")
+    if let endpoint = try? Endpoint(parsing: text) { return endpoint }
+    report(key, "must be host:port, such as \(example); the host says who can come in")
+    return Endpoint(host: "", port: 0)
   }
 
-  /// Where figures are served; nil for nowhere.
-  func figures(_ key: String) throws(ConfigurationError) -> Endpoint? {
-    guard let text = try string(key) else { return nil }
-    guard let endpoint = try? Endpoint(parsing: text, defaultPort: 9_464), UInt16(endpoint.host) == nil else {
-      throw error(key, "must be host:port, such as 127.0.0.1:9464; the host says who can read the figures")
-    }
-    return endpoint
+  /// The address that serves metrics; nil if the setting is missing.
+  func figures(_ key: String) -> Endpoint? {
+    guard let text = string(key) else { return nil }
+    if let endpoint = try? Endpoint(parsing: text, defaultPort: 9_464), UInt16(endpoint.host) == nil { return endpoint }
+    report(key, "must be host:port, such as 127.0.0.1:9464; the host says who can read the figures")
+    return nil
   }
 
-  /// `certificate` and `key`, both or neither.
-  func identity() throws(ConfigurationError) -> (certificate: Material, key: Material)? {
-    switch (try material("certificate"), try material("key")) {
-    case (let certificate?, let key?): return (certificate, key)
-    case (nil, nil): return nil
-    case (nil, _?): throw error("certificate", "is missing beside key")
-    case (_?, nil): throw error("key", "is missing beside certificate")
-    }
+  /// `certificate` and `key`; nil if both are missing. One without the other is an error.
+  func identity() -> (certificate: Material, key: Material)? {
+    let (certificate, key) = (material("certificate"), material("key"))
+    guard has("certificate") || has("key") else { return nil }
+    if certificate == nil { report("certificate", "is missing beside key") }
+    if key == nil { report("key", "is missing beside certificate") }
+    return (certificate ?? .missing, key ?? .missing)
   }
 }

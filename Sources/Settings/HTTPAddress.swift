@@ -1,18 +1,18 @@
 import Foundation
 import Reactor
 
-/// `http://` or `https://`, a host, and perhaps a port and a path.
+/// An `http://` or `https://` address with host, optional port and optional path.
 public struct HTTPAddress: Sendable, Equatable {
   public var host: String
   public var port: UInt16
   public var isTLS: Bool
-  /// Without a slash at its end; empty for none.
+  /// Without a trailing slash; empty for none.
   public var path: String
 
-  /// With the port, as in `Host`.
+  /// Host and port, as in the header `Host`.
   package var authority: String { "\(Endpoint(host: host, port: port))" }
 
-  /// nil for anything else, and where there is a user, a query or a fragment.
+  /// nil for other schemes, and if there is a user, query or fragment.
   package init?(_ text: String, defaultPort: Int) {
     guard let url = URLComponents(string: text), let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
       let host = url.host, !host.isEmpty, url.user == nil, url.query == nil, url.fragment == nil,

@@ -1,7 +1,7 @@
-/// Where the settings of a file stand in it.
+/// The positions of settings in a file.
 struct JSON5Places {
   struct Place {
-    /// From 1; columns in characters.
+    /// From 1; the column counts characters.
     var line: Int
     var column: Int
   }
@@ -10,7 +10,7 @@ struct JSON5Places {
 
   init(_ places: [String: Place] = [:]) { self.places = places }
 
-  /// Of a setting by its name, or of what would hold it.
+  /// The position of the setting, or of the innermost object that would contain it.
   func place(ofNearest name: String) -> Place? {
     if let place = places[name] ?? places[name + "File"] { return place }
     let holder = places.keys.filter { name.hasPrefix($0 + ".") || name.hasPrefix($0 + "[") }.max { $0.count < $1.count }

@@ -1,26 +1,26 @@
-/// Going on behind what is wrong, where places are noted: at the next comma, bracket or line. Elsewhere the first fault is thrown on.
+/// With `path` set, reading continues after a fault at the next comma, bracket or line; otherwise the fault is thrown.
 extension JSON5Reader {
-  /// Throws the fault where it ends the reading.
+  /// Records the fault, or throws it if reading must end.
   mutating func note(_ fault: Fault, _ bearing: JSON5Reading.Bearing) throws(Fault) {
     guard path != nil, !reading.isStopped, reading.note(fault, bearing) else { throw fault }
   }
 
-  /// The fault, after which nothing can be told.
+  /// Marks the fault as one after which reading can't continue.
   mutating func stop(_ fault: Fault) -> Fault {
     reading.isStopped = true
     return fault
   }
 
-  /// Behind a value that is none.
+  /// Continues after an invalid value.
   mutating func recover(from fault: Fault) throws(Fault) {
     guard path != nil, !reading.isStopped else { throw fault }
     if let path { reading.broken.insert(ConfigurationSource.name(path)) }
     let isMissing = next == "," || next == open.last
-    // A text that goes on behind its line may be a key of many lines, and each of them would be a fault.
+    // If the next lines don't look like JSON5, this text may be a key of many lines, and each of them would be a fault.
     if reading.hasOpenText {
       reading.hasOpenText = false
       guard goesOnBehindLine() else { throw stop(fault) }
-      // Its comma, where it has one, is in the text.
+      // The unclosed text may include the comma.
       reading.isSeparated = true
       return try note(fault, .guessed)
     }
@@ -28,7 +28,7 @@ extension JSON5Reader {
     skipValue()
   }
 
-  /// Behind what is no key.
+  /// Continues after an invalid key.
   mutating func recoverKey(from fault: Fault) throws(Fault) {
     guard !reading.isStopped else { throw fault }
     reading.hasOpenText = false
@@ -39,10 +39,10 @@ extension JSON5Reader {
     try skipSpace()
   }
 
-  /// Where a comma is missing.
+  /// Continues after a missing comma.
   mutating func recoverSeparator(from fault: Fault) throws(Fault) {
     if next == nil || next.map(Self.closes) == true {
-      // Of a bracket that ends nothing open, nothing more is made.
+      // Skip closing brackets that match no open one.
       guard next.map(endsOuter) != false else {
         try note(fault, .guessed)
         while let next, Self.closes(next), !endsOuter(next) {
@@ -62,7 +62,7 @@ extension JSON5Reader {
     try skipSpace()
   }
 
-  /// Whether what is open ends here without its bracket: with the text, or with the bracket of what it stands in.
+  /// True if the object or list ends without its own bracket: at the end of the text, or at an outer bracket.
   mutating func endsEarly() throws(Fault) -> Bool {
     guard path != nil else { return false }
     guard let next else {
@@ -74,19 +74,19 @@ extension JSON5Reader {
     return true
   }
 
-  /// A bracket of what this stands in.
+  /// True for the bracket of an enclosing object or list.
   private func endsOuter(_ scalar: UnicodeScalar) -> Bool { Self.closes(scalar) && open.contains(scalar) }
 
-  /// An end that is missing, or one too many: where something had to be guessed before, that is why.
+  /// Records a missing or surplus end, unless an earlier guess explains it.
   mutating func noteEnd(_ fault: Fault) throws(Fault) {
     if path == nil || reading.isCertain { try note(fault, .guessed) }
   }
 
-  // MARK: what comes next
+  // MARK: looking ahead
 
   private static func closes(_ scalar: UnicodeScalar) -> Bool { scalar == "}" || scalar == "]" }
 
-  /// To the comma, the bracket or the end of the line, in text or not.
+  /// Skips to the comma, the bracket or the end of the line, inside text or not.
   private mutating func skipValue() {
     while let next, next != ",", !Self.closes(next), !Self.isLineEnd(next) { at += 1 }
   }
@@ -95,7 +95,7 @@ extension JSON5Reader {
     next.map { "{[\"'-+.".unicodeScalars.contains($0) || Self.isDigit($0) || Self.beginsName($0) } == true
   }
 
-  /// A key with its colon.
+  /// True if a key and its colon come next.
   private var isMemberNext: Bool {
     var ahead = self
     ahead.path = nil
@@ -106,7 +106,7 @@ extension JSON5Reader {
     } catch { return false }
   }
 
-  /// Whether behind the end of this line there is something that a text wouldn't go on with.
+  /// True if the next line can't be a continuation of an unclosed text.
   private func goesOnBehindLine() -> Bool {
     var ahead = self
     ahead.path = nil

@@ -1,26 +1,25 @@
-/// Reads one JSON5 document (spec.json5.org), strictly: what is wrong is said with its line and column, and a key that stands
-/// twice is refused. What it says never repeats more than a key's name or one character of the text.
+/// A strict reader of one JSON5 document (spec.json5.org). It refuses duplicate keys. A fault has a line and a column. Its text
+/// contains at most a key's name or one character of the document.
 struct JSON5Reader {
   struct Fault: Error, Equatable, CustomStringConvertible {
     let line: Int
-    /// In characters, from 1.
+    /// From 1, in characters.
     let column: Int
     let reason: String
 
     var description: String { "line \(line), column \(column): \(reason)" }
   }
 
-  /// Objects and lists within each other.
   private static let deepest = 64
 
   let text: [UnicodeScalar]
   var at = 0
-  /// The brackets that end what is open, the innermost last.
+  /// The closing brackets of the open objects and lists, innermost last.
   var open: [UnicodeScalar] = []
-  /// Where what is being read stands, while places are noted and faults don't end the reading.
+  /// The path of the current value if positions are recorded and reading continues after faults; otherwise nil.
   var path: [String]?
   private var offsets: [String: Int] = [:]
-  /// What was wrong so far, while faults don't end the reading.
+  /// The result so far, if reading continues after faults.
   var reading = JSON5Reading()
 
   static func read(_ text: String) throws(Fault) -> ConfigurationValue {
@@ -28,7 +27,7 @@ struct JSON5Reader {
     return try reader.document()
   }
 
-  /// The same, with the places of all keys; reads on behind what is wrong.
+  /// Reads the document with the positions of all keys, and continues after faults.
   static func readOn(_ text: String) -> JSON5Reading {
     var reader = JSON5Reader(text: Array(text.unicodeScalars))
     reader.path = []
@@ -37,7 +36,6 @@ struct JSON5Reader {
     return reader.reading
   }
 
-  /// The lines and columns of all offsets, in one pass.
   private var places: [String: JSON5Places.Place] {
     var places: [String: JSON5Places.Place] = [:]
     var place = JSON5Places.Place(line: 1, column: 1)
@@ -119,7 +117,7 @@ struct JSON5Reader {
       let start = at
       guard let key = try key() else { continue }
       let isSecond = members[key] != nil
-      if isSecond { try note(fault("the key \(Shown.value(key)) stands here a second time", at: start), .certain) }
+      if isSecond { try note(fault("the key \(SafeText.value(key)) stands here a second time", at: start), .certain) }
       let value = try placed(key, start)
       if !isSecond { members[key] = value }
       try separator()
@@ -127,7 +125,7 @@ struct JSON5Reader {
     return .object(members)
   }
 
-  /// A key and its colon; nil where there is none, and one is to be looked for further on.
+  /// A key and its colon; nil after an invalid key, if the caller should look for the next one.
   private mutating func key() throws(Fault) -> String? {
     do throws(Fault) {
       let key = try isQuote ? string() : name()
@@ -151,7 +149,7 @@ struct JSON5Reader {
     return .array(elements)
   }
 
-  /// Whether what is open goes on; passes its end where not.
+  /// False at the end of the object or list. The closing bracket is then skipped.
   private mutating func hasMore() throws(Fault) -> Bool {
     if next == open.last {
       at += 1
@@ -160,7 +158,7 @@ struct JSON5Reader {
     return try !endsEarly()
   }
 
-  /// The value of a key, or an element of a list, that stands at a place.
+  /// Reads the value of a key, or an element of a list, and records its position.
   private mutating func placed(_ key: String, _ start: Int) throws(Fault) -> ConfigurationValue {
     guard path != nil else { return try value() }
     path?.append(key)
@@ -170,7 +168,7 @@ struct JSON5Reader {
     return value
   }
 
-  /// A comma, which may stand before the end as well, or the end.
+  /// Skips a comma. A comma before the closing bracket is allowed.
   private mutating func separator() throws(Fault) {
     try skipSpace()
     let isSeparated = reading.isSeparated
@@ -268,7 +266,7 @@ struct JSON5Reader {
     }
   }
 
-  /// A scalar by its hexadecimal digits; two surrogates stand for one.
+  /// A scalar from its hexadecimal digits; two surrogates form one scalar.
   private mutating func unit(digits: Int) throws(Fault) -> UnicodeScalar {
     let start = at - 2
     let first = try hexadecimal(digits, start)
@@ -355,7 +353,7 @@ struct JSON5Reader {
 
   static func isLineEnd(_ scalar: UnicodeScalar) -> Bool { [0x0A, 0x0D, 0x2028, 0x2029].contains(scalar.value) }
 
-  /// CR LF is one end.
+  /// CR LF counts as one line end.
   private static func endsLine(_ text: [UnicodeScalar], _ index: Int) -> Bool {
     isLineEnd(text[index]) && !(text[index] == "\r" && index + 1 < text.count && text[index + 1] == "\n")
   }

@@ -1,33 +1,31 @@
-/// What could be read of a document that may have faults.
+/// The result of reading a document that may have faults.
 struct JSON5Reading {
-  /// nil where it was given up; what is wrong in it reads as null.
+  /// nil if reading was abandoned; invalid parts are null.
   var value: ConfigurationValue?
   var places = JSON5Places()
-  /// By their places.
+  /// In the order of their positions.
   private(set) var faults: [JSON5Reader.Fault] = []
-  /// The names of what reads as null because it is wrong.
+  /// Names of settings that are null because they are invalid.
   var broken: Set<String> = []
-  /// Each value stands where it was meant to: nobody had to guess what a fault has done to what follows.
+  /// True while no fault has required a guess, so that all values are at their intended places.
   private(set) var isCertain = true
-  /// The last fault is a text that doesn't end on its line, and the reader stands there.
+  /// True if the last fault is a text that doesn't end on its line. The reader is then at the line's end.
   var hasOpenText = false
-  /// No comma is to be looked for behind the last value.
+  /// True if no comma is expected after the last value.
   var isSeparated = false
-  /// Nothing more is read.
   var isStopped = false
 
-  /// How a fault bears upon what follows.
+  /// The effect of a fault on the rest of the document.
   enum Bearing {
-    /// Not at all.
     case certain
-    /// What follows is read as is likely. Further faults of the kind on its line are taken for its consequences.
+    /// The rest is read by a guess. Further such faults on the same line count as consequences.
     case guessed
   }
 
-  /// Faults after which something else must be wrong.
+  /// The number of faults after which reading ends.
   private static let most = 100
 
-  /// - Returns: whether reading goes on.
+  /// - Returns: true if reading continues.
   mutating func note(_ fault: JSON5Reader.Fault, _ bearing: Bearing) -> Bool {
     let isConsequence = bearing == .guessed && faults.contains { $0.line == fault.line }
     if bearing == .guessed { isCertain = false }
@@ -36,7 +34,7 @@ struct JSON5Reading {
     return !isStopped
   }
 
-  /// It ended with a fault, which is among them or new.
+  /// Records the fault that ended the reading, unless its line already has one.
   mutating func end(with fault: JSON5Reader.Fault) {
     isCertain = false
     if !faults.contains(where: { $0.line == fault.line }) { faults.append(fault) }

@@ -2,15 +2,16 @@ import Providers
 import Reactor
 import TLS
 
-/// A credential with the contents of its files: checked, immutable, shared by all shards.
+/// A credential with its loaded and checked files; immutable and shared by all shards.
 package final class LoadedCredential: Sendable {
   package enum Value: Sendable {
     case apns(APNsCredentials)
     case fcm(FCMCredentials)
+    case webpush(WebPushCredentials)
   }
 
   package let value: Value
-  /// Of the settings and the contents of the files: equal where nothing has changed.
+  /// Equal if neither settings nor file contents have changed.
   let fingerprint: Int
 
   package init(_ value: Value, fingerprint: Int) {
@@ -18,56 +19,52 @@ package final class LoadedCredential: Sendable {
     self.fingerprint = fingerprint
   }
 
-  /// - Parameter setting: where it stands, for the error.
-  /// - Throws: naming the setting whose file or text cannot be used.
+  /// - Parameter setting: the credential's setting, for errors.
+  /// - Throws: an error that names the unusable setting.
   init(
     _ source: CredentialSource, setting: String, fingerprint: Int, files: MaterialCache, trust: Trust
   ) throws(ConfigurationError) {
     self.fingerprint = fingerprint
-    switch source {
-    case .apns(let credential, let host, let port, _):
+    let loading = Loading(setting: setting, files: files, trust: trust, proxy: source.proxy)
+    switch source.kind {
+    case .apns(let credential, let host, let port):
+      value = .apns(try loading.apns(credential, Endpoint(host: host, port: UInt16(port))))
+    case .fcm(let account, let host, let port, let isEndpointGiven):
       let endpoint = Endpoint(host: host, port: UInt16(port))
-      value = .apns(try Self.apns(credential, setting, endpoint, files, trust))
-    case .fcm(let serviceAccount, let host, let port, let isEndpointGiven, _):
-      let endpoint = Endpoint(host: host, port: UInt16(port))
-      value = .fcm(
-        try Self.fcm(serviceAccount, setting, endpoint, isEndpointGiven: isEndpointGiven, files, trust))
+      value = .fcm(try loading.fcm(account, endpoint, isEndpointGiven: isEndpointGiven))
+    case .webpush(_, let subject, let hosts):
+      value = .webpush(try loading.webpush(source.materials, subject, hosts))
     }
   }
+}
 
-  private static func apns(
-    _ credential: APNsConfiguration.Credential, _ setting: String, _ endpoint: Endpoint, _ files: MaterialCache, _ trust: Trust
-  ) throws(ConfigurationError) -> APNsCredentials {
+/// The common inputs of a credential's loading.
+private struct Loading {
+  let setting: String
+  let files: MaterialCache
+  let trust: Trust
+  let proxy: ProxyChoice
+
+  func apns(_ credential: APNsConfiguration.Credential, _ endpoint: Endpoint) throws(ConfigurationError) -> APNsCredentials {
     switch credential {
     case .token(let key, let keyID, let teamID):
       let pem = try files.bytes(of: key, for: "\(setting).key")
       return try usable("\(setting).key") { () throws(CredentialError) in
         let token = try TokenCredential(pem: pem, keyID: keyID, teamID: teamID)
-        return APNsCredentials(token: token, endpoint: endpoint, tls: trust.anonymous)
+        return APNsCredentials(token: token, endpoint: endpoint, tls: trust.anonymous, proxy: proxy)
       }
-    case .certificate(let certificate, let key, let passphrase):
-      let bytes = try files.bytes(of: certificate, for: "\(setting).certificate")
-      let keyBytes = if let key { try files.bytes(of: key, for: "\(setting).key") } else { bytes }
-      var phrase: String?
-      if let passphrase { phrase = try files.text(of: passphrase, for: "\(setting).passphrase") }
+    case .certificate(let material):
+      let identity = try material.load(files, .inCredential.inside(setting))
       return try usable("\(setting).certificate") { () throws(CredentialError) in
-        let isPEM = bytes.firstRange(of: Array("-----BEGIN".utf8)) != nil
-        let identity =
-          isPEM
-          ? try Identity(
-            pem: bytes, file: certificate.path, key: keyBytes, keyFile: (key ?? certificate).path, passphrase: phrase)
-          : try Identity(pkcs12: bytes, file: certificate.path, passphrase: phrase ?? "")
-        return APNsCredentials(
-          certificate: identity, endpoint: endpoint, tls: try .provider(trust: trust.store, identity: identity))
+        APNsCredentials(
+          certificate: identity, endpoint: endpoint, tls: try .provider(trust: trust.store, identity: identity), proxy: proxy)
       }
     }
   }
 
-  /// A configured endpoint serves access tokens as well, at the path of the account's `token_uri`.
-  private static func fcm(
-    _ serviceAccount: Material, _ setting: String, _ endpoint: Endpoint, isEndpointGiven: Bool, _ files: MaterialCache,
-    _ trust: Trust
-  ) throws(ConfigurationError) -> FCMCredentials {
+  /// A configured endpoint also serves access tokens, at the path of the account's `token_uri`.
+  func fcm(_ serviceAccount: Material, _ endpoint: Endpoint, isEndpointGiven: Bool) throws(ConfigurationError) -> FCMCredentials
+  {
     let file = try files.bytes(of: serviceAccount, for: "\(setting).serviceAccount")
     let account: ServiceAccount
     do throws(ServiceAccount.Invalid) { account = try ServiceAccount(file: file) } catch {
@@ -76,12 +73,34 @@ package final class LoadedCredential: Sendable {
     let tokenEndpoint =
       isEndpointGiven ? TokenEndpoint(endpoint: endpoint, path: TokenEndpoint(account.tokenURI)?.path ?? "/token") : nil
     return try usable("\(setting).serviceAccount") { () throws(CredentialError) in
-      try FCMCredentials(account: account, endpoint: endpoint, tokenEndpoint: tokenEndpoint, tls: trust.anonymous)
+      try FCMCredentials(account: account, endpoint: endpoint, tokenEndpoint: tokenEndpoint, tls: trust.anonymous, proxy: proxy)
+    }
+  }
+
+  func webpush(
+    _ materials: [(name: String, material: Material)], _ subject: String, _ hosts: [String]
+  ) throws(ConfigurationError) -> WebPushCredentials {
+    var keys: [VAPIDKey] = []
+    for (name, material) in materials {
+      let pem = try files.bytes(of: material, for: "\(setting).\(name)")
+      let key = try usable("\(setting).\(name)") { () throws(CredentialError) in
+        try VAPIDKey(pem: pem, subject: subject)
+      }
+      if keys.contains(where: { $0.id == key.id }) {
+        throw ConfigurationError(key: "\(setting).\(name)", problem: "is the same key as one before it")
+      }
+      keys.append(key)
+    }
+    guard let policy = HostPolicy(hosts) else {
+      throw ConfigurationError(key: "\(setting).hosts", problem: "cannot be used: a host is a name, *. and a domain, or *")
+    }
+    return try usable("\(setting).ca") { () throws(CredentialError) in
+      WebPushCredentials(keys: keys, hosts: policy, tls: try .pushService(trust: trust.store), proxy: proxy)
     }
   }
 }
 
-/// Names the setting in the error.
+/// Turns a credential error into an error of the setting.
 func usable<Value>(_ key: String, _ make: () throws(CredentialError) -> Value) throws(ConfigurationError) -> Value {
   do throws(CredentialError) { return try make() } catch {
     throw ConfigurationError(key: key, problem: "cannot be used: \(error)")

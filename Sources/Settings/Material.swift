@@ -1,27 +1,32 @@
 import Foundation
 import Reactor
 
-/// A key, certificate, authority or service account: the file that a setting names, or the text that stands in the setting
-/// itself. Never shows the text.
+/// A key, certificate, CA or service account: a file, or the text itself. Its description never contains the text.
 public enum Material: Sendable, Hashable {
   /// An absolute path.
   case file(String)
   case text(String)
 
+  /// The placeholder of a missing material: a file that doesn't exist.
+  static let missing = Material.file("")
+
   /// PEM and JSON are text; so is whatever has several lines. Anything else is a path.
   init(_ setting: String, in source: ConfigurationSource) {
     let value = setting.trimmingCharacters(in: .whitespacesAndNewlines)
-    let isText = value.contains("-----BEGIN") || value.hasPrefix("{") || value.contains(where: \.isNewline)
-    // Line breaks are often written as two characters where a variable is set.
+    // Variables often contain line breaks as two characters.
     self =
-      !isText
+      !Self.isText(value)
       ? .file(source.absolute(value))
       : .text(value.contains(where: \.isNewline) || value.hasPrefix("{") ? value : value.replacing("\\n", with: "\n"))
   }
 
+  static func isText(_ value: String) -> Bool {
+    value.contains("-----BEGIN") || value.hasPrefix("{") || value.contains(where: \.isNewline)
+  }
+
   var path: String? { if case .file(let path) = self { path } else { nil } }
 
-  /// - Parameter key: the setting, for the error.
+  /// - Parameter key: the setting, for errors.
   package func bytes(for key: String) throws(ConfigurationError) -> [UInt8] {
     switch self {
     case .file(let path): try FileText.read(path, for: key)
@@ -31,22 +36,22 @@ public enum Material: Sendable, Hashable {
 }
 
 extension Material: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  public var description: String { path.map(Shown.path) ?? "the text given" }
+  public var description: String { path.map(SafeText.path) ?? "the text given" }
   public var debugDescription: String { description }
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What of a setting's value, or of a command's word, may stand in a message: one in the wrong place can be a secret.
-public enum Shown {
-  /// A path as it is, unless it looks like a key, a password or an address that holds one.
+/// Decides what messages may show of a setting's value or a command's word, which may be a misplaced secret.
+public enum SafeText {
+  /// The path, unless it looks like a key, a password or an address with a password.
   public static func path(_ text: String) -> String {
     isHarmless(text) ? text : "(not shown: it looks like a secret, not like a path)"
   }
 
-  /// A key or a name in a setting's path, unless it may be a piece of an encoded secret: with a character that no name has, or a long word of
-  /// capitals, small letters and digits.
+  /// A key or name in a setting's path, unless it may be part of an encoded secret: it has a character that names don't have,
+  /// or a long word of capitals, small letters and digits.
   public static func key(_ text: String) -> String {
-    // Too short to be of use to anybody.
+    // Too short to be a useful part of a secret.
     if text.utf8.count < 8, isHarmless(text) { return text }
     let isName =
       isHarmless(text) && text.utf8.count <= 200
@@ -69,7 +74,7 @@ public enum Shown {
     return word.count <= 12 || kinds.count < 3
   }
 
-  /// A name or a short value in quotes.
+  /// A name or short value in quotes; otherwise its length.
   public static func value(_ text: String) -> String {
     isHarmless(text) && text.utf8.count <= 64 ? "\"\(text)\"" : "a value of \(text.count) characters"
   }
@@ -78,7 +83,7 @@ public enum Shown {
     guard text.utf8.count <= 1_024, !text.contains("-----BEGIN"), !text.contains("{"), !text.contains("://"),
       text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
     else { return false }
-    // Base64 has no runs as short as those of a path's words.
+    // Base64 has longer runs than the words of a path.
     var run = 0
     for byte in text.utf8 {
       let isEncoding =
@@ -91,23 +96,22 @@ public enum Shown {
   }
 }
 
-/// Files that settings name.
 enum FileText {
-  /// - Throws: saying whether the file is missing, or may not be read.
+  /// - Throws: an error that says whether the file is missing or unreadable.
   static func read(_ path: String, for key: String) throws(ConfigurationError) -> [UInt8] {
     do throws(SystemError) { return try FileContents.read(path) } catch {
       throw ConfigurationError(key: key, problem: problem(path, error))
     }
   }
 
-  /// A value that fills a file, without the line break that editors leave at its end; nil where it isn't UTF-8.
+  /// A file's content as a value, without the final line break; nil if it isn't UTF-8.
   static func value(_ bytes: [UInt8]) -> String? {
     String(validating: bytes, as: UTF8.self)?.trimmingCharacters(in: .newlines)
   }
 
-  static func notText(_ path: String) -> String { "names a file that is not UTF-8 text: \(Shown.path(path))" }
+  static func notText(_ path: String) -> String { "names a file that is not UTF-8 text: \(SafeText.path(path))" }
 
   static func problem(_ path: String, _ error: SystemError) -> String {
-    "names a file that cannot be read: \(Shown.path(path)) (\(error.reason))"
+    "names a file that cannot be read: \(SafeText.path(path)) (\(error.reason))"
   }
 }

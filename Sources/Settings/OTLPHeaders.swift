@@ -1,13 +1,13 @@
 import Foundation
 
-/// What a collector wants in each request besides spans, as `OTEL_EXPORTER_OTLP_HEADERS` spells it: `name=value,name=value`, values
-/// percent-encoded. Its description shows no value.
+/// Additional headers for the collector, in the form of `OTEL_EXPORTER_OTLP_HEADERS`: `name=value,name=value`, with
+/// percent-encoded values. The description contains no values.
 public struct OTLPHeaders: Sendable, Equatable {
   package let fields: [(name: String, value: String)]
 
   init() { fields = [] }
 
-  /// nil where it is anything else.
+  /// nil for any other form.
   init?(_ text: String) {
     var fields: [(name: String, value: String)] = []
     for entry in text.split(separator: ",") {
@@ -33,12 +33,12 @@ public struct OTLPHeaders: Sendable, Equatable {
   static let problem = "must be name=value, several with commas between them, values percent-encoded: headers for the collector"
 
   private static let most = 50
-  /// What each request has anyway.
+  /// Headers that every request already has.
   private static let own: Set<String> = [
     "host", "connection", "content-length", "content-type", "transfer-encoding", "user-agent",
   ]
 
-  /// RFC 9110, a token.
+  /// RFC 9110, token.
   private static func isNameByte(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true

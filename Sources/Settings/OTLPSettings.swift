@@ -1,24 +1,26 @@
 import Foundation
+import Providers
 import TLS
 
-/// Where spans go: a collector that speaks OTLP over HTTP.
+/// The collector that receives spans by OTLP over HTTP.
 public struct OTLPSettings: Sendable, Equatable {
   public var address: HTTPAddress
-  /// Added to each request; the values may be secrets.
+  /// Headers of each request. Their values may be secret.
   public var headers = OTLPHeaders()
-  /// Who signed an `https` collector's certificate; nil for the system's authorities.
+  /// The CA of an `https` collector's certificate; nil for the system's CAs.
   public var ca: Material?
-  /// What the collector knows this program as.
+  public var proxy = ProxyChoice.direct
+  /// This program's name at the collector.
   public var service = "pushfleet"
 
-  /// - Parameter text: the base address, to which `/v1/traces` is added.
+  /// - Parameter text: the base address, to which `/v1/traces` is appended.
   init?(_ text: String) {
     guard var address = HTTPAddress(text, defaultPort: 4_318) else { return nil }
     address.path += "/v1/traces"
     self.address = address
   }
 
-  /// - Parameter text: the whole address.
+  /// - Parameter text: the complete address.
   fileprivate init?(whole text: String) {
     guard var address = HTTPAddress(text, defaultPort: 4_318) else { return nil }
     if address.path.isEmpty { address.path = "/" }
@@ -27,21 +29,25 @@ public struct OTLPSettings: Sendable, Equatable {
 }
 
 extension OTLPSettings {
-  /// nil where the setting is absent.
-  static func read(_ reader: ConfigurationReader) throws(ConfigurationError) -> OTLPSettings? {
-    let headers = try reader.string("tracesHeaders")
-    let ca = try reader.material("tracesCA")
-    guard let text = try reader.string("traces") else {
-      if headers != nil { throw reader.error("tracesHeaders", "is given without traces, the collector's address") }
-      if ca != nil { throw reader.error("tracesCA", "is given without traces, the collector's address") }
+  /// - Returns: nil without the setting `traces`.
+  static func read(_ reader: ConfigurationReader) -> OTLPSettings? {
+    let headers = reader.string("tracesHeaders")
+    let ca = reader.material("tracesCA")
+    guard let text = reader.string("traces") else {
+      if headers != nil { reader.report("tracesHeaders", "is given without traces, the collector's address") }
+      if ca != nil { reader.report("tracesCA", "is given without traces, the collector's address") }
       return nil
     }
-    guard var settings = OTLPSettings(text) else { throw reader.error("traces", problem(text)) }
+    var settings = OTLPSettings(text)
+    if settings == nil { reader.report("traces", problem(text)) }
     if let headers {
-      guard let read = OTLPHeaders(headers) else { throw reader.error("tracesHeaders", OTLPHeaders.problem) }
-      settings.headers = read
+      if let read = OTLPHeaders(headers) {
+        settings?.headers = read
+      } else {
+        reader.report("tracesHeaders", OTLPHeaders.problem)
+      }
     }
-    settings.ca = ca
+    settings?.ca = ca
     return settings
   }
 
@@ -56,29 +62,31 @@ extension OTLPSettings {
   }
 
   fileprivate static func problem(_ text: String) -> String {
-    "is \(Shown.value(text)): http:// or https://, a host, and a port where it isn't 4318, as of an OpenTelemetry collector"
+    "is \(SafeText.value(text)): http:// or https://, a host, and a port where it isn't 4318, as of an OpenTelemetry collector"
   }
 }
 
 extension Configuration {
-  /// What OpenTelemetry's specification has variables for: the collector, unless the setting names one, its headers and authority unless
-  /// settings name them, and the program's name. A variable for traces alone goes before the one for everything.
-  mutating func takeTraces(from environment: [String: String]) throws(ConfigurationError) {
+  /// Reads the standard variables of OpenTelemetry: the collector, its headers, its CA, and this program's name. A setting wins
+  /// over a variable. A variable only for traces (`…_TRACES_…`) wins over the general variable.
+  mutating func takeTraces(from environment: [String: String], _ source: ConfigurationSource) {
     let exporter = OTLPEnvironment(environment)
     let isOff = environment["OTEL_TRACES_EXPORTER"] == "none" || environment["OTEL_SDK_DISABLED"] == "true"
     if traces == nil, !isOff, let (variable, text) = exporter["ENDPOINT"] {
-      guard let settings = variable == OTLPEnvironment.general + "ENDPOINT" ? OTLPSettings(text) : OTLPSettings(whole: text)
-      else {
-        throw ConfigurationError(key: "traces", variable: variable, problem: OTLPSettings.problem(text))
+      traces = variable == OTLPEnvironment.general + "ENDPOINT" ? OTLPSettings(text) : OTLPSettings(whole: text)
+      if traces == nil {
+        source.report(ConfigurationError(key: "traces", variable: variable, problem: OTLPSettings.problem(text)))
       }
-      traces = settings
     }
-    guard traces != nil else { return }
+    guard let address = traces?.address else { return }
+    // `HTTPS_PROXY` doesn't apply to plain HTTP.
+    traces?.proxy = proxy ?? (address.isTLS ? source.proxy : .direct)
     if traces?.headers.isEmpty == true, let (variable, text) = exporter["HEADERS"] {
-      guard let headers = OTLPHeaders(text) else {
-        throw ConfigurationError(key: "tracesHeaders", variable: variable, problem: OTLPHeaders.problem)
+      if let headers = OTLPHeaders(text) {
+        traces?.headers = headers
+      } else {
+        source.report(ConfigurationError(key: "tracesHeaders", variable: variable, problem: OTLPHeaders.problem))
       }
-      traces?.headers = headers
     }
     if traces?.ca == nil, let (_, path) = exporter["CERTIFICATE"] {
       traces?.ca = .file(ConfigurationSource(directory: FileManager.default.currentDirectoryPath).absolute(path))
@@ -87,14 +95,13 @@ extension Configuration {
   }
 }
 
-/// The variables by which OpenTelemetry's exporters are configured.
 private struct OTLPEnvironment {
   static let general = "OTEL_EXPORTER_OTLP_"
   private let environment: [String: String]
 
   init(_ environment: [String: String]) { self.environment = environment }
 
-  /// A value that isn't empty, and the variable that it came from.
+  /// A non-empty value and its variable.
   subscript(name: String) -> (variable: String, value: String)? {
     [Self.general + "TRACES_" + name, Self.general + name].lazy.compactMap { variable in
       environment[variable].flatMap { $0.isEmpty ? nil : (variable, $0) }

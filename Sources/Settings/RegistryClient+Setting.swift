@@ -3,8 +3,8 @@ import Logging
 import Reactor
 
 extension RegistryClient {
-  /// - Parameter location: what `registry` says.
-  /// - Throws: naming the setting when the location can't be parsed or there is no thread to be had.
+  /// - Parameter location: the value of `registry`.
+  /// - Throws: an error that names the setting if the location is invalid or no thread can be started.
   package convenience init(_ location: String, limits: RegistryLimits, host: any RegistryHost, log: Log)
     throws(ConfigurationError)
   {
@@ -13,7 +13,7 @@ extension RegistryClient {
       throw ConfigurationError(key: "registry", problem: "cannot be used: \(error)")
     }
     do throws(SystemError) { try self.init(parsed, limits: limits, host: host, log: log) } catch {
-      throw ConfigurationError(key: "registry", problem: "has no thread: \(error)")
+      throw ConfigurationError(key: "registry", problem: "can't be used: no thread could be started: \(error)")
     }
   }
 }

@@ -2,51 +2,42 @@ import DeviceRegistry
 import Foundation
 import PushCore
 
-/// Pages for `data.ext` where a push has no room for it.
+/// Settings of content pages. A page holds a `data.ext` that is too long for a push.
 public struct RichPageSettings: Sendable, Equatable {
-  /// Where the gateway's HTTP door is reached from outside, without a slash at its end.
+  /// The external address of the gateway's HTTP listener, without a trailing slash.
   public var url: String
-  /// Milliseconds for which a page can be fetched.
+  /// Milliseconds for which a page is available.
   public var keep: Int64
-  /// Bytes that the content of one may have.
+  /// The most bytes of a page's content.
   public var bytes: Int
-  /// Bytes that the pages of an application may have together.
+  /// The most bytes of all pages of an application.
   public var most: Int64
 
-  /// Where the gateway has the page of this name.
   package func address(of name: [UInt8]) -> [UInt8] { Array(url.utf8) + Self.path + name }
 
-  /// As long as every address, and of no page.
+  /// An address of the usual length that belongs to no page.
   package var example: [UInt8] { address(of: [UInt8](repeating: UInt8(ascii: "x"), count: ContentPage.nameLength)) }
 
   private static let path = Array("/pages/".utf8)
 }
 
 extension RichPageSettings {
-  /// nil where no address is given, and nothing becomes a page.
-  static func read(_ reader: ConfigurationReader) throws(ConfigurationError) -> RichPageSettings? {
-    let keep = try reader.string("keep") ?? "30d"
-    guard let last = keep.last, let factor: Int64 = ["s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000][last],
-      let count = Int64(keep.dropLast()), count > 0, count <= longest / factor
-    else {
-      throw reader.error("keep", "is \(Shown.value(keep)): a number with s, m, h or d, from 1s to 3650d, such as 30d")
-    }
-    let bytes = try reader.integer("bytes", in: 1_024...262_144) ?? 65_536
-    let most = Int64(try reader.integer("megabytes", in: 1...1_048_576) ?? 1_024) << 20
-    guard let text = try reader.string("url") else { return nil }
-    guard let url = base(text) else {
-      throw reader.error(
-        "url",
-        "is \(Shown.value(text)): https:// (or http://) and a host, with a path where the gateway is behind one, \(longestURL) bytes at most"
-      )
-    }
-    return RichPageSettings(url: url, keep: count * factor, bytes: bytes, most: most)
+  /// - Returns: nil without an address. Pages are then off.
+  static func read(_ reader: ConfigurationReader) -> RichPageSettings? {
+    let keep = reader.time("keep") ?? 0
+    let bytes = reader.number("bytes")
+    let most = Int64(reader.number("megabytes")) << 20
+    guard let text = reader.string("url") else { return nil }
+    if let url = base(text) { return RichPageSettings(url: url, keep: keep, bytes: bytes, most: most) }
+    reader.report(
+      "url",
+      "is \(SafeText.value(text)): https:// (or http://) and a host, with a path where the gateway is behind one, \(longestURL) bytes at most"
+    )
+    return nil
   }
 
-  /// It takes its part of what a push can hold.
+  /// In bytes. The limit exists because the push's payload contains the address.
   private static let longestURL = 200
-  /// Ten years.
-  private static let longest: Int64 = 3_650 * 86_400_000
 
   private static func base(_ text: String) -> String? {
     guard text.utf8.count <= longestURL, text.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }),
@@ -60,17 +51,16 @@ extension RichPageSettings {
 }
 
 extension Configuration {
-  /// nil where nothing becomes a page: there is no registry to keep it, or no address to fetch it at.
+  /// nil if pages are off because the registry or the address is missing.
   public var usedRichPages: RichPageSettings? { registry == nil ? nil : richPages }
 
-  /// What is missing for pages of the application; nil where nothing is, or has no `mps`.
+  /// A hint that names the settings that the application's pages lack; nil if no setting is missing or the app has no `mps`.
   public func hintOfPages(_ app: AppConfiguration) -> String? {
     guard app.isUPMC, usedRichPages == nil else { return nil }
     let missing = [richPages == nil ? "richPages.url" : nil, registry == nil ? "registry" : nil].compactMap(\.self)
     return "data.ext would be sent as the address of a page if \(missing.joined(separator: " and ")) were set"
   }
 
-  /// What a request to the application may have.
   public func limits(of app: AppConfiguration) -> RequestLimits {
     var limits = limits
     limits.ignoresUnknownNames = app.ignoresUnknownNames

@@ -1,20 +1,20 @@
 import Providers
 import TLS
 
-/// The authorities of a `ca` setting, and the TLS context of those who trust them and present no certificate.
+/// The CAs of a `ca` setting, with a TLS context for clients without a certificate.
 struct Trust: Sendable {
-  /// Of the authorities' text; nil for the system's.
+  /// Digest of the CAs' text; nil for the system's CAs.
   let digest: Int?
   let store: TrustStore
   let anonymous: TLSClientContext
 }
 
-/// One `Trust` for each list of authorities, however many credentials name it.
+/// One shared `Trust` per list of CAs.
 struct TrustCache {
   private var trusts: [Int?: Trust] = [:]
   private var used: Set<Int?> = []
 
-  /// - Parameter setting: names `ca`, for the error.
+  /// - Parameter setting: the name of `ca`, for errors.
   mutating func trust(_ ca: Material?, _ files: MaterialCache, for setting: String) throws(ConfigurationError) -> Trust {
     var digest: Int?
     if let ca { digest = try files.digest(of: ca, for: setting) }
@@ -29,14 +29,14 @@ struct TrustCache {
     return trust
   }
 
-  /// Lets go of what has not been asked for since the last call.
+  /// Drops entries that were not requested since the last call.
   mutating func forgetUnused() {
     trusts = trusts.filter { used.contains($0.key) }
     used = []
   }
 }
 
-/// The contents of what one reading of the configuration needs, each file read once.
+/// Caches file contents while a configuration is loaded, so that each file is read once.
 final class MaterialCache {
   private struct Content {
     var bytes: [UInt8]
@@ -45,12 +45,11 @@ final class MaterialCache {
 
   private var contents: [Material: Result<Content, ConfigurationError>] = [:]
 
-  /// - Parameter setting: names the material, for the error.
+  /// - Parameter setting: the material's setting, for errors.
   func bytes(of material: Material, for setting: String) throws(ConfigurationError) -> [UInt8] {
     try content(material, setting).bytes
   }
 
-  /// A passphrase.
   func text(of material: Material, for setting: String) throws(ConfigurationError) -> String {
     switch material {
     case .text(let text): return text
