@@ -10,26 +10,27 @@ extension SendRequest {
     case .one(.user(let id)): .user(id)
     case .one(.group(let key)): .group(key)
     case .condition(let condition): .condition(condition)
-    case .one(.apns), .one(.channel), .one(.fcm), .one(.fcmTopics), .one(.registration), .one(.invalid), .list: nil
+    case .one(.apns), .one(.channel), .one(.fcm), .one(.fcmTopics), .one(.webpush), .one(.registration), .one(.invalid), .list:
+      nil
     }
   }
 }
 
 extension Target {
-  /// The name under which the registry looks it up; nil for what a provider gave out.
+  /// The target's name in the registry; nil for providers' tokens, topics and channels.
   var registryName: [UInt8]? {
     switch self {
     case .registration(let id), .group(let id): id
     case .user(let name): Array("/users/".utf8) + name
     case .topic(let name): Array("/topics/".utf8) + name
     case .all: Array("/all".utf8)
-    case .apns, .channel, .fcm, .fcmTopics, .invalid: nil
+    case .apns, .channel, .fcm, .fcmTopics, .webpush, .invalid: nil
     }
   }
 }
 
 extension Audience {
-  /// Small by nature: sent within its request, without a campaign, as long as one page holds it.
+  /// A user or group: if one page holds all its devices, the request is sent without a campaign.
   var isSmall: Bool {
     switch self {
     case .user, .group: true
@@ -37,8 +38,8 @@ extension Audience {
     }
   }
 
-  /// By which two broadcasts go to the same one.
-  /// - Parameter target: what the request says.
+  /// The audience's name for comparison with other broadcasts.
+  /// - Parameter target: the condition as the request has it.
   func name(_ target: @autoclosure () -> [UInt8]) -> [UInt8] {
     switch self {
     case .topic(let name): Array("/topics/".utf8) + name
@@ -49,7 +50,7 @@ extension Audience {
     }
   }
 
-  /// What a missing one is called in a dead letter.
+  /// The dead letter's reason when the audience doesn't exist.
   var missing: String {
     switch self {
     case .topic: "to: no such topic"

@@ -2,67 +2,58 @@ import Broker
 import DeviceRegistry
 import PushCore
 
-/// What has happened to a request to an audience, or to a page of one.
+/// Something that happened to a request to an audience, or to a page.
 enum AudienceEvent {
-  /// It is admitted.
   case begun(Audience)
-  /// How large the audience is.
-  case surveyed(AudienceSurvey)
-  /// Whether another copy of the request has begun the campaign.
+  case surveyed(AudienceEstimate)
+  /// The campaign that another copy of the request has begun, if any.
   case found(Campaign?)
   case created(Campaign)
-  /// The devices of an audience that is small by nature.
   case read(AudiencePage)
-  /// The devices that earlier rounds have left of a small audience.
+  /// The devices of a small audience that earlier attempts have left.
   case restRead(Resolution)
   case opened(OpenedPage)
-  /// The message of a page is confirmed.
   case pageConfirmed
   /// Every device of the page has ended or waits for its next attempt.
   case devicesEnded
-  /// It is too late for what earlier rounds have left of a small audience.
+  /// The deadline has passed for the remaining devices of a small audience.
   case expired(PageTicket, [PageTicket.Device])
-  /// The page is to begin again, less what the registry is to know of it.
+  /// The page must begin again without the devices that have ended.
   case beginsAgain
-  /// The record of a page that is to begin again is to be saved.
+  /// The record of such a page must be saved.
   case saveDue
   case saved
   case notSaved(RegistryError)
-  /// Everything that follows from the page's devices is safe.
   case reportDue
-  /// The campaign after the report; nil if the registry has none.
+  /// The campaign after the report; nil if the registry doesn't have it.
   case reported(Campaign?)
   case resultClaimed(ResultClaim)
-  /// The report, or the result, has to wait.
+  /// The registry can't accept the report, or the claim of the result, now.
   case notReported(RegistryError)
 }
 
-/// What is to be done next for a request to an audience.
+/// The next action for a request to an audience.
 enum AudienceStep {
   case ask(AudienceQuestion)
   case reject(Rejection)
-  /// It has come too late.
   case expire
-  /// To the ladder as it came: for how many milliseconds, and why.
+  /// Puts the request unchanged on the ladder, with a delay in milliseconds and a reason.
   case putOff(Int64, String)
-  /// The devices are known, and are sent to.
   case send
-  /// What follows from the request is these steps; then it is acknowledged.
+  /// Takes these last steps, then acknowledges the request.
   case conclude([AudienceStep])
   case publish(Publication)
-  /// The campaign begins: older broadcasts with its collapse key are not sent any more.
   case begins(Campaign)
-  /// A dead letter; for all devices, or for one.
+  /// A dead letter for the whole audience, or for one device.
   case letter(DeadLetter)
   case expiredLetter(registration: [UInt8])
   case result(FanOutResult)
-  /// The page is to be reported as soon as nothing else is owed.
   case report
-  /// To the ladder as soon as what has ended is safe; not before a time in unix milliseconds.
+  /// Puts the page on the ladder once all consequences are confirmed; not before a time in unix milliseconds.
   case putOffWhenSafe(until: Int64?)
-  /// To the ladder now; not before a time in unix milliseconds.
+  /// Puts the page on the ladder at once; not before a time in unix milliseconds.
   case retry(at: Int64)
-  /// The registry has what the request owed it.
+  /// One of the owed consequences is complete.
   case met
 }
 
@@ -74,7 +65,7 @@ extension AudienceStep {
     case .reject(let rejection): pipeline.reject(entry, rejection)
     case .expire: pipeline.expire(entry)
     case .putOff(let delay, let reason): pipeline.putOff(entry, by: delay, reason)
-    // An orphan is sent when the broker has delivered it here again.
+    // The broker delivers an orphan again, and then it is sent.
     case .send: if !entry.ledger.isOrphan { pipeline.passGates(entry) }
     case .conclude(let steps): pipeline.conclude(entry) { pipeline.carryOut(steps, entry) }
     case .publish(let publication): publisher.publish(publication, for: entry)
@@ -90,10 +81,9 @@ extension AudienceStep {
   }
 }
 
-/// A question to the registry, whose answer is an event.
 struct AudienceQuestion {
   private let ask: (RegistryClient, @escaping (Result<AudienceEvent, RegistryError>) -> Void) -> Void
-  /// What it means that the registry can't answer. Nil where the request can't go on without an answer: then it goes to the ladder.
+  /// The event when the registry can't answer. If nil, the request goes to the ladder then.
   private let failure: ((RegistryError) -> AudienceEvent)?
 
   init<Answer>(

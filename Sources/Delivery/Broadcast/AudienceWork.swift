@@ -1,36 +1,34 @@
 import DeviceRegistry
 import PushCore
 
-/// How far a request to an audience, or a page of one, has come.
+/// The progress of a request to an audience, or of a page.
 struct AudienceWork {
   enum Stage {
-    /// The registry decides what is to be done. Becomes chaining, sending or ending.
+    /// The registry is asked. Becomes chaining, sending or ending.
     case asking
-    /// The devices are known; the message of the next page is on its way to the queue. Becomes sending.
+    /// The devices are known, and the next page's message awaits its confirm. Becomes sending.
     case chaining
     /// Pushes go out. Becomes ending.
     case sending
-    /// All devices have ended: feedback, dead letters, the report, the result or the message for the ladder are on their way. Final.
+    /// All devices have ended; feedback, dead letters, the report, the result or the ladder's message are under way. Final.
     case ending
   }
 
   let audience: Audience
   private(set) var stage = Stage.asking
-  var survey: AudienceSurvey?
-  /// What is known of earlier deliveries of the page.
+  var survey: AudienceEstimate?
   private(set) var settledBefore = SettledDevices()
   var campaign: Campaign?
-  /// The breaker has asked for the campaign to be held.
+  /// The campaign is to be held because the breaker is open.
   var isHeld = false
-  /// The campaign's result is published from here.
   var isResultClaimed = false
-  /// Who asks for that: one name, so that asking again keeps the claim.
+  /// The name in this worker's claims of the result. It stays the same, so a repeated claim renews the first.
   var claimant: [UInt8] = []
-  /// Devices of a page that ends unsent which may have been reached.
+  /// The number of devices of an abandoned page that may have been reached.
   private(set) var unknown = 0
-  /// The page begins again once the registry has its record.
+  /// The page must begin again, after the registry has saved its record.
   var beginsAgain = false
-  /// That record, until the registry has it.
+  /// The record to save; nil once it is saved.
   var unsaved: PageRecord?
 
   init(_ audience: Audience) { self.audience = audience }
@@ -43,8 +41,8 @@ struct AudienceWork {
 
   // MARK: a page
 
-  /// A page begins, with the devices that the registry has of it now and what is known of earlier deliveries.
-  /// - Returns: how many of the devices that its ticket names as left are registered no more.
+  /// Begins a page with the devices that are registered now and the record of earlier deliveries.
+  /// - Returns: how many of the ticket's pending devices are no longer registered.
   mutating func begin(_ page: inout PageTicket, _ read: AudiencePage, _ record: PageRecord?) -> Int {
     account(for: record, on: &page)
     guard let pending = page.pending else {
@@ -61,18 +59,18 @@ struct AudienceWork {
     return left.count
   }
 
-  /// A page ends unsent, as its campaign was cancelled. One that was not begun has no successor, and so ends the chain.
+  /// Ends a page unsent because its campaign was cancelled. If the page was not begun, it has no successor and ends the chain.
   /// - Parameters:
-  ///   - devices: of a page that was begun, where nobody knows what became of them.
-  ///   - isRedelivered: a worker was lost while it had the page.
+  ///   - devices: the number of devices of a begun page whose fate is unknown.
+  ///   - isRedelivered: true if a worker was lost while it had the page.
   mutating func abandon(_ page: inout PageTicket, _ record: PageRecord?, devices: Int, isRedelivered: Bool) {
     if page.pending == nil { page.isLast = record?.extent?.isLast ?? true }
     account(for: record, on: &page)
     unknown = page.pending.map { isRedelivered ? $0.count : 0 } ?? devices
   }
 
-  /// Counts what is known of earlier deliveries of the page: of all its devices, or of those that its ticket names as left. The ticket has
-  /// counted the others, and these from here on: it may be put off before anything is sent.
+  /// Counts the devices that earlier deliveries have settled, either of the whole page or of the ticket's pending ones. The
+  /// ticket has the others. From here on the ticket counts these too, because the page may be put off before anything is sent.
   private mutating func account(for record: PageRecord?, on page: inout PageTicket) {
     settledBefore = SettledDevices(record)
     if let pending = page.pending {
@@ -87,19 +85,15 @@ struct AudienceWork {
     page.failed += Int64(settledBefore.failed)
   }
 
-  /// What follows from a page whose devices have all ended or wait for their next attempt.
+  /// The step after all devices of a page have ended or wait for their next attempt.
   enum PageEnd: Equatable {
-    /// To the ladder: some devices are to be tried again.
     case retry
-    /// Too many devices are left to be named by a message: the page is to begin again, less what the registry knows of it.
+    /// Too many devices remain for a message. The page begins again, without those that the registry has as settled.
     case beginAgain(at: Int64)
-    /// A small audience's: the result.
     case result
-    /// A campaign's: the registry is to hear of it.
     case report
   }
 
-  /// Counts what has become of a page's devices into its ticket.
   mutating func end(_ page: inout PageTicket, _ recipients: [Recipient], _ rows: DeviceRows?) -> PageEnd {
     stage = .ending
     var counted = page
@@ -127,7 +121,7 @@ struct AudienceWork {
 }
 
 extension SettledDevices {
-  /// Those of earlier deliveries included. A failure counts only when what follows from it is safe.
+  /// Includes earlier deliveries. A failure counts only when all its consequences are confirmed.
   init(of entry: InFlight, _ work: AudienceWork) {
     self = work.settledBefore
     for recipient in entry.recipients {

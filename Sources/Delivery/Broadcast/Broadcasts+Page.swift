@@ -1,10 +1,9 @@
 import DeviceRegistry
 import PushCore
 
-/// A page of an audience: opened, its successor published, sent.
-///
-/// The chain of a campaign has one end, the page that nobody has opened yet. Whoever opens it publishes its successor before sending
-/// the first push, so that a worker that dies leaves at most the pages it was sending, which are delivered again.
+/// Opens a page, publishes its successor and sends it. The chain of a campaign ends with one unopened page. A worker that opens
+/// it publishes the next one before the first push. So a worker that dies leaves only the pages it was sending, and the broker
+/// delivers those again.
 extension Broadcasts {
   func takePage(_ entry: InFlight) -> [AudienceStep] {
     guard let page = entry.broadcast.page, let audience = entry.broadcast.work?.audience else { return [] }
@@ -54,7 +53,8 @@ extension Broadcasts {
     }
   }
 
-  /// A paused campaign's page goes round on the ladder: this is how long it takes to notice that the campaign runs again. Milliseconds.
+  /// The delay in milliseconds with which a paused campaign's page comes back from the ladder, to see whether the campaign runs
+  /// again.
   private static let pausedDelay: Int64 = 1_000
 
   private func beginPage(_ entry: InFlight, _ read: AudiencePage, _ record: PageRecord?) -> [AudienceStep] {
@@ -67,8 +67,8 @@ extension Broadcasts {
     return platformFailures(entry) + chain(entry, isChained: page.isLast || page.pending != nil, after: read.next)
   }
 
-  /// The campaign was cancelled: nothing more is sent, and what was is accounted for. A page that was begun may have a successor,
-  /// which has to be ended too; one that was not ends the chain.
+  /// The campaign was cancelled: sends nothing more, and counts what was sent. A begun page may have a successor, which must
+  /// end too. A page that was not begun ends the chain.
   private func abandonPage(_ entry: InFlight, _ record: PageRecord?, devices: Int) -> [AudienceStep] {
     guard var page = entry.broadcast.page else { return [] }
     let isRedelivered = entry.delivery.redelivered
@@ -77,7 +77,6 @@ extension Broadcasts {
     return chain(entry, isChained: page.isLast || page.pending != nil, after: record?.extent?.end ?? 0)
   }
 
-  /// Publishes the next page unless there is none, or it is out already.
   private func chain(_ entry: InFlight, isChained: Bool, after cursor: Int64) -> [AudienceStep] {
     guard !isChained, var next = entry.broadcast.page?.next(after: cursor, using: &time.random) else { return sendPage(entry) }
     next.hasWaited = entry.collapse.hasWaited
@@ -85,10 +84,10 @@ extension Broadcasts {
     return [.publish(messages.page(next, for: entry))]
   }
 
-  /// A page that goes out, or a message of the next one, is confirmed.
+  /// The broker has confirmed the message of a campaign's first page, or of the page after this one.
   func pageConfirmed(_ entry: InFlight) -> [AudienceStep] {
     guard entry.broadcast.work?.stage == .chaining else { return [.met] }
-    // The next page is safe on the queue: now this one may be sent.
+    // The next page is on its queue, so this one may be sent.
     _ = entry.ledger.met()
     return sendPage(entry)
   }
@@ -100,7 +99,7 @@ extension Broadcasts {
 
   // MARK: small audiences
 
-  /// Devices of a user or group that are sent to within the request.
+  /// The limit of a user's or group's devices that are sent to without a campaign.
   private static let smallAudience = 1_000
 
   func readSmallAudience(_ entry: InFlight, _ audience: Audience) -> AudienceStep {

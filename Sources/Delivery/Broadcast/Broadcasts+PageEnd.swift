@@ -1,7 +1,7 @@
 import DeviceRegistry
 import PushCore
 
-/// A page's end: the ladder for what must be tried again, or its report; and with the last report, the campaign's result.
+/// Ends a page: the ladder for devices to retry, or the report. The campaign's result follows the last report.
 extension Broadcasts {
   /// Every device of the page has ended or waits for its next attempt.
   func devicesEnded(_ entry: InFlight) -> [AudienceStep] {
@@ -22,7 +22,7 @@ extension Broadcasts {
     }
   }
 
-  /// Too late for what earlier rounds have left of a small audience: the result counts what they have settled.
+  /// The remaining devices of a small audience have expired. The result includes those settled before.
   func expired(_ entry: InFlight, _ page: PageTicket, _ left: [PageTicket.Device]) -> [AudienceStep] {
     guard entry.recipients.isEmpty else { return devicesEnded(entry) }
     observers.note(.expired(left.count), entry)
@@ -36,7 +36,7 @@ extension Broadcasts {
 
   // MARK: a page that begins again
 
-  /// The page is to begin again, less what the registry knows of it, and so the registry has to know it first.
+  /// Saves the settled devices in the registry, so that the page can begin again without them.
   func beginAgain(_ entry: InFlight) -> [AudienceStep] {
     guard let work = entry.broadcast.work else { return [] }
     let record = SettledDevices(of: entry, work).record
@@ -53,7 +53,7 @@ extension Broadcasts {
   func pageSaved(_ entry: InFlight) -> [AudienceStep] {
     guard entry.broadcast.work?.unsaved != nil else { return [] }
     entry.broadcast.work?.unsaved = nil
-    // The broker delivers the original again: a copy would be a second one.
+    // The broker delivers the original again, so a copy would be a duplicate.
     if entry.ledger.isOrphan {
       entry.ledger.withdrawn()
       return []
@@ -61,21 +61,21 @@ extension Broadcasts {
     return [.retry(at: entry.attempt.copyDue), .met]
   }
 
-  /// It is kept, unacknowledged, until the registry is back: asked again by ``takeUnsaved()``.
+  /// Keeps the page unacknowledged until the registry is back. ``takeUnsaved()`` returns it for the next try.
   func pageNotSaved(_ entry: InFlight, _ error: RegistryError) -> [AudienceStep] {
-    // What the registry will never take is sent again, rather than kept for ever.
+    // If the registry refuses the record for good, some devices get a second push; otherwise the page would be kept for ever.
     if case .refused = error { return pageSaved(entry) }
     unsavedPages.append(entry.reference)
     return []
   }
 
-  /// To be called about once a second: the pages whose record the registry couldn't take.
+  /// To be called about once a second. Returns the pages whose record must be saved again.
   func takeUnsaved() -> [RequestReference] {
     defer { unsavedPages.removeAll() }
     return unsavedPages
   }
 
-  /// A page whose channel is lost may come to another worker: it finds what was settled here so far.
+  /// Saves the settled devices of a page whose channel is lost, since another worker may receive it.
   func saveBegunPage(_ entry: InFlight) {
     guard let work = entry.broadcast.work, let page = entry.broadcast.page, !page.campaign.isEmpty, entry.hasBegun else {
       return
@@ -92,7 +92,6 @@ extension Broadcasts {
 
   // MARK: its report
 
-  /// Reports to the registry how the page has ended; the campaign's result follows from the last report.
   func reportPage(_ entry: InFlight) -> [AudienceStep] {
     guard let page = entry.broadcast.page else { return [] }
     entry.ledger.owes()
@@ -108,8 +107,8 @@ extension Broadcasts {
     return (campaign?.isComplete == true ? claimResult(entry) : []) + [.met]
   }
 
-  /// The report, or the result, has to wait: puts the page on the ladder with nothing left to send, so that the delivery isn't kept
-  /// unacknowledged and no device gets a second push.
+  /// The report, or the result, must wait. The page goes to the ladder without devices: the delivery isn't kept unacknowledged,
+  /// and no device gets a second push.
   func oweReport(_ entry: InFlight, _ reason: String) -> [AudienceStep] {
     entry.broadcast.page?.pending = []
     if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
@@ -118,7 +117,7 @@ extension Broadcasts {
 
   // MARK: the result
 
-  /// Every page is settled: exactly one of those who find that out publishes the result.
+  /// Every page is settled. Several workers may notice that, and the registry lets one of them publish the result.
   func claimResult(_ entry: InFlight) -> [AudienceStep] {
     guard let page = entry.broadcast.page else { return [] }
     entry.ledger.owes()
@@ -132,7 +131,7 @@ extension Broadcasts {
     return .write(.campaigns) { store, _ in try store.finish(campaign, claimant: claimant, lease: lease) }
   }
 
-  /// To be called about once a second: a result that waits for its confirm, for as long as the broker takes, is still this worker's.
+  /// To be called about once a second. Renews the claims of results that await their confirm.
   func renewResultClaims(_ table: InFlightTable) {
     resultClaims.removeAll { table[$0] == nil }
     for claim in resultClaims {
@@ -142,7 +141,7 @@ extension Broadcasts {
   }
 
   func resultClaimed(_ entry: InFlight, _ claim: ResultClaim) -> [AudienceStep] {
-    // Whoever has claimed it may die before it is out.
+    // The worker that has claimed the result may die before it is published.
     if claim == .claimedElsewhere { return oweReport(entry, "another worker is about to publish the result") }
     guard case .claimed(let failures) = claim, let campaign = entry.broadcast.work?.campaign else { return [.met] }
     entry.broadcast.work?.isResultClaimed = true
@@ -160,7 +159,7 @@ extension Broadcasts {
     return [.result(result), .met]
   }
 
-  /// The result is confirmed: should the page come again, nobody publishes it a second time.
+  /// The broker has confirmed the result: it isn't published again if the page is redelivered.
   func noteResultPublished(_ entry: InFlight) {
     guard entry.broadcast.work?.isResultClaimed == true, let page = entry.broadcast.page else { return }
     registry?.note(.write(.campaigns) { try $0.resultPublished(page.campaign, now: $1) })

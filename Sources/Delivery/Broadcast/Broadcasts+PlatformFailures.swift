@@ -1,9 +1,10 @@
 import PushCore
 
-/// Why a broadcast fails for each device of a platform that it concerns. That is one dead letter, by the page that comes upon the first of
-/// these devices, and not one for each: the pages after it know from their tickets.
+/// The reason why a broadcast fails for a group of devices of one platform. The page that meets the first such device publishes
+/// one dead letter for all of them, and the tickets of later pages say so.
 struct PlatformFailure: Hashable {
-  enum Cause {
+  /// The raw value is part of a page's ticket.
+  enum Cause: UInt8 {
     case untranslatable, noCredential, otherSender
   }
 
@@ -11,23 +12,29 @@ struct PlatformFailure: Hashable {
   var cause: Cause
 }
 
-/// Devices of the registry that no pool takes.
+/// Registered devices without a matching pool.
 extension Rejection {
   static let noCredential = Rejection(.mismatchSenderID, "no credential for the device's platform, environment and sender")
   static let otherSender = Rejection(.mismatchSenderID, "the device is registered with another sender")
 }
 
 extension Broadcasts {
-  /// One dead letter for each reason, before the next page is on the queue.
+  /// One dead letter for each reason, before the next page is published.
   func platformFailures(_ entry: InFlight) -> [AudienceStep] {
     guard entry.isOfCampaign else { return [] }
     var letters: [AudienceStep] = []
-    var ways: Set<Int> = []
+    var ways: Set<PushWay> = []
+    var last: PushWay?
     for recipient in entry.recipients {
       switch recipient.state {
-      case .waiting where ways.insert(recipient.pool).inserted:
+      case .waiting:
+        // Most devices of a page are alike.
+        let way = PushWay(recipient)
+        guard way != last else { continue }
+        last = way
+        guard ways.insert(way).inserted else { continue }
         var report: LossReport?
-        let verdict = translator.rehearse(entry, PushWay(recipient), at: time.wallClock, &report)
+        let verdict = translator.rehearse(entry, way, at: time.wallClock, &report)
         if case .failure(let rejection)? = verdict, publisher.leavesLetter(rejection) {
           letters += letter(.untranslatable, recipient.platform, rejection, entry)
         }
@@ -39,7 +46,7 @@ extension Broadcasts {
     return letters
   }
 
-  /// None where an earlier page, or an earlier device of this one, has said so.
+  /// Empty if an earlier page, or an earlier device of this one, has reported the failure.
   private func letter(
     _ cause: PlatformFailure.Cause, _ platform: Platform, _ rejection: Rejection, _ entry: InFlight
   ) -> [AudienceStep] {

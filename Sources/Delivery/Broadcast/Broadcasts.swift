@@ -5,12 +5,10 @@ import Logging
 import PushCore
 import Wire
 
-/// Requests to audiences: from the request to the first page on the fan-out queue, from page to page, and to the campaign's result. A state
-/// machine: an event of a request comes in, what is to be done goes out. How far the request has come is in ``InFlight/BroadcastState``.
-///
-/// The request itself is acknowledged as soon as its first page is on the queue; from then on the campaign's record in the registry and
-/// the one page that is not yet opened are all there is of it, so that any worker can go on after any crash. Confined to the shard's
-/// thread.
+/// The state machine of requests to audiences: request, first page on the fan-out queue, further pages, campaign's result.
+/// Events come in, steps go out. ``InFlight/BroadcastState`` has a request's progress. The request is acknowledged as soon as
+/// its first page is on the queue. From then on, the campaign's record in the registry and the one unopened page are its whole
+/// state, so any worker can continue after a crash. Confined to the shard's thread.
 final class Broadcasts {
   let publisher: OutcomePublisher
   let resolver: RecipientResolver
@@ -18,20 +16,19 @@ final class Broadcasts {
   let observers: Observers
   let collapses: Collapses
   let marks: TokenMarks
-  /// nil where none is configured.
+  /// Nil if none is configured.
   let registry: RegistryClient?
   let time: Turn
   let log: Log
   private let rights: ProducerRights
-  /// Devices on a page.
   let pageSize: Int
-  /// Milliseconds for which a worker that has claimed a campaign's result may be about to publish it.
+  /// The lifetime in milliseconds of a worker's claim of a campaign's result.
   let resultLease: Int64
-  /// Requests whose campaign's result was claimed for here and waits for its confirm.
+  /// Requests whose campaign's result is claimed here and not yet confirmed.
   var resultClaims: [RequestReference] = []
-  /// Pages whose record the registry couldn't take yet.
+  /// Pages whose record the registry couldn't save yet.
   var unsavedPages: [RequestReference] = []
-  /// Campaigns that this shard has found paused or held, for the log.
+  /// Paused or held campaigns that this shard has logged.
   private var waitingCampaigns: Set<[UInt8]> = []
 
   init(
@@ -56,7 +53,7 @@ final class Broadcasts {
   var messages: OutcomePublications { publisher.messages }
   func appID(of entry: InFlight) -> [UInt8] { resolver.apps.id(of: entry.identity.app) }
 
-  /// - Parameter isDraining: the worker stops, and begins no page more: the broker gives it to the next one.
+  /// - Parameter isDraining: the worker is stopping and begins no further page: the broker delivers it to another worker.
   func handle(_ event: AudienceEvent, _ entry: InFlight, isDraining: Bool) -> [AudienceStep] {
     switch event {
     case .begun(let audience): begin(entry, audience)
@@ -91,7 +88,7 @@ final class Broadcasts {
     }
     if entry.isPage { return takePage(entry) }
     if time.wallClock > entry.identity.deadline {
-      // Another copy of it may have begun in time, and then speaks for all.
+      // Another copy of the request may have begun the campaign in time.
       guard entry.isNamed else { return [.expire] }
       let id = campaignID(of: entry)
       return [.ask(.init(.read { try $0.campaign(id) }) { .found($0) })]
@@ -102,9 +99,9 @@ final class Broadcasts {
     return audience.isSmall ? [survey, readSmallAudience(entry, audience)] : [survey]
   }
 
-  /// A broadcast, or what counts badges, must be known again after a crash, so a request without a message id goes back to its queue with one. Should the worker
-  /// die before the acknowledgement, the next one makes the same id of the producer's `timestamp`; without one, nothing tells the same
-  /// request from another with the same body, and each is sent.
+  /// Publishes a request without a message id again, with one: a broadcast or a badge count must be recognised after a crash.
+  /// The id is derived from the producer's `timestamp` and the content, so a crash before the acknowledgement gives the same
+  /// id. Without a `timestamp`, requests with the same body can't be told apart, and each is sent.
   func nameAndPublishAgain(_ entry: InFlight) -> [AudienceStep] {
     let properties = entry.delivery.properties
     if let timestamp = properties.timestamp, timestamp > 0 {
@@ -121,10 +118,10 @@ final class Broadcasts {
     return [.conclude([.publish(messages.again(for: entry))])]
   }
 
-  /// How long a broadcast that is too late waits for the registry's word on whether it has begun in time, in milliseconds; nil after a day.
+  /// For how many milliseconds a late broadcast waits until the registry can say whether it began in time; nil after a day.
   func delayOfDoubt(since deadline: Int64) -> Int64? { time.wallClock - deadline <= 86_400_000 ? 300_000 : nil }
 
-  private func surveyed(_ entry: InFlight, _ survey: AudienceSurvey) -> [AudienceStep] {
+  private func surveyed(_ entry: InFlight, _ survey: AudienceEstimate) -> [AudienceStep] {
     guard let audience = entry.broadcast.work?.audience else { return [] }
     guard survey.exists else { return [.reject(Rejection(.invalidRegistration, audience.missing))] }
     entry.broadcast.work?.survey = survey
@@ -137,7 +134,7 @@ final class Broadcasts {
     return entry.broadcast.work?.survey.map { createCampaign(entry, $0) } ?? []
   }
 
-  private func createCampaign(_ entry: InFlight, _ survey: AudienceSurvey) -> [AudienceStep] {
+  private func createCampaign(_ entry: InFlight, _ survey: AudienceEstimate) -> [AudienceStep] {
     guard let parsed = entry.parsed else { return [] }
     let description = CampaignDescription(
       id: campaignID(of: entry), app: appID(of: entry), messageID: entry.identity.messageID,
@@ -145,7 +142,7 @@ final class Broadcasts {
     return [.ask(.init(.write(.campaigns) { try $0.createCampaign(description, now: $1) }) { .created($0) })]
   }
 
-  /// The same for every delivery of one request, and another for a request that only bears the same message id.
+  /// The same for all deliveries of a request. A different request with the same message id gets another campaign.
   private func campaignID(of entry: InFlight) -> [UInt8] {
     let sender = entry.delivery.properties.headers.sender.map { $0 + [0] } ?? []
     return DeviceIdentity.apnsID(
@@ -153,7 +150,7 @@ final class Broadcasts {
       token: Array("campaign:".utf8) + appID(of: entry) + [0] + sender + entry.delivery.body)
   }
 
-  /// A redelivered request may have had its first page published before: then this is a copy that nobody opens.
+  /// A redelivered request may have published its first page before; the registry then ignores the page of this copy.
   private func campaignCreated(_ entry: InFlight, _ campaign: Campaign) -> [AudienceStep] {
     entry.broadcast.work?.ends()
     log.info(
@@ -172,7 +169,7 @@ final class Broadcasts {
 
   // MARK: campaigns that are paused or held
 
-  /// Says once that a campaign was paused or held, though its page comes back again and again.
+  /// Logs once that a campaign is paused or held, although its page comes back repeatedly.
   func noteWaiting(_ campaign: Campaign) {
     if waitingCampaigns.count >= Self.mostWaitingCampaigns { waitingCampaigns.removeAll() }
     guard waitingCampaigns.insert(campaign.description.id).inserted else { return }
@@ -184,14 +181,14 @@ final class Broadcasts {
       ])
   }
 
-  /// Above it, some are logged twice.
+  /// Above this limit, some campaigns are logged twice.
   private static let mostWaitingCampaigns = 1_000
 
   func noteRunning(_ campaign: [UInt8]) {
     if waitingCampaigns.remove(campaign) != nil { log.info("campaign goes on", ["campaign": campaign]) }
   }
 
-  /// The campaign of a page is held once its application's breaker is open.
+  /// Holds the campaign of a page because its application's breaker is open.
   func holdCampaign(of entry: InFlight) {
     guard let campaign = entry.broadcast.page?.campaign, !campaign.isEmpty, entry.broadcast.work?.isHeld == false else {
       return
@@ -200,11 +197,11 @@ final class Broadcasts {
     hold(campaign: campaign)
   }
 
-  /// The chain of a campaign whose page was refused may end there: an operator is to see that, and to replay the letter.
+  /// A refused page may end its campaign's chain: an operator must see the campaign held and replay the dead letter.
   func pageRejected(_ entry: InFlight, _ rejection: Rejection) {
     let campaign = entry.broadcast.page?.campaign
     log.error(
-      "a page of a campaign is a dead letter: fix what it says, resume the campaign, replay the letter",
+      "a page of a campaign is a dead letter: remove the reason, resume the campaign, replay the letter",
       ["campaign": campaign.map { String(decoding: $0, as: UTF8.self) } ?? "unknown", "reason": rejection.reason])
     if let campaign { hold(campaign: campaign) }
   }

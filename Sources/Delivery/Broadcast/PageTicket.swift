@@ -2,45 +2,41 @@ import AMQP
 import PushCore
 import Wire
 
-/// Which part of an audience a message on a fan-out queue, or on the ladder, stands for; it travels in one header beside the
-/// request as it came.
+/// The part of an audience that a message on a fan-out queue or on the ladder is for. It is a header beside the unchanged
+/// request.
 struct PageTicket: Equatable {
-  /// Empty for an audience small enough to be sent within its request, which needs no account of its own.
+  /// Empty for a small audience, which has no campaign.
   var campaign: [UInt8]
-  /// From 0.
   var number: Int64
-  /// Distinguishes the copies of one page's message. A worker that dies may have published the next page already, and the one that
-  /// takes over publishes it again: the first of the copies that opens the page is the one that counts.
+  /// Distinguishes copies of one page's message. After a crash the next page may be published again: only the copy that opens
+  /// the page first counts.
   var copy: Int64
-  /// Device numbers: the page begins above `after` and the audience ends at `upTo`.
+  /// Device numbers: the page begins after `after`, and the audience ends at `upTo`.
   var after: Int64
   var upTo: Int64
-  /// Unix milliseconds; computed once, from the producer's timestamp.
+  /// Unix milliseconds, computed once.
   var deadline: Int64
   /// No page follows.
   var isLast = false
-  /// What earlier pages have said in the dead letters for all devices concerned.
+  /// Failures for which earlier pages have published a dead letter for all devices concerned.
   var reported: Set<PlatformFailure> = []
-  /// It has a collapse key, and a page before it, or the request, has waited on the ladder or in a hold queue: a newer broadcast may
-  /// have replaced it.
+  /// The request has a collapse key, and it or an earlier page has waited, so a newer broadcast may have replaced it.
   var hasWaited = false
-  /// What earlier rounds have settled of this page.
+  /// Devices that earlier attempts at this page have settled.
   var sent: Int64 = 0
   var failed: Int64 = 0
-  /// Of a small audience, those that count as failed.
   var failures: [Device] = []
-  /// How many failed of each code; of an earlier delivery that broke off, not all are known.
+  /// Failures by code; incomplete if an earlier delivery was interrupted.
   var failureCounts: [FailureCount] = []
-  /// The devices that earlier rounds have left; nil for a page that is not yet begun, empty for one of which only the report is owed.
+  /// The devices that remain; nil for a page that isn't begun, empty if only the report is owed.
   var pending: [Device]?
 
-  /// A registration in short: a number may be given to another device, the salt isn't.
+  /// A registration in short form. A number may be reused for another device; its salt isn't.
   struct Device: Equatable {
     var id: Int64
     var salt: Int64
   }
 
-  /// The page after this one.
   func next(after cursor: Int64, using random: inout RandomSource) -> PageTicket {
     var next = PageTicket(campaign: campaign, number: number + 1, after: cursor, upTo: upTo, deadline: deadline, using: &random)
     next.reported = reported
@@ -64,27 +60,29 @@ struct PageTicket: Equatable {
   }
 }
 
-/// The ticket in a header: binary, as a page may have some thousand pending devices and a frame has 128 KiB.
+/// The header's binary form. It is compact because a page may have thousands of pending devices and a frame has 128 KiB.
 extension PageTicket {
   static let header = "x-push-page"
-  /// A small audience's failures, in a header of their own: an earlier build passes over it.
+  /// A small audience's failures. Earlier builds ignore this header.
   private static let failuresHeader = "x-push-page-failures"
-  /// The ``failureCounts``, ten bytes each: an earlier build passes over it.
+  /// The ``failureCounts``, ten bytes each. Earlier builds ignore this header.
   private static let countsHeader = "x-push-page-codes"
-  /// Of a page that ``hasWaited``: an earlier build passes over it as well.
+  /// The ``reported`` failures without a flag, two bytes each: platform and cause. Earlier builds ignore this header.
+  private static let reportedHeader = "x-push-page-reported"
+  /// Present if the page ``hasWaited``. Earlier builds ignore this header.
   private static let waitedHeader = "x-push-page-waited"
-  /// Pending devices that surely fit a frame, whatever other headers there are.
+  /// A number of pending devices that fits a frame beside any other headers.
   static let mostPending = 5_000
 
-  /// Grows when the form changes; a worker leaves a form above its own to a newer one.
+  /// Increases when the form changes. A worker leaves a newer form to newer workers.
   private static let version: UInt8 = 2
-  /// Beyond it a number is no page's, and none may overflow what is added to it.
+  /// The valid range of page numbers and counts; sums of them can't overflow.
   private static let counts: ClosedRange<Int64> = 0...(1 << 48)
 
   private enum Flag {
     static let isLast: UInt8 = 1
     static let isBegun: UInt8 = 2
-    /// An earlier build doesn't know the last four, and says again what they stand for.
+    /// Earlier builds don't know the last four flags and publish those dead letters again.
     static let reported: [(flag: UInt8, failure: PlatformFailure)] = [
       (4, .init(platform: .apns, cause: .untranslatable)), (8, .init(platform: .fcm, cause: .untranslatable)),
       (16, .init(platform: .apns, cause: .noCredential)), (32, .init(platform: .fcm, cause: .noCredential)),
@@ -94,7 +92,6 @@ extension PageTicket {
 
   enum Reading: Equatable {
     case absent
-    /// Of a later version.
     case newer
     case unreadable
     case ticket(PageTicket)
@@ -106,6 +103,13 @@ extension PageTicket {
     if version > Self.version { return .newer }
     guard version == Self.version, var ticket = PageTicket(bytes) else { return .unreadable }
     ticket.hasWaited = headers[waitedHeader] != nil
+    if case .string(let bytes)? = headers[reportedHeader] {
+      for place in stride(from: 0, to: bytes.count - 1, by: 2) {
+        if let platform = Platform(rawValue: bytes[place]), let cause = PlatformFailure.Cause(rawValue: bytes[place + 1]) {
+          ticket.reported.insert(PlatformFailure(platform: platform, cause: cause))
+        }
+      }
+    }
     if case .string(let bytes)? = headers[failuresHeader] {
       var reader = Reader(bytes: bytes, at: 0)
       guard let failures = reader.devices(), failures.count <= ticket.failed else { return .unreadable }
@@ -150,6 +154,10 @@ extension PageTicket {
     bytes.append(devices: pending ?? [])
     headers.append(Self.header, .string(bytes))
     if hasWaited { headers.append(Self.waitedHeader, .integer(1)) }
+    let others = reported.filter { failure in !Flag.reported.contains { $0.failure == failure } }
+    if !others.isEmpty {
+      headers.append(Self.reportedHeader, .string(others.flatMap { [$0.platform.rawValue, $0.cause.rawValue] }))
+    }
     if !failureCounts.isEmpty {
       var counts: [UInt8] = []
       for count in failureCounts {
@@ -193,7 +201,6 @@ extension PageTicket {
       return counts
     }
 
-    /// All that are left.
     mutating func devices() -> [Device]? {
       var devices: [Device] = []
       while !isAtEnd {

@@ -1,11 +1,10 @@
 import DeviceRegistry
 
-/// The devices of a page that have ended, and how: what a worker leaves to whoever gets the page next.
-///
-/// Devices, not counts: a page may be in the hands of two workers for a while, one of which stood still, and be on the ladder as well.
-/// What one of them has sent to is then not what the other one's ticket has left out.
+/// The devices of a page that have ended, and how. A worker leaves this to the next worker that receives the page. It names
+/// devices instead of counting them: two workers may have a page at the same time, and it may be on the ladder too. A ticket's
+/// pending devices can then include some that another worker has sent to.
 struct SettledDevices: Equatable {
-  /// Whether it was reached, by the device's number.
+  /// By device number: true if the push reached the device.
   private(set) var isReached: [Int64: Bool] = [:]
 
   var sent: Int { isReached.values.count { $0 } }
@@ -13,16 +12,14 @@ struct SettledDevices: Equatable {
 
   func contains(_ device: Int64) -> Bool { isReached[device] != nil }
 
-  /// A device that was reached once was reached.
   mutating func note(_ device: Int64, isReached reached: Bool) { isReached[device] = reached || isReached[device] == true }
 
   mutating func keep(only devices: Set<Int64>) { isReached = isReached.filter { devices.contains($0.key) } }
 }
 
-/// As the registry keeps it: eight bytes for each number, inverted where the device was not reached.
+/// The registry's form: eight bytes for each number, with all bits inverted if the device was not reached.
 extension SettledDevices {
-  /// A record that counts other devices than it names is an earlier build's: nobody can say which of them have failed, and all are sent to
-  /// again.
+  /// Empty if the record's counts don't match its devices: an earlier build wrote it, and all devices are sent to again.
   init(_ record: PageRecord?) {
     guard let record else { return }
     for start in stride(from: 0, to: record.settled.count - 7, by: 8) {

@@ -1,8 +1,7 @@
 import DeviceRegistry
 import PushCore
 
-/// A request that says something of badges moves the counter of each device, once for the device and message. A dry run only looks at the
-/// counters, for a badge that counts.
+/// Updates each device's badge counter before the push, once for each device and message. A dry run only reads the counters.
 enum BadgeGate: Gate {
   static func concerns(_ entry: InFlight, in pipeline: Pipeline) -> Bool {
     switch entry.parsed?.badge {
@@ -25,7 +24,7 @@ enum BadgeGate: Gate {
     var devices: [BadgeCount.Device] = []
     let refusals = refusals(of: entry, in: pipeline)
     for (index, recipient) in entry.recipients.enumerated() where recipient.state.isToBeSent {
-      // A push that is never sent moves no counter.
+      // A push that is never sent changes no counter.
       if let rejection = refusals[PushWay(recipient)] {
         entry.recipients[index].state = .refused(rejection)
         continue
@@ -55,14 +54,14 @@ enum BadgeGate: Gate {
       entry.registry.badges = badges
       entry.refuseWithoutCounter()
     } orElse: { entry in
-      // A number is sent as it is, with a registry or without.
+      // A fixed number can be sent without the registry.
       guard !isRegistryNeeded else { return false }
       entry.refuseWithoutCounter()
       return true
     }
   }
 
-  /// Why a request can't be translated, by the ways for which that is so. The other ways are sent.
+  /// The rejections of pushes that can't be translated. Other pushes are sent.
   private static func refusals(of entry: InFlight, in pipeline: Pipeline) -> [PushWay: Rejection] {
     var refusals: [PushWay: Rejection] = [:]
     for way in entry.waysToSend {
@@ -83,18 +82,19 @@ enum BadgeGate: Gate {
     return switch way.platform {
     case .apns: translations.apns(of: entry, way, at: now).map { _ in }
     case .fcm: translations.fcm(of: entry, at: now).map { _ in }
+    case .webpush: translations.webpush(of: entry, at: now).map { _ in }
     }
   }
 }
 
 extension InFlight {
   /// The values that differ between the pushes of one translation.
-  func fill(_ index: Int) -> DeviceFill {
+  func fill(_ index: Int) -> DeviceValues {
     let badges = self.registry.badges
-    return DeviceFill(badge: index < badges.count ? badges[index] : nil)
+    return DeviceValues(badge: index < badges.count ? badges[index] : nil)
   }
 
-  /// A badge that counts is for devices that have a counter.
+  /// Refuses devices without a counter if the badge is `auto`.
   fileprivate func refuseWithoutCounter() {
     guard case .automatic? = self.parsed?.badge, self.parsed?.countsBadge != true else { return }
     for index in self.recipients.indices where index >= self.registry.badges.count || self.registry.badges[index] == nil {

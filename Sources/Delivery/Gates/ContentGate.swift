@@ -1,9 +1,8 @@
 import DeviceRegistry
 import PushCore
-import TLS
 
-/// `data.ext` for which a push has no room is kept by the registry. The push has the address of its page instead (rule UP-21). A request has
-/// one page, and the same one when it is delivered again, since the page's name is made of its content.
+/// Stores `data.ext` in the registry if a push has no room for it. The push has the page's address instead (rule UP-21). The
+/// page is named by its content, so a redelivered request has the same page.
 enum ContentGate: Gate {
   static func concerns(_ entry: InFlight, in pipeline: Pipeline) -> Bool {
     pipeline.translations.translator.mayHavePage(entry) && pipeline.registry != nil && entry.parsed?.isDryRun != true
@@ -22,10 +21,10 @@ enum ContentGate: Gate {
     }
   }
 
-  /// A request with fewer bytes always fits a push.
+  /// Bytes of a request below which `data.ext` always fits.
   private static let alwaysFits = 1_500
 
-  /// A push to one of its devices has no room for `data.ext`, and has for an address.
+  /// True if `data.ext` doesn't fit some device's push, but a page's address does.
   private static func needsPage(_ entry: InFlight, _ translator: Translator, at now: Int64) -> Bool {
     guard entry.delivery.body.count > alwaysFits, entry.parsed?.hasExtension == true else { return false }
     return entry.waysToSend.contains { way in
@@ -36,6 +35,7 @@ enum ContentGate: Gate {
           translator.apns(entry, pool: way.pool, isBroadcast: way.isChannel, isRehearsed: true, at: now, &report)
             .map(\.usesPage)
         case .fcm: translator.fcm(entry, isRehearsed: true, at: now, &report).map(\.usesPage)
+        case .webpush: translator.webpush(entry, isRehearsed: true, at: now, &report).map(\.usesPage)
         }
       return (try? usesPage.get()) == true
     }

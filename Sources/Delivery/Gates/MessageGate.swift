@@ -1,4 +1,4 @@
-/// Devices of UPMC acknowledge a push by its message's key: the registry keeps the message id first.
+/// Stores the message id in the registry: UPMC devices acknowledge a push by its message's key.
 enum MessageGate: Gate {
   static func concerns(_ entry: InFlight, in pipeline: Pipeline) -> Bool {
     entry.route.routes.isUPMC && pipeline.registry != nil && entry.parsed?.isDryRun != true
@@ -8,7 +8,7 @@ enum MessageGate: Gate {
     pipeline.wait(at: entry, for: .keepMessage(entry.identity.messageID)) { entry, _ in
       entry.registry.isKept = true
     } orElse: { entry in
-      // Tokens that came with the request are sent to all the same.
+      // Tokens in the request itself need no registry.
       !entry.recipients.contains { $0.row >= 0 }
     }
   }

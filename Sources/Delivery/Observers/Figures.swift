@@ -3,7 +3,6 @@ import Broker
 import PushCore
 import Wire
 
-/// The figures of a shard's requests and of their pushes.
 package struct Figures {
   let apps: Applications
   let time: Turn
@@ -61,7 +60,7 @@ package struct Figures {
     case .retry: return
     case .delivered:
       noteTime(entry, recipient)
-      // FCM only validates a dry run: it reaches nobody.
+      // FCM only validates a dry run: no device gets it.
       guard entry.parsed?.isDryRun != true else { return }
       counters.delivered += 1
       count(.delivered, entry, recipient)
@@ -69,7 +68,7 @@ package struct Figures {
     }
   }
 
-  /// The provider has said its last word. A broadcast's devices don't count: they are sent to as fast as they can be.
+  /// Measures the time to the provider's final answer. Broadcasts don't count, because their pushes wait for their turn.
   private mutating func noteTime(_ entry: InFlight, _ recipient: Int) {
     guard entry.identity.isDated, !entry.isOfCampaign else { return }
     let exact = Intake.milliseconds(entry.delivery.properties.headers, within: entry.identity.published)
@@ -83,7 +82,6 @@ package struct Figures {
     counters.pushes.add(field, apps.series.number(of: entry.identity.app), provider, .init(entry.source.queue), times: times)
   }
 
-  /// - Parameter recipient: nil where none is known.
   private mutating func countFailure(_ code: PushError, _ entry: InFlight, _ recipient: Int? = nil, times: Int = 1) {
     counters.failed[Int(code.code)] += times
     count(.failed(code), entry, recipient, times: times)
@@ -91,7 +89,7 @@ package struct Figures {
 
   // MARK: the ledger
 
-  /// The request is none that was in hand already.
+  /// Counts a request that this worker did not have already.
   mutating func enterAccount(_ entry: InFlight) {
     guard entry.source.account == nil, !entry.source.queue.isFanOut else { return }
     let series = apps.series.number(of: entry.identity.app)
@@ -107,7 +105,7 @@ package struct Figures {
     counters.ledger.add(end, series)
   }
 
-  /// A worker had put it off. What an operator has replayed was settled, as a dead letter.
+  /// True if a worker had put the request off. A replayed dead letter doesn't count: that request was settled.
   private func wasPutOff(_ entry: InFlight) -> Bool {
     entry.source.areNotesOurs && entry.delivery.properties.headers[DeadLetter.errorHeader] == nil
   }

@@ -5,55 +5,41 @@ import Providers
 import PushCore
 import Wire
 
-/// What happens to one push of a request.
 enum PushEvent {
-  /// It is on a stream.
   case sent(ProviderPool)
   case answered(ReplyMeaning, by: ProviderPool)
-  /// It was certainly not processed.
   case notSent(reason: String, by: ProviderPool)
-  /// Nobody knows what became of it.
   case unknown(reason: String, by: ProviderPool)
-  /// It waits for its next attempt, for so many milliseconds.
+  /// The push waits for its next attempt, for the number of milliseconds.
   case postponed(PushError, Int64)
-  /// It waits, at no attempt's cost.
+  /// The push waits, without counting an attempt.
   case parked
-  /// A newer one has taken its place; `failed` follows.
+  /// A newer request has replaced the push; `failed` follows.
   case collapsed
-  /// It has ended with this error.
   case failed(PushError)
-  /// It gets a dead letter of its own; `failed` follows.
+  /// The push gets its own dead letter; `failed` follows.
   case refused(Rejection)
-  /// It has come too late.
   case expired
 }
 
-/// What happens to a request.
 enum RequestEvent {
-  /// It is in hand, admitted or about to be refused.
   case taken
-  /// Its devices are known.
   case resolved
   case translated(Platform)
-  /// It is in hand, or was delivered before.
+  /// The worker has the request already, or it was sent before.
   case duplicate
-  /// The same page of a broadcast was begun before.
   case duplicatePage
   case pageBegun
-  /// So many devices of its page are registered no more.
+  /// The number of the page's devices that are no longer registered.
   case unregistered(Int)
   case refused(Rejection)
-  /// It has come too late.
   case late
-  /// So many of its devices, of which nothing else is known, have expired.
   case expired(Int)
-  /// It waits, at no attempt's cost.
   case parked
   case quarantined
   case putToHold
-  /// A copy goes to the ladder.
   case retried
-  /// Which of its devices has the dead letter; nil for all.
+  /// The device with the dead letter; nil for all.
   case deadLetter(DeadLetter, Int?)
   case feedback
   case result
@@ -61,7 +47,8 @@ enum RequestEvent {
   case acknowledged(pools: [PoolLanes])
 }
 
-/// Those that only watch requests and pushes; confined to the shard's thread. Each is in a file of its own, and in one line of the functions here that concern it.
+/// Watches requests and pushes without influencing them. Each observer has its own file and one line in each function here.
+/// Confined to the shard's thread.
 package final class Observers {
   package var figures: Figures
   package var trace: TraceObserver

@@ -1,12 +1,11 @@
 import PushCore
 import Wire
 
-/// Spans of a request whose `traceparent` says that it is sampled, by OpenTelemetry's conventions for messaging and HTTP.
+/// Exports spans of requests whose `traceparent` is sampled, by OpenTelemetry's conventions for messaging and HTTP.
 package struct SpanObserver {
   let apps: Applications
   let prefix: String
   let time: Turn
-  /// nil where no collector is configured.
   package var exporter: SpanExporter?
 
   var isOn: Bool { exporter != nil }
@@ -48,7 +47,7 @@ package struct SpanObserver {
     let isAPNs = recipient.platform == .apns
     let isAnswered = push.answeredAt > push.sentAt
     var span = SpanWriter(
-      name: isAPNs ? "send apns" : "send fcm", kind: .client, trace: context.traceID, span: spans.newSpanID(), parent: parent,
+      name: "send \(recipient.platform.word)", kind: .client, trace: context.traceID, span: spans.newSpanID(), parent: parent,
       start: nanoseconds(of: push.sentAt), end: nanoseconds(of: isAnswered ? push.answeredAt : push.sentAt))
     span.attribute("http.request.method", "POST")
     span.attribute("network.protocol.name", "http")
@@ -70,7 +69,7 @@ package struct SpanObserver {
     spans.append(span.ended(error: push.error?.rawValue))
   }
 
-  /// Unix time of a moment of the present turn's clock.
+  /// Unix time of a monotonic time.
   private func nanoseconds(of moment: MonotonicTime) -> Int64 {
     time.wallClock * 1_000_000 - Int64(time.now.seconds(since: moment) * 1_000_000_000)
   }

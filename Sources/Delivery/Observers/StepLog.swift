@@ -2,7 +2,7 @@ import Logging
 import PushCore
 import Wire
 
-/// The main steps of each request at level debug, and dead letters at every level.
+/// Logs the main steps of each request at level debug, and dead letters at every level.
 package struct StepLog {
   private let apps: Applications
   private let time: Turn
@@ -11,7 +11,6 @@ package struct StepLog {
 
   init(apps: Applications, time: Turn, log: Log) { (self.apps, self.time, self.log) = (apps, time, log) }
 
-  /// Whether steps of pushes are logged.
   var isOn: Bool { log.isDetailed }
 
   func note(_ event: PushEvent, _ entry: InFlight, _ recipient: Int) {
@@ -21,7 +20,7 @@ package struct StepLog {
       log.debug(
         "sent",
         [
-          "message_id": messageID, "recipient": recipient, "platform": Self.name(entry.recipients[recipient].platform),
+          "message_id": messageID, "recipient": recipient, "platform": entry.recipients[recipient].platform.word,
           "connections": pool.openConnections, "waited_ms": time.wallClock - entry.identity.admittedAt,
         ])
     case .answered(let meaning, _):
@@ -38,7 +37,7 @@ package struct StepLog {
         "outcome unknown", ["message_id": messageID, "recipient": recipient, "reason": DeadLetterLog.words(of: reason)])
     case .postponed(_, let delay):
       log.debug("put off", ["message_id": messageID, "recipient": recipient, "seconds": Double(delay) / 1000])
-    case .collapsed: log.debug("a newer one has taken its place", ["message_id": messageID, "recipient": recipient])
+    case .collapsed: log.debug("replaced by a newer request", ["message_id": messageID, "recipient": recipient])
     case .parked, .failed, .refused, .expired: return
     }
   }
@@ -59,13 +58,11 @@ package struct StepLog {
       log.debug(
         "resolved",
         ["message_id": messageID, "devices": entry.recipients.count, "registered": entry.registry.rows != nil])
-    case .translated(let platform): log.debug("translated", ["message_id": messageID, "platform": Self.name(platform)])
+    case .translated(let platform): log.debug("translated", ["message_id": messageID, "platform": platform.word])
     case .acknowledged: log.debug("request acknowledged", ["message_id": messageID, "outcomes": entry.outcomes])
     default: return
     }
   }
-
-  private static func name(_ platform: Platform) -> String { platform == .apns ? "apns" : "fcm" }
 
   // MARK: dead letters
 
@@ -86,7 +83,7 @@ package struct StepLog {
     for (kind, count, last) in letters.due(at: time.now) { write(kind, count, last) }
   }
 
-  /// - Parameter last: the message id of one of them.
+  /// - Parameter last: the message id of the last dead letter.
   private func write(_ kind: DeadLetterLog.Kind, _ count: Int, _ last: [UInt8]) {
     let app = kind.app.map { String(decoding: apps[$0].id, as: UTF8.self) } ?? "unknown"
     log.warning(

@@ -2,12 +2,11 @@ import Providers
 import PushCore
 import Wire
 
-/// Writes what became of a request into the trace, when the request is acknowledged.
+/// Writes the outcome of a request into the trace when the request is acknowledged.
 package struct TraceObserver {
   let apps: Applications
   let time: Turn
   let shard: Int
-  /// nil where requests are not traced.
   package var recorder: TraceRecorder?
 
   var isOn: Bool { recorder?.isOn == true }

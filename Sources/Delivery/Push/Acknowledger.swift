@@ -1,13 +1,13 @@
 import AMQP
 
-/// The consuming side of the broker, as the pipeline sees it.
+/// The broker's consumers, as the pipeline sees them.
 package protocol Acknowledger: AnyObject {
   func acknowledge(_ token: DeliveryToken)
   var isReadingPaused: Bool { get set }
-  /// Whether requests are taken from the lanes.
+  /// Starts or stops consuming the lanes.
   func takeLanes(_ takes: Bool)
   /// - Parameters:
-  ///   - fitting: how many requests of the size that they have of late may be in hand.
-  ///   - ahead: how many deliveries are to be taken beyond what there is room for.
+  ///   - fitting: the number of requests for which there is memory, at their recent size.
+  ///   - ahead: the number of deliveries to read ahead beyond that.
   func adjustPrefetch(fitting: Int, ahead: Int)
 }

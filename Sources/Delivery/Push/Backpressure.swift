@@ -4,8 +4,9 @@ import Logging
 import PushCore
 import Wire
 
-/// How much a shard takes from the broker: the room for requests and their bodies, and what is taken from the lanes beyond it, where several
-/// applications share the worker or outcome queues confirm nothing. Others' requests stand behind those that wait. Confined to the shard's thread.
+/// Limits the requests and bodies that a shard reads from the broker. If several applications share the worker, or outcome
+/// queues confirm nothing, it reads ahead, because other applications' requests may be queued behind waiting ones. Confined to
+/// the shard's thread.
 package final class Backpressure {
   package weak var acknowledger: (any Acknowledger)?
   private let table: InFlightTable
@@ -14,14 +15,14 @@ package final class Backpressure {
   private let pagePrefetch: Int
   var bodies = BodiesInHand()
   package private(set) var ahead = DeliveriesAhead()
-  /// Requests on their way to hold queues, by their applications.
+  /// Unconfirmed publications to hold queues, by application.
   private var leavingForHold = Tally<Int>()
-  /// Requests that came by hold queues, as this turn's end began.
+  /// Requests from hold queues, as counted in ``beginAhead(_:)``.
   private var heldInHand = 0
-  /// When it was last logged that there is no room for an application's requests.
+  /// The time of the last log line about an application that fills its memory.
   private var crowdedSince: [Int: MonotonicTime] = [:]
 
-  /// - Parameter pagePrefetch: pages that a lane brings.
+  /// - Parameter pagePrefetch: the prefetch of pages in each lane.
   init(dispatcher: Dispatcher, pagePrefetch: Int, log: Log) {
     self.dispatcher = dispatcher
     self.log = log
@@ -34,7 +35,6 @@ package final class Backpressure {
   private var time: Turn { dispatcher.time }
   private var prefetch: Int { dispatcher.prefetch }
 
-  /// At the end of each turn: as much is taken from the broker as there is room for.
   package func adjustIntake() {
     if bodies.adjustReading() { acknowledger?.isReadingPaused = bodies.isReadingPaused }
     acknowledger?.adjustPrefetch(fitting: bodies.fitting, ahead: wantedAhead)
@@ -46,7 +46,7 @@ package final class Backpressure {
     if let hold { dispatcher.holds.broker?.acknowledgeHeld(token, hold) } else { acknowledger?.acknowledge(token) }
   }
 
-  /// The request stays, if there is room for its body.
+  /// Keeps the request if there is memory for its body.
   func keep(_ entry: InFlight) -> Bool {
     guard let app = entry.identity.app, bodies.keep(entry.delivery.weight, for: app, isShared: dispatcher.isShared) else {
       return false
@@ -57,12 +57,13 @@ package final class Backpressure {
 
   func released(_ entry: InFlight) { bodies.remove(entry.delivery.weight, keptFor: entry.source.keptFor) }
 
-  /// Milliseconds for which a request without room waits on the ladder: longer and longer, for nothing calls it back when there is room.
+  /// The delay in milliseconds on the ladder for a request without room. It grows, because no event brings the request back
+  /// when there is room.
   func delay(of entry: InFlight) -> Int64 {
     if let app = entry.identity.app, crowdedSince[app].map({ time.now.seconds(since: $0) >= 60 }) ?? true {
       crowdedSince[app] = time.now
       log.warning(
-        "an application's requests fill what it may hold: what comes waits on the ladder",
+        "an application's requests fill its share of the memory: further ones wait on the ladder",
         ["app": String(decoding: apps[app].id, as: UTF8.self)])
     }
     return min(1_000 << (2 * Int64(min(max(entry.attempt.round, 0), 3))), Self.longestWait)
@@ -83,22 +84,22 @@ package final class Backpressure {
     if publication.kind == .hold, let app { leavingForHold.remove(from: app) }
   }
 
-  // MARK: taken ahead
+  // MARK: reading ahead
 
-  /// Requests on their way to hold queues: to all that confirm, and of one application.
+  /// The limit of unconfirmed publications to hold queues: of all queues that confirm, and of one application.
   private static let mostLeavingForHold = 2_000
-  /// Requests at most that wait for stuck queues beside those that there is always room for.
+  /// The limit of extra requests while outcome queues are stuck.
   private static let mostStuck = 16_000
-  /// Bytes of bodies in hand below which requests of an application whose providers are well are begun though all others fill the room.
+  /// Bytes of an application's bodies below which its requests begin although the table is full, if its providers are well.
   private static let little = 8 << 10
-  /// Deliveries to be taken ahead: at first, and where these are of few applications.
+  /// The limits of deliveries read ahead: at first, and later if few applications have them.
   private static let firstAhead = 10_000
   private static let mostAhead = 100_000
-  /// Applications whose deliveries are acknowledged near enough to their order.
+  /// The number of applications whose deliveries are acknowledged nearly in order.
   private static let fewApps = 4
 
-  /// Requests that may be begun: of the lanes, of those of pages, and one of the quarantine; those that only wait for a queue to confirm, or for
-  /// their redelivery, don't count.
+  /// The limit of begun requests: of the lanes, the page queues and the quarantine. Requests that only wait for a confirm or
+  /// for their redelivery are extra.
   private var mostBegun: Int {
     2 * prefetch + 2 * pagePrefetch + 1 + heldInHand + min(leavingForHold.total, 2 * Self.mostLeavingForHold)
       + table.orphans.count + min(outbox.stuck, Self.mostStuck)
@@ -106,7 +107,7 @@ package final class Backpressure {
   private var isTableFull: Bool { table.count >= mostBegun }
   private var isHoldCrowded: Bool { leavingForHold.total >= Self.mostLeavingForHold }
 
-  /// Whether a delivery of a lane has to wait: for room, or behind those of its application that do.
+  /// Whether a lane's delivery must wait for room, or behind waiting ones of its application.
   func hasToWait(_ delivery: borrowing Delivery, from queue: WorkQueue) -> Bool {
     guard isTableFull || isHoldCrowded || !ahead.isEmpty else { return false }
     let line = line(of: delivery, queue)
@@ -133,11 +134,11 @@ package final class Backpressure {
     ahead.append(.init(delivery: packed, moment: .init(at: time.wallClock, number: dispatcher.collapses.arrival())), line)
   }
 
-  /// Of those taken ahead, as many as there is room for are begun; the high lane's first.
+  /// Begins deliveries read ahead as far as there is room, those of the high lane first.
   func beginAhead(_ begin: (consuming Delivery, WorkQueue, DeliveriesAhead.Moment) -> Void) {
     heldInHand = dispatcher.holds.broker?.heldInHand ?? 0
     guard !ahead.isEmpty else { return }
-    // A stopping worker still puts into hold queues what goes there; the broker gives the rest to others.
+    // A stopping worker still moves requests to hold queues. The broker delivers the others to another worker.
     if dispatcher.isDraining { forgetAhead { !self.isWhollyHeldBack($0) } }
     for isHigh in [true, false] {
       while let next = ahead.takeFirst(high: isHigh, mayBegin) {
@@ -148,19 +149,18 @@ package final class Backpressure {
     }
   }
 
-  /// The broker delivers them again.
+  /// Drops deliveries read ahead; the broker delivers them again.
   func forgetAhead(where isForgotten: (DeliveriesAhead.Line) -> Bool = { _ in true }) {
     ahead.removeAll(where: isForgotten) { bodies.remove($0.count + BodiesInHand.aheadOverhead, keptFor: nil) }
   }
 
-  /// How many deliveries are to be in hand beyond the prefetch, as others' requests may stand behind those that wait.
   private var wantedAhead: Int {
     let isStuck = outbox.stuck > prefetch / 2
     let isCrowded =
       dispatcher.isShared && (leavingForHold.total > prefetch / 5 || table.count - heldInHand >= prefetch / 10 * 9)
     guard isStuck || isCrowded else { return 0 }
-    // Of many applications, they are acknowledged out of their order, which costs the broker the more the more there are. So a few are
-    // looked at first.
+    // Deliveries of many applications are acknowledged out of order, which costs the broker more with each application. So the
+    // first step is small.
     let isOfFew = max(leavingForHold.keys, ahead.lineCount) <= Self.fewApps
     return min(isOfFew && ahead.count >= Self.firstAhead / 2 ? Self.mostAhead : Self.firstAhead, bodies.fittingAhead)
   }
@@ -170,7 +170,7 @@ package final class Backpressure {
     return .init(app: apps.index(of: id) ?? -1, queue: queue)
   }
 
-  /// Whatever comes for the application goes to its hold queue.
+  /// True if all of the application's requests go to its hold queue.
   private func isWhollyHeldBack(_ line: DeliveriesAhead.Line) -> Bool {
     line.app >= 0 && dispatcher.isHeldBack(line.app, by: apps[line.app].pools, line.queue)
   }

@@ -1,24 +1,24 @@
 import Broker
 import Wire
 
-/// Whether the requests that come by the lanes for one provider go to the hold queues of their applications, so that others pass them.
-///
-/// Open until the provider is in trouble, or requests wait too long for it. Closed until the provider takes what is sent and the hold queue
-/// is as good as empty; to the high lane only as long as its own requests wait, so that it passes what is held.
+/// Decides whether the lanes' requests for a provider go to the hold queues of their applications, so that others can pass
+/// them. It closes if the provider is in trouble or requests wait too long. It opens when the provider accepts pushes and the
+/// hold queue is nearly empty. For the high lane it opens as soon as none of the lane's requests wait, so that they overtake
+/// held ones.
 package struct Bulkhead {
-  /// Of the requests of a lane for their provider.
+  /// How long a lane's requests wait for their provider.
   enum Wait { case none, short, overdue }
 
   private(set) var isClosed = false
   private(set) var isClosedToHigh = false
-  /// Since when the provider has been in trouble; nil while it is not.
+  /// The time when the provider's trouble began; nil if there is none.
   package private(set) var troubledSince: MonotonicTime?
 
   /// - Parameters:
   ///   - isInTrouble: the provider serves nothing at present.
-  ///   - grace: seconds of trouble in which nothing follows: nobody else is held up.
-  ///   - isOverdue: a request that came by a lane other than the high one, or a page, has waited too long.
-  ///   - high: what came by the high lane waits, or has waited too long.
+  ///   - grace: seconds of trouble that are tolerated, because no other application is held up.
+  ///   - isOverdue: a page, or a request of a lane other than the high one, has waited too long.
+  ///   - high: the wait of the high lane's requests.
   mutating func note(isInTrouble: Bool, grace: Double, isOverdue: Bool, high: Wait, at now: MonotonicTime) {
     if isInTrouble {
       let since = troubledSince ?? now
@@ -34,7 +34,6 @@ package struct Bulkhead {
     }
   }
 
-  /// What is held is as good as nothing.
   mutating func emptied() {
     guard troubledSince == nil else { return }
     isClosed = false

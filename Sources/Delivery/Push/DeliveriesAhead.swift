@@ -2,19 +2,17 @@ import AMQP
 import Broker
 import Wire
 
-/// Deliveries of the lanes that were taken before there is room for them, so that those of other applications behind them come through.
-///
-/// Kept packed, at some two hundred bytes and the body each, a line for each application and lane. They are begun as room comes up, or left to
-/// the broker unacknowledged.
+/// Deliveries that were read ahead, before there was room for them, to reach other applications' deliveries behind them. They
+/// are packed, at about two hundred bytes plus the body each, in a line for each application and lane. They begin when there is
+/// room, or stay unacknowledged for the broker to deliver again.
 package struct DeliveriesAhead {
-  /// Whose deliveries, and of which lane.
   struct Line: Hashable {
-    /// -1 for those of no application.
+    /// -1 if the application is unknown.
     var app: Int
     var queue: WorkQueue
   }
 
-  /// When a delivery came: in unix milliseconds, and its place in the order of those that have come.
+  /// The arrival of a delivery: unix milliseconds, and a number in the order of arrival.
   struct Moment {
     var at: Int64
     var number: Int64
@@ -26,7 +24,7 @@ package struct DeliveriesAhead {
   }
 
   private var lines: [Line: Ring<Taken>] = [:]
-  /// Lines that are not empty, those of the high lane apart.
+  /// Lines that are not empty, by lane.
   private var turns = (high: Ring<Line>(), normal: Ring<Line>())
   package private(set) var count = 0
 
@@ -44,11 +42,10 @@ package struct DeliveriesAhead {
     if line.queue.isHigh { turns.high.append(line) } else { turns.normal.append(line) }
   }
 
-  /// Lines of which the oldest is sought at a time: with more applications at once, what comes first is nearly so.
+  /// The number of lines compared for the oldest delivery. With more lines the choice is approximate.
   private static let mostSought = 64
 
-  /// Takes the oldest of the deliveries that may begin, of the high lane or of the normal one: acknowledged in their order, they cost the broker
-  /// least.
+  /// Takes the oldest delivery that may begin. Acknowledgements in order cost the broker least.
   mutating func takeFirst(high isHigh: Bool, _ mayBegin: (Line) -> Bool) -> (taken: Taken, queue: WorkQueue)? {
     var oldest: (line: Line, tag: UInt64)?
     for _ in 0..<min(isHigh ? turns.high.count : turns.normal.count, Self.mostSought) {
@@ -66,7 +63,7 @@ package struct DeliveriesAhead {
     return (taken, line.queue)
   }
 
-  /// Forgets lines; `body` hears of each delivery.
+  /// Removes lines and calls `body` with each of their deliveries.
   mutating func removeAll(where isRemoved: (Line) -> Bool, _ body: (PackedDelivery) -> Void) {
     for line in lines.keys where isRemoved(line) {
       while let taken = lines[line]?.popFirst() {

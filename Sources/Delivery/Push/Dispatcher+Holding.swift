@@ -3,11 +3,12 @@ import Providers
 import PushCore
 import Wire
 
-/// What waits for a provider that serves nothing, or less than what comes, goes to the hold queue of its application, so that it neither holds
-/// up other applications nor stays unacknowledged; it costs no attempt. It comes back as fast as the provider takes it.
+/// Moves requests for a provider that serves nothing, or too little, to the hold queue of their application. There they neither
+/// hold up other applications nor stay unacknowledged, and no attempt is counted. They come back as fast as the provider
+/// accepts them.
 extension Dispatcher {
   /// To be called a few times a second.
-  /// - Parameter fitting: how many requests of the size that they have of late may be in hand.
+  /// - Parameter fitting: the number of requests for which there is memory, at their recent size.
   func watchAll(fitting: Int, for handler: some DispatchHandler) {
     for index in active { watch(index, for: handler) }
     rest()
@@ -15,7 +16,7 @@ extension Dispatcher {
     holds.look()
   }
 
-  /// How the pool stands, and what follows for what waits for it. At the end of each turn, and a few times a second.
+  /// Updates the pool's bulkhead and moves waiting requests. Called at the end of each turn, and a few times a second.
   func watch(_ index: Int, for handler: some DispatchHandler) {
     let now = time.now
     let isInTrouble = pools[index].account.isInTrouble(at: now)
@@ -26,14 +27,14 @@ extension Dispatcher {
       high: pools[index].wait(in: .sendHigh, overdueAfter: longestWait, at: now), at: now)
     if isInTrouble, apps.users(of: index).isEmpty { return leave(index, for: handler) }
     guard pools[index].bulkhead.isClosed else { return }
-    if !isInTrouble, pools[index].isEmpty, hasTroubledNeighbour(index) {
+    if !isInTrouble, pools[index].isEmpty, !pools[index].usesHoldQueue || hasTroubledNeighbour(index) {
       pools[index].bulkhead.emptied()
     } else {
       takeAside(index, for: handler)
     }
   }
 
-  /// What is in the pool's lanes waits from here on.
+  /// Everything in the pool's lanes is waiting from now on.
   private func troubleBegan(_ pool: Int) {
     for entry in table.entries where entry.isInUse && entry.isReplaceable && !entry.ledger.isConcluded {
       let waits = entry.recipients.contains { if case .waiting = $0.state { $0.pool == pool } else { false } }
@@ -41,24 +42,26 @@ extension Dispatcher {
     }
   }
 
-  /// An application's other provider is in trouble: what is held then is that one's, and no reason for this one's requests to wait.
+  /// An application's other provider is in trouble. The held requests are for that one, so this one's requests need not wait.
   private func hasTroubledNeighbour(_ index: Int) -> Bool {
-    apps.users(of: index).contains { app in apps[app].pools.contains { $0 != index && isTroubled($0) } }
+    apps.users(of: index).contains { app in
+      apps[app].pools.contains { $0 != index && isTroubled($0) && pools[$0].usesHoldQueue }
+    }
   }
 
-  /// Seconds that a request of a lane may wait for its provider. Where nobody else is held up it is only not to be kept until the broker's
-  /// time limit for a delivery (30 minutes).
+  /// Seconds that a lane's request may wait for its provider. For a single application, the limit only keeps the delivery below
+  /// the broker's timeout of 30 minutes.
   private var longestWait: Double { isShared ? 0.3 : 30 }
 
-  /// Every provider that requests are sent to has served nothing for a while, and there are requests in hand to try each with: nothing is
-  /// taken from the lanes.
+  /// Every provider has served nothing for a while, and each application has requests in hand to probe with: the lanes are not
+  /// consumed.
   var areAllInTrouble: Bool {
     apps.indices.allSatisfy { app in
       !apps[app].isConfigured || (holds.broker?.heldInHand(app) ?? 0) > 0 && apps[app].pools.allSatisfy(isTroubledForLong)
     }
   }
 
-  /// Seconds of trouble after which the lanes are left alone, and what has no hold queue goes to the ladder.
+  /// Seconds of trouble after which the lanes are no longer consumed, and requests without a hold queue go to the ladder.
   private static let grace = 5.0
 
   func isTroubled(_ pool: Int) -> Bool { pools[pool].bulkhead.troubledSince != nil }
@@ -66,19 +69,20 @@ extension Dispatcher {
     pools[pool].bulkhead.troubledSince.map { time.now.seconds(since: $0) > Self.grace } ?? false
   }
 
-  /// As much is taken of an application's hold queue as its provider sends within seconds.
+  /// Adjusts the prefetch of an application's hold queue to what its provider accepts within seconds.
   private func adjustFlow(_ app: Int, _ bodiesFitting: Int) {
     guard let broker = holds.broker else { return }
     let flow = broker.flow(app)
-    // What is taken is not given back at the first larger body.
+    // The prefetch needs a reserve of memory: held requests are not given back at the first larger body.
     let fitting = HoldFeed.most / (flow == .probes ? 1 : 4)
     guard bodiesFitting >= fitting else { return broker.setFlow(.probes, app, isForProbe: false) }
-    guard !apps[app].pools.contains(where: isTroubled) else {
-      // Those that the provider was to be tried with may all be on streams that it won't answer.
-      let isForProbe = apps[app].pools.contains(where: lacksProbe)
+    let pools = apps[app].pools.filter { self.pools[$0].usesHoldQueue }
+    guard !pools.contains(where: isTroubled) else {
+      // The requests to probe with may all be on streams that the provider won't answer.
+      let isForProbe = pools.contains(where: lacksProbe)
       return broker.setFlow(isForProbe ? .some : .probes, app, isForProbe: isForProbe)
     }
-    let oldest = apps[app].pools.compactMap { pools[$0].heldSince }.min()
+    let oldest = pools.compactMap { self.pools[$0].heldSince }.min()
     let wait = oldest.map { time.now.seconds(since: $0) } ?? 0
     if wait < Self.shortHeldWait {
       broker.setFlow(flow.more, app, isForProbe: false)
@@ -87,32 +91,35 @@ extension Dispatcher {
     }
   }
 
-  /// The provider answers again, and there is nothing to try it with.
+  /// The provider answers again, and no request is there to probe with.
   private func lacksProbe(_ pool: Int) -> Bool {
     pools[pool].isEmpty && pools[pool].account.takesProbe
   }
 
-  /// Seconds that what is held waits here for its provider: below it more is taken, above it less.
+  /// Bounds in seconds of a held request's wait for its provider. Below the first the prefetch grows, above the second it
+  /// shrinks.
   private static let shortHeldWait = 1.0
   private static let longHeldWait = 10.0
 
-  // MARK: what is held back before it waits
+  // MARK: requests that go to hold queues at once
 
-  /// Each of the pools is closed to the application's requests, and they can be held.
+  /// All of the pools are closed to the application's requests, and its hold queue is present. With web push, there may be devices
+  /// whose pools are not open yet.
   func isHeldBack(_ app: Int, by pools: [Int], _ queue: WorkQueue) -> Bool {
-    !pools.isEmpty && pools.allSatisfy { self.pools[$0].bulkhead.isClosed(to: queue) } && holds.isPresent(app)
+    !pools.isEmpty && pools.allSatisfy { self.pools[$0].bulkhead.isClosed(to: queue) && self.pools[$0].usesHoldQueue }
+      && holds.isPresent(app) && !apps[app].hasWebPush
   }
 
   /// Whether a request goes to the hold queue instead of into the pool's lanes.
   func isHeldBack(_ entry: InFlight, by pool: Int) -> Bool {
-    guard pools.indices.contains(pool), pools[pool].bulkhead.isClosed(to: entry.source.queue), entry.source.hold == nil,
-      !entry.attempt.isLast,
+    guard pools.indices.contains(pool), pools[pool].bulkhead.isClosed(to: entry.source.queue), pools[pool].usesHoldQueue,
+      entry.source.hold == nil, !entry.attempt.isLast,
       let app = entry.identity.app
     else { return false }
     return holds.isPresent(app)
   }
 
-  /// Whichever device it is for: there is nothing to look up.
+  /// True if the request goes to the hold queue for any device, so its devices need no look-up.
   func isWhollyHeldBack(_ entry: InFlight) -> Bool {
     guard entry.source.hold == nil, !entry.isPage, !entry.attempt.isLast, entry.parsed?.audience == nil,
       entry.parsed?.isDryRun == false,
@@ -121,18 +128,17 @@ extension Dispatcher {
     return isHeldBack(app, by: entry.route.routes.pools, entry.source.queue)
   }
 
-  // MARK: what leaves the lanes
+  // MARK: requests that leave the lanes
 
-  /// Empties the pool's lanes into the hold queues.
   private func takeAside(_ pool: Int, for handler: some DispatchHandler) {
     guard pools[pool].hasLanes, !outbox.isFull else { return }
-    // Where nothing held is there to try the provider with, one request that has come of late is.
+    // If no held request can probe the provider, a recent one does.
     var isTried = pools[pool].account.expected > 0 || pools[pool].hasHeld
     takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed, for: handler) { exit(of: $0, $1, pool, &isTried) }
   }
 
-  /// What was here before a reload is all that waits for the pool, and its provider is in trouble: it goes to the ladder, and by whatever its
-  /// application is configured with when it comes back.
+  /// Only requests from before a reload wait for the pool, and its provider is in trouble. They go to the ladder, and use the
+  /// new configuration when they come back.
   private func leave(_ pool: Int, for handler: some DispatchHandler) {
     guard !pools[pool].isEmpty, !outbox.isFull else { return }
     takeOut(of: pool, withHeld: true, for: handler) { _, _ in
@@ -140,8 +146,8 @@ extension Dispatcher {
     }
   }
 
-  /// What was held and doesn't go out goes back to its queue's end: soon where others wait behind it, whose provider may be another one, and
-  /// otherwise so that it isn't kept until the broker's time limit for a delivery. To be called about once a second.
+  /// Puts held requests that wait too long back at the end of their queue. They wait a shorter time if other requests are
+  /// queued behind them, and never as long as the broker's timeout. To be called about once a second.
   func holdAgain(for handler: some DispatchHandler) {
     guard time.now >= nextHoldAgain else { return }
     nextHoldAgain = time.now.advanced(bySeconds: 5)
@@ -154,8 +160,8 @@ extension Dispatcher {
     }
   }
 
-  /// Has what waits for the pool put somewhere else.
-  /// - Parameter exit: by which way a recipient leaves; nil if it stays.
+  /// Takes waiting recipients out of the pool's lanes.
+  /// - Parameter exit: the way out for a recipient; nil if it stays.
   private func takeOut(
     of pool: Int, withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }, for handler: some DispatchHandler,
     _ exit: (InFlight, Int) -> Exit?
@@ -186,14 +192,15 @@ extension Dispatcher {
 
   /// Milliseconds.
   private static let longestBeforeOthers: Int64 = 50_000
-  /// A third of what RabbitMQ allows unless it is changed.
+  /// A third of RabbitMQ's default timeout.
   private static let longestAlone: Int64 = 600_000
 
-  /// - Parameter isTried: there is something to try the provider with.
-  /// - Returns: nil where the push stays: to try the provider with, or because the trouble is young.
+  /// - Parameter isTried: some request probes the provider.
+  /// - Returns: nil if the push stays, to probe the provider or because the trouble is recent.
   private func exit(of entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Exit? {
     if isHeldBack(entry, by: pool) { return .hold }
-    // The trouble may be an old one, over before anybody tried again: what tries the provider now has its answer soon.
+    if !pools[pool].usesHoldQueue, !entry.attempt.isLast { return exitToLadder(pool, &isTried) }
+    // The trouble may be over already: a probe that is under way has its answer soon.
     let wait = time.wallClock - entry.identity.admittedAt
     guard isTroubledForLong(pool), wait >= Self.shortestTrial else { return nil }
     if !isTried, wait < Self.longestTrial {
@@ -204,18 +211,34 @@ extension Dispatcher {
     return entry.attempt.isLast ? .fail(pools[pool].account.refusalCode, reason) : .park(Self.shortestParking, reason)
   }
 
-  /// Milliseconds for which each request waits for one that tries its provider.
+  /// The longer the trouble, the longer the wait, so that many waiting requests cost little.
+  /// - Returns: nil for one request, which probes the provider.
+  private func exitToLadder(_ pool: Int, _ isTried: inout Bool) -> Exit? {
+    guard let since = pools[pool].bulkhead.troubledSince else { return .park(Self.pauseOfSlow, "the push service is slow") }
+    guard isTried else {
+      isTried = true
+      return nil
+    }
+    let milliseconds = Int64(time.now.seconds(since: since) * 1_000)
+    let reason = pools[pool].account.state.trouble ?? "the push service doesn't answer"
+    return .park(min(max(milliseconds, Self.shortestParking), Self.longestParking), reason)
+  }
+
+  /// Milliseconds on the ladder if the provider is slow.
+  private static let pauseOfSlow: Int64 = 1_000
+  private static let longestParking: Int64 = 300_000
+  /// Milliseconds for which each request waits for a probe's answer.
   private static let shortestTrial: Int64 = 300
-  /// Milliseconds for which one request waits to try a provider.
+  /// Milliseconds for which one request waits to probe a provider.
   private static let longestTrial: Int64 = 10_000
-  /// On the ladder where there is no hold queue, in milliseconds.
+  /// Milliseconds on the ladder if there is no hold queue.
   private static let shortestParking: Int64 = 10_000
-  /// For what is to go by another credential, in milliseconds.
+  /// Milliseconds on the ladder before another credential is used.
   private static let parkingOfLeft: Int64 = 1_000
 }
 
 extension PoolState {
-  /// Why nothing can be sent at present, where that is known.
+  /// The reason why nothing can be sent at present, if known.
   package var trouble: String? {
     switch self {
     case .paused(let reason), .backingOff(let reason), .stopped(let reason): reason

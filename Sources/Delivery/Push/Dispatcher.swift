@@ -3,29 +3,26 @@ import Providers
 import PushCore
 import Wire
 
-/// Who has a dispatcher choose: it sends the pushes that are chosen, and takes what no longer waits.
+/// Sends the pushes that a dispatcher chooses, and handles recipients that leave their lane.
 package protocol DispatchHandler {
-  /// There is room for the push. It is sent, or it ends.
+  /// A stream is free for the push. It is sent, or it ends.
   func send(_ entry: InFlight, _ index: Int, by account: PoolAccount)
-  /// The recipient doesn't wait for its pool any longer.
   func leave(_ entry: InFlight, _ index: Int, by exit: Dispatcher.Exit)
-  /// For a loop over the request's recipients: the request doesn't end, and its place is no other one's, before the loop is over.
+  /// Runs a loop over the request's recipients. The request doesn't end, and its place isn't reused, before the loop is over.
   func keepingOpen(_ entry: InFlight, _ loop: () -> Void)
 }
 
-/// Which push goes next: recipients wait in the lanes of their pools, as references to their requests, until there are free streams.
-///
-/// Everything that has room goes out together at the end of a turn. ``watchAll(fitting:for:)`` finds the pools whose provider is in trouble; what waits
-/// for these leaves their lanes. Confined to the shard's thread.
+/// Chooses the next pushes. Recipients wait in the lanes of their pools, as references to their requests, until there are free
+/// streams. All pushes with free streams go out together at the end of a turn. ``watchAll(fitting:for:)`` finds pools whose
+/// provider is in trouble, and moves waiting requests out of their lanes. Confined to the shard's thread.
 package final class Dispatcher {
   /// The way of a recipient that leaves its lane unsent.
   package enum Exit {
-    /// To the hold queue of its application.
     case hold
-    /// To the ladder, at no attempt's cost; for so many milliseconds, and why.
+    /// To the ladder without counting an attempt; with the delay in milliseconds and the reason.
     case park(Int64, String)
     case fail(PushError, String)
-    /// No pool takes it.
+    /// No pool matches.
     case refused(Rejection)
   }
 
@@ -35,18 +32,16 @@ package final class Dispatcher {
   let collapses: Collapses
   let outbox: Outbox
   let time: Turn
-  /// Requests of a lane in hand at most.
+  /// The limit of a lane's requests in hand.
   let prefetch: Int
   package var pools: [PoolLanes]
-  /// Pools that something waits for or is on its way to, or that are in trouble.
+  /// Pools with waiting or unanswered pushes, or in trouble.
   private(set) var active: [Int] = []
-  /// Nothing more is sent.
+  /// The worker is stopping: no more pushes are sent.
   package var isDraining = false
-  /// Counts dispatches.
   private var turns = 0
-  /// Requests with devices that no pool takes, whose dead letters are to be published.
+  /// Requests with refused devices, whose dead letters are to be published.
   private var refusals = Ring<PoolLanes.Waiting>()
-  /// When what was held is looked through again.
   var nextHoldAgain = MonotonicTime(nanoseconds: 0)
 
   init(
@@ -66,12 +61,10 @@ package final class Dispatcher {
     }
   }
 
-  /// Requests share the worker with those of other applications.
   package var isShared: Bool { apps.count > 1 }
-  /// Pushes on streams.
   package var onStreams: Int { active.reduce(0) { $0 + pools[$1].account.inFlight } }
 
-  // MARK: what waits
+  // MARK: waiting requests
 
   func append(_ entry: InFlight, to numbers: PoolNumbers) {
     let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
@@ -81,7 +74,7 @@ package final class Dispatcher {
     }
   }
 
-  /// Goes out before everything else that waits for the pool.
+  /// Puts a push or request before everything else that waits for the pool.
   func giveBack(_ next: PoolLanes.Next, to pool: Int, _ entry: InFlight) {
     switch next {
     case .returned(let push): pools[pool].giveBack(push, of: entry)
@@ -90,7 +83,6 @@ package final class Dispatcher {
     wake(pool)
   }
 
-  /// Ends the recipients of the request that no pool takes.
   func refuse(_ entry: InFlight, for handler: some DispatchHandler) {
     refusals.append(.init(request: entry.reference))
     failRefused(for: handler)
@@ -102,7 +94,7 @@ package final class Dispatcher {
     active.append(pool)
   }
 
-  /// To be called a few times a second: pools for which there is nothing to do are no longer looked at.
+  /// To be called a few times a second. Removes idle pools from ``active``.
   func rest() {
     active.removeAll { index in
       let lanes = pools[index]
@@ -115,7 +107,7 @@ package final class Dispatcher {
 
   // MARK: dispatching
 
-  /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
+  /// Called at the end of each turn: sends all pushes with free streams, then flushes once.
   func dispatchAll(for handler: some DispatchHandler) {
     failRefused(for: handler)
     var all = active.reduce(0) { $0 + counted($1) }
@@ -128,7 +120,7 @@ package final class Dispatcher {
     while !waiting.isEmpty { waiting = serve(waiting, &all, for: handler) }
   }
 
-  /// Publishes dead letters of devices without a pool, as far as the outbox has room: a list may have a thousand, and there may be many lists.
+  /// Publishes dead letters of devices without a pool while the outbox has room. A list may have a thousand of them.
   private func failRefused(for handler: some DispatchHandler) {
     while !outbox.isFull, let waiting = refusals.popFirst() {
       guard let entry = table[waiting.request], !entry.ledger.isOrphan else { continue }
@@ -144,9 +136,9 @@ package final class Dispatcher {
     }
   }
 
-  /// Accounts that share a connection have equal parts of its free streams.
-  /// - Parameter waiting: the ones that were served longest ago first.
-  /// - Returns: those that have sent their part, and have more.
+  /// Gives accounts with a common connection equal shares of its free streams.
+  /// - Parameter waiting: pools, the longest unserved first.
+  /// - Returns: pools that have used their share and have more to send.
   private func serve(_ waiting: [Int], _ all: inout Int, for handler: some DispatchHandler) -> [Int] {
     for index in waiting { pools[index].pool.contenders += 1 }
     return waiting.filter { index in
@@ -157,10 +149,10 @@ package final class Dispatcher {
     }
   }
 
-  /// Pushes on the pool's streams, as far as they count against what others may send.
+  /// The pool's unanswered pushes, limited to the prefetch.
   private func counted(_ index: Int) -> Int { min(pools[index].account.inFlight, prefetch) }
 
-  /// - Returns: true when its part of the free streams ended it.
+  /// - Returns: true if the pool has used its share and has more to send.
   private func dispatch(_ index: Int, beside others: Int, for handler: some DispatchHandler) -> Bool {
     let account = pools[index].account
     let contenders = account.pool.contenders
@@ -194,14 +186,15 @@ package final class Dispatcher {
     return false
   }
 
-  /// The request of a push that came back, unless it was let go of meanwhile or waits for its redelivery.
+  /// The request of a returned push, unless it has ended or waits for its redelivery.
   func waitingEntry(_ back: PoolLanes.Returned) -> InFlight? {
     guard let entry = table[back.request], !entry.ledger.isOrphan, case .waiting = entry.recipients[back.recipient].state
     else { return nil }
     return entry
   }
 
-  /// As many recipients of the request as there is room for; it goes back in front while it has more for this pool.
+  /// Sends to as many of the request's recipients as there are free streams. If some remain for this pool, it goes back to the
+  /// front.
   private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int, for handler: some DispatchHandler) {
     guard let entry = table[waiting.request], !entry.ledger.isOrphan else { return }
     guard !(entry.collapse.hasWaited && collapses.asksFirst(entry, .waiting(waiting), pool)) else {
@@ -223,9 +216,9 @@ package final class Dispatcher {
     }
   }
 
-  /// How many more pushes may go to the pool: where applications share the worker, single pushes without an answer fill no more than what is
-  /// left of the prefetch by all others.
-  /// - Parameter others: of the other pools, by ``counted(_:)``.
+  /// The number of further pushes that may go to the pool. If applications share the worker, unanswered single pushes use at
+  /// most half of the prefetch that other pools leave.
+  /// - Parameter others: the sum of the other pools' ``counted(_:)``.
   func share(of index: Int, _ capacity: Int, beside others: Int) -> Int {
     guard isShared, capacity > 0 else { return capacity }
     return min(capacity, max((prefetch - others) / 2, 8) - pools[index].account.expected)
@@ -233,8 +226,8 @@ package final class Dispatcher {
 
   // MARK: reloads
 
-  /// Takes over pools that a reload has made, by their numbers.
-  /// - Parameter moved: those that go by another connection from now on.
+  /// Adds or replaces pools after a reload, by number.
+  /// - Parameter moved: pools that use another connection from now on.
   package func take(_ made: [(number: Int, lanes: PoolLanes)], moved: [(number: Int, lanes: PoolLanes)]) {
     for (number, lanes) in made {
       if number == pools.count {
@@ -247,18 +240,18 @@ package final class Dispatcher {
     for (number, lanes) in moved { pools[number].move(to: lanes.account) }
   }
 
-  /// They are closed, and no request in hand goes by them.
+  /// These pools are closed and no request uses them.
   package func forget(pools closed: [Int]) {
     guard !closed.isEmpty else { return }
     for number in closed { pools[number] = PoolLanes(pools[number].account) }
     active.removeAll { !pools[$0].isActive }
   }
 
-  /// Pools that a report names at most, beside those in trouble and those of applications that have a hold queue.
+  /// The limit of other pools in a report.
   private static let mostReported = 100
 
-  /// Those that a report names: all of a few applications; of many, those that are in trouble, those whose application has a hold queue or a
-  /// series of its own.
+  /// The pools in a report: those in trouble, those of applications with a hold queue, and those of the first applications up
+  /// to a limit.
   package var reportedPools: Set<Int> {
     var reported = holds.present.reduce(into: Set(active.filter(isTroubled))) { $0.formUnion(apps[$1].pools) }
     var others = 0

@@ -1,10 +1,8 @@
-/// How the hold queue of an application stands.
+/// The state of an application's hold queue.
 package struct HoldReport: Sendable {
-  /// The application's id.
   package var app: [UInt8]
-  /// Requests ready in its queue, as last counted; nil where they couldn't be.
+  /// Ready requests in its queue, as last counted; nil if unknown.
   package var ready: Int?
-  /// Of the queue, unacknowledged.
   package var inHand: Int
 
   package init(app: [UInt8], ready: Int?, inHand: Int = 0) {

@@ -4,72 +4,61 @@ import Logging
 import PushCore
 import Wire
 
-/// The broker's side of the hold queues, as a shard's pipeline sees it.
+/// The broker's hold queues, as a shard's pipeline sees them.
 package protocol HoldBroker: AnyObject {
-  /// There is a connection to ask on.
   var canAsk: Bool { get }
-  /// Declares the hold queue of an application, and says whether it is there now.
+  /// Declares the hold queue of an application. The completion says whether it exists now.
   func declareHold(_ app: String, _ completion: @escaping (Bool) -> Void)
-  /// Says whether there is a hold queue of the application; nil where the broker couldn't be asked.
+  /// Whether the application has a hold queue; nil if the broker couldn't be asked.
   func findHold(_ app: String, _ completion: @escaping (Bool?) -> Void)
-  /// Ready messages; nil where there is no such queue, or the broker can't be asked.
+  /// Ready messages; nil if there is no such queue, or the broker can't be asked.
   func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void)
   func consumeHold(_ app: String, index: Int)
   func flow(_ app: Int) -> HoldFeed.Flow
   func setFlow(_ flow: HoldFeed.Flow, _ app: Int, isForProbe: Bool)
   func acknowledgeHeld(_ token: DeliveryToken, _ app: Int)
-  /// Of the hold queue, in hand.
   func heldInHand(_ app: Int) -> Int
-  /// Of all.
   var heldInHand: Int { get }
 }
 
-/// Which applications have a hold queue, and what is in it.
-///
-/// A hold queue is declared by whoever needs it first. Workers that are started, or that had nothing to do with it, find it by asking for
-/// each application's, a few at a time; of those that are there, one at a time is asked how much is in it.
+/// Knows which applications have a hold queue, and how full it is. The first worker that needs a hold queue declares it. Other
+/// workers find it by asking the broker for each application's, a few at a time. The existing queues are counted in turn.
 package final class Holds {
   private enum State {
-    /// Not known to be there.
     case unknown
-    /// Being declared.
     case declaring
-    /// There, and consumed.
     case present
   }
 
   package weak var broker: (any HoldBroker)?
-  /// What is held of an application is as good as nothing.
+  /// Called when an application's hold queue is nearly empty.
   var onEmptied: ((Int) -> Void)?
   private let apps: Applications
   private let time: Turn
   private let log: Log
-  /// Of those that are not unknown.
+  /// States other than unknown.
   private var states: [Int: State] = [:]
-  /// Applications whose hold queue is there.
   package private(set) var present: [Int] = []
-  /// Requests ready in each of these, as last counted.
+  /// Ready requests in each hold queue, as last counted.
   private(set) var ready: [Int: Int] = [:]
   private var failedAt: MonotonicTime?
-  /// Those before it have been asked for in this round.
+  /// The broker has been asked for all applications before this one.
   private var nextToFind = 0
-  /// To be asked for again.
   private var unanswered: [Int] = []
-  /// Being asked for.
   private var finding = 0
   private var roundBegan: MonotonicTime
-  /// Grows when everything is to be asked for anew.
+  /// Increases when all applications are to be asked for again.
   private var epoch = 0
-  /// Which of those that are there is counted next, and when.
+  /// The queue to count next, and when.
   private var nextToCount = 0
   private var countDue = MonotonicTime(nanoseconds: 0)
   private var isCounting = false
 
-  /// Requests of an application in its hold queue below which its lanes' requests no longer take the way through it.
+  /// The number of ready requests below which a hold queue counts as nearly empty.
   private static let few = 64
-  /// Seconds between two counts of one.
+  /// Seconds between two counts of a queue.
   private static let pause = 0.5
-  /// Seconds after which all that aren't there are asked for again, and how many are at a time.
+  /// Seconds between two searches for missing queues, and the limit of open questions.
   private static let longPause = 600.0
   private static let mostFinding = 64
 
@@ -82,7 +71,7 @@ package final class Holds {
 
   private func name(_ app: Int) -> String { String(decoding: apps[app].id, as: UTF8.self) }
 
-  /// Whether requests can be put there now; if not, that is seen to.
+  /// Whether the hold queue can be published to. If not, declares it.
   func isPresent(_ app: Int) -> Bool {
     switch states[app] ?? .unknown {
     case .present: return true
@@ -116,7 +105,7 @@ package final class Holds {
     broker?.consumeHold(name(app), index: app)
   }
 
-  /// A queue that was there is gone, or their connection is: which are there is asked for anew.
+  /// A hold queue or the connection is gone: searches for all queues again.
   package func lost() {
     states = [:]
     present = []
@@ -133,7 +122,7 @@ package final class Holds {
     present.map { .init(app: apps[$0].id, ready: ready[$0], inHand: broker?.heldInHand($0) ?? 0) }
   }
 
-  /// Each application's has been asked for since the start, or since they were lost.
+  /// The search has asked for each application's queue.
   package var areKnown: Bool { nextToFind == apps.indices.upperBound && finding == 0 && unanswered.isEmpty }
 
   /// To be called several times a second.
@@ -143,7 +132,7 @@ package final class Holds {
     count(broker)
   }
 
-  // MARK: which are there
+  // MARK: finding queues
 
   private func find(_ broker: any HoldBroker) {
     if areKnown, time.now.seconds(since: roundBegan) >= Self.longPause {
@@ -155,7 +144,7 @@ package final class Holds {
       broker.findHold(name(app)) { [weak self, epoch] isThere in
         guard let self, epoch == self.epoch else { return }
         finding -= 1
-        // Declared once more: whoever made it may have died before it was bound.
+        // Declares it again, because the worker that created it may have died before the binding.
         if isThere == true, states[app] == nil { declare(app) }
         if isThere == nil { unanswered.append(app) } else { time.schedule(after: 0) { [weak self] in self?.look() } }
       }
@@ -170,7 +159,7 @@ package final class Holds {
     return unanswered.popLast()
   }
 
-  // MARK: what is in them
+  // MARK: counting
 
   private func count(_ broker: any HoldBroker) {
     guard !isCounting, !present.isEmpty, countDue <= time.now else { return }
@@ -183,7 +172,7 @@ package final class Holds {
       isCounting = false
       ready[app] = count
       if let count, count < Self.few { onEmptied?(app) }
-      // All of them within the pause.
+      // Counts each queue once within the pause.
       countDue = time.now.advanced(bySeconds: Self.pause / Double(max(present.count, 1)))
       time.schedule(at: countDue) { [weak self] in self?.look() }
     }

@@ -1,15 +1,15 @@
 import Providers
 import PushCore
 
-/// Answered: what an answer means for one recipient, and what follows from it.
+/// Handles a provider's answer for one recipient.
 extension Pipeline: PoolHandler {
   package func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool) {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
     observers.note(.answered(meaning, by: pool), entry, tag.recipient)
-    let (meaning, isBelieved) = feedback.take(meaning, entry, tag.recipient)
-    if !isBelieved { broadcasts.holdCampaign(of: entry) }
+    var meaning = meaning
+    if !feedback.take(&meaning, entry, tag.recipient) { broadcasts.holdCampaign(of: entry) }
     switch meaning.reaction {
     case .delivered:
       if entry.collapse.arrival != nil { collapses.noteDelivered(entry, tag.recipient) }
@@ -36,7 +36,7 @@ extension Pipeline: PoolHandler {
       let delay = publisher.delay(of: .connection, entry)
       postpone(entry, tag.recipient, by: delay, .unavailable, reason: "the provider refuses its stream")
     case .unreachable, .unauthorised, .unwanted, .shutDown:
-      // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
+      // A stopping worker sends nothing more, and leaves the rest of a begun list to another worker.
       if dispatcher.isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
       let push = PoolLanes.Returned(request: entry.reference, recipient: tag.recipient)
       dispatcher.giveBack(.returned(push), to: entry.recipients[tag.recipient].pool, entry)
@@ -62,7 +62,7 @@ extension Pipeline: PoolHandler {
     postpone(entry, tag.recipient, by: publisher.delay(of: .connection, entry), .unknown, reason: words)
   }
 
-  /// The end of the turn dispatches; what only the flush after it brings up has a turn of its own.
+  /// Dispatches at the end of the turn, or in an extra turn if the capacity comes from the flush after it.
   package func capacityAvailable(in pool: ProviderPool) { time.ensureHooksRun() }
 
   // MARK: one recipient
@@ -77,7 +77,6 @@ extension Pipeline: PoolHandler {
     perform(entry.ledger.closed(), entry)
   }
 
-  /// Ends one recipient in the dead letters.
   func fail(_ entry: InFlight, _ index: Int, _ code: PushError, reason: String, status: Int? = nil, attempts: Int? = nil) {
     let letter = DeadLetter(
       error: code, reason: reason, status: status, attempts: attempts ?? entry.attempt.earlier, failedAt: time.wallClock)
@@ -87,7 +86,7 @@ extension Pipeline: PoolHandler {
     settle(entry, index, .failed(code))
   }
 
-  /// To the ladder, unless its time or its attempts are used up: then to the dead letters with the last reason.
+  /// Puts the recipient on the ladder, or ends it with a dead letter if its time or attempts are used up.
   func postpone(_ entry: InFlight, _ index: Int, by delay: Int64, _ code: PushError, reason: String, status: Int? = nil) {
     guard let until = publisher.nextAttempt(of: entry, after: delay) else {
       return fail(entry, index, code, reason: reason, status: status, attempts: entry.attempt.earlier + 1)

@@ -3,14 +3,14 @@ import Broker
 import DeviceRegistry
 import PushCore
 
-/// Ended: what follows from a request is decided, published and confirmed, and then the request is acknowledged.
+/// Publishes the consequences of a request, then acknowledges it once they are confirmed.
 extension Pipeline: OutboxOwner {
-  // MARK: what the ledger calls for
+  // MARK: the ledger's steps
 
-  /// A publication was confirmed, or the registry has what it is owed.
+  /// The broker has confirmed a publication, or the registry has stored a note.
   func consequenceEnded(of entry: InFlight) { perform(entry.ledger.met(), entry) }
 
-  /// Does what a request's ledger calls for: nothing else acknowledges a request.
+  /// Takes the step that a request's ledger requires. Only this acknowledges requests.
   func perform(_ step: Ledger.Step, _ entry: InFlight) {
     switch step {
     case .nothing: return
@@ -27,14 +27,14 @@ extension Pipeline: OutboxOwner {
     case .resume:
       switch entry.broadcast.work?.stage {
       case nil, .sending: passGates(entry)
-      // A page's copy for the ladder was taken back before it left, and the page has come back here: its ticket says what is left.
+      // The copy for the ladder was withdrawn unsent, and the page was redelivered here. Its ticket has the remaining devices.
       case .ending: conclude(entry) { putOffWhenSafe(entry) }
       case .asking, .chaining: return
       }
     }
   }
 
-  /// What follows from the request is handed over here; it is acknowledged when all of it is confirmed.
+  /// Hands over the consequences. The request is acknowledged when all of them are confirmed.
   func conclude(_ entry: InFlight, _ handOver: () -> Void) {
     observers.figures.enterAccount(entry)
     entry.ledger.conclude()
@@ -42,14 +42,14 @@ extension Pipeline: OutboxOwner {
     perform(entry.ledger.concluded(), entry)
   }
 
-  /// For a loop over the request's recipients: the request doesn't end, and its place is no other one's, before the loop is over.
+  /// Runs a loop over the request's recipients. The request doesn't end, and its place isn't reused, before the loop is over.
   package func keepingOpen(_ entry: InFlight, _ loop: () -> Void) {
     entry.ledger.opened()
     loop()
     perform(entry.ledger.closed(), entry)
   }
 
-  /// What follows once every recipient has ended or waits: the ladder, or the result.
+  /// Publishes the copy for the ladder, or the result, once every recipient has ended or waits.
   private func publishConsequences(of entry: InFlight) {
     if entry.isPage { return handle(.devicesEnded, entry) }
     if entry.earliestRetry != nil {
@@ -61,7 +61,7 @@ extension Pipeline: OutboxOwner {
 
   // MARK: never admitted, or too late
 
-  /// Never admitted: a dead letter as it came, and the same word to whoever waits.
+  /// Ends a request that was not admitted: a dead letter, and a result if one is wanted.
   func reject(_ entry: InFlight, _ rejection: Rejection) {
     observers.note(.refused(rejection), entry)
     conclude(entry) {
@@ -70,7 +70,7 @@ extension Pipeline: OutboxOwner {
     }
   }
 
-  /// Too late: not sent to whom it has not reached.
+  /// Ends a request after its deadline, without sending to the remaining recipients.
   func expire(_ entry: InFlight) {
     observers.note(.late, entry)
     conclude(entry) {
@@ -90,10 +90,10 @@ extension Pipeline: OutboxOwner {
 
   // MARK: put off
 
-  /// While the registry can't answer, sends with provider tokens go on; what needs it goes to the ladder.
+  /// The registry can't answer, so the request goes to the ladder. Requests with provider tokens don't need it and go on.
   func refuseOrPutOff(_ entry: InFlight, _ error: RegistryError) {
     guard !entry.ledger.isConcluded else { return }
-    // Nothing was sent since it was delivered here, and the broker delivers it again: a copy would be one too many.
+    // The broker delivers the request again, and nothing was sent since: a copy would be a duplicate.
     if entry.ledger.isOrphan {
       table.forget(entry)
       return forgetIfUnknowable(entry)
@@ -102,8 +102,9 @@ extension Pipeline: OutboxOwner {
     putOff(entry, by: OutcomePublisher.registryDelay, "\(error)")
   }
 
-  /// To the ladder as it came, at no attempt's cost. What is too late, or for now or never, ends instead; but a campaign's page must
-  /// be accounted for, and a request that may have its campaign already asks for it when the registry is back.
+  /// Puts the unchanged request on the ladder without counting an attempt. A request after its deadline, or one for now or
+  /// never, ends instead. Exceptions are a campaign's page, which must be reported, and a request that may have a campaign: it
+  /// asks the registry later.
   func putOff(_ entry: InFlight, by delay: Int64, _ reason: String) {
     entry.forgetUnsentAudience()
     let isPage = entry.isOfCampaign
@@ -128,8 +129,8 @@ extension Pipeline: OutboxOwner {
     conclude(entry) { putOffWhenSafe(entry, until: now + delay) }
   }
 
-  /// To the ladder or the hold queue, as soon as what has ended is safe.
-  /// - Parameter due: unix milliseconds before which nothing is to be tried; where it isn't said, the earliest of its recipients' times.
+  /// Puts the request on the ladder or into the hold queue once the consequences of ended recipients are confirmed.
+  /// - Parameter due: unix milliseconds of the next attempt; nil for the earliest time of its recipients.
   func putOffWhenSafe(_ entry: InFlight, until due: Int64? = nil) {
     if let due = due ?? entry.earliestRetry {
       entry.attempt.copyDue = due
@@ -138,7 +139,7 @@ extension Pipeline: OutboxOwner {
       entry.attempt.longestWait = max(entry.attempt.longestWait, OutcomePublisher.registryDelay)
     }
     let step = entry.ledger.owesCopy()
-    // What comes meanwhile is newer.
+    // Requests that arrive meanwhile are newer.
     if step == .nothing, entry.isReplaceable { collapses.noteWaitingHere(entry) }
     perform(step, entry)
   }
@@ -178,7 +179,6 @@ extension Pipeline: OutboxOwner {
   }
 }
 
-/// Requests to audiences, and pages.
 extension Pipeline {
   func handle(_ event: AudienceEvent, _ entry: InFlight) {
     carryOut(broadcasts.handle(event, entry, isDraining: dispatcher.isDraining), entry)

@@ -2,13 +2,13 @@ import AMQP
 import Broker
 import PushCore
 
-/// What the broker delivers again: duplicates, requests whose channel was lost, and requests that have come back so often that they are suspect.
+/// Handles redelivered messages: duplicates, requests whose channel was lost, and suspects for the quarantine.
 extension Pipeline {
   // MARK: duplicates
 
-  /// A retransmission of what this shard has delivered or is delivering is acknowledged, not sent again. What was in flight
-  /// when its channel was lost goes on under its new delivery.
-  /// - Returns: false for a new one, which is remembered.
+  /// Acknowledges a redelivery of a request that this shard has delivered or is delivering. A request whose channel was lost
+  /// continues under its new delivery tag.
+  /// - Returns: false for a new request, which is remembered.
   func isDuplicate(_ entry: InFlight, _ choice: Translator.Choice) -> Bool {
     switch table.recognise(entry, choice, at: time.wallClock) {
     case .new: return false
@@ -19,8 +19,8 @@ extension Pipeline {
       perform(orphan.ledger.redelivered(), orphan)
     case .inHand(let first):
       observers.note(.duplicate, entry)
-      // A broker that has lost touch with one of its nodes delivers again what is in hand here, on the same channel, and takes no
-      // acknowledgement of the first delivery: this one is acknowledged when the request is, or the broker would forget it too early.
+      // A broker that lost contact with a node redelivers on the same channel, and ignores the acknowledgement of the first
+      // delivery. So both are acknowledged when the request ends; earlier, the broker would forget it too soon.
       first.source.repeats.append((entry.delivery.token, entry.source.hold))
       release(entry)
     case .delivered:
@@ -32,14 +32,14 @@ extension Pipeline {
 
   // MARK: lost channels
 
-  /// The channel is gone and with it every delivery tag. What has not been begun is forgotten, for the broker delivers it again,
-  /// here or elsewhere; what has been is kept, to be recognised when it comes back.
-  /// - Parameter ofHolds: the channel of the hold queues, not that of the lanes.
+  /// The channel and all its delivery tags are gone, and the broker delivers its requests again. Unbegun requests are dropped;
+  /// begun ones are kept, to be recognised when they come back.
+  /// - Parameter ofHolds: true for the channel of the hold queues, false for that of the lanes.
   package func channelLost(ofHolds: Bool = false) {
     publisher.withdrawCopies(ofHolds)
     if !ofHolds { backpressure.forgetAhead() }
     for entry in table.acknowledgeable {
-      // A later connection has the same tags for other deliveries.
+      // A later connection reuses the tags.
       entry.source.repeats.removeAll { ($0.hold != nil) == ofHolds }
       guard (entry.source.hold != nil) == ofHolds else { continue }
       if let other = entry.source.repeats.popLast() {
@@ -62,13 +62,13 @@ extension Pipeline {
   /// To be called about once a second.
   func forgetStrayed() {
     for entry in table.takeStrayed(at: time.now) {
-      // If it is redelivered later it must be processed again, unless nothing of it is outstanding: no result, and no page's report.
+      // A later redelivery must be processed again, unless everything was delivered and neither a result nor a report is owed.
       if !entry.isDelivered || entry.wantsResult(publisher.results) || entry.isPage { table.forget(entry) }
       release(entry)
     }
   }
 
-  /// Without a message id a redelivery can't be recognised: the broker's copy takes over.
+  /// Without a message id a redelivery can't be recognised: the broker's copy replaces this one.
   func forgetIfUnknowable(_ entry: InFlight) {
     if entry.identity.fingerprint == nil, entry.ledger.isSettled { release(entry) }
   }
@@ -83,7 +83,7 @@ extension Pipeline {
     putAside(entry, quarantine.copy(of: entry))
   }
 
-  /// The worker that had it alone has died or lost its connection.
+  /// The worker that had the message alone has died or lost its connection.
   func countLoss(of delivery: consuming Delivery, from queue: WorkQueue) {
     let entry = insert(delivery, from: queue)
     entry.delivery = consume delivery
@@ -98,7 +98,7 @@ extension Pipeline {
     conclude(entry) { publisher.publishAsGivenUp(rejection, for: entry) }
   }
 
-  /// At the end of each turn of a stopping worker.
+  /// Called at the end of each turn of a stopping worker.
   package func returnToQuarantine() {
     if let (entry, copy) = quarantine.copyOfUnbegun(in: table) { putAside(entry, copy) }
   }

@@ -1,13 +1,13 @@
 import Providers
 import PushCore
 
-/// Sent: recipients wait in the lanes of their pools, are translated when there is room, and go out.
+/// Sends: recipients wait in the lanes of their pools, and are translated when a stream is free.
 extension Pipeline: DispatchHandler {
   /// Puts the request into the lanes of the pools that reach its recipients.
   func enqueue(_ entry: InFlight) {
     let now = time.wallClock
     var pools = PoolNumbers()
-    // A page's devices are accounted for even when it comes too late.
+    // A late page's devices are counted too.
     let isLate = entry.isPage && now > entry.identity.deadline
     var hasRefused = false
     entry.ledger.startRound()
@@ -74,17 +74,27 @@ extension Pipeline: DispatchHandler {
           payload: template.body(token: entry.recipients[index].token, fill: entry.fill(index)), for: account, tag: tag,
           wantsName: entry.wantsResult(publisher.results))
       }
+    case .webpush(let webpush):
+      switch translations.webpush(of: entry, at: now) {
+      case .failure(let rejection): failDevice(entry, index, rejection)
+      case .success(let template):
+        guard let message = webpush.message(template, token: entry.recipients[index].token, fill: entry.fill(index)) else {
+          return failDevice(entry, index, .unusableSubscription)
+        }
+        noteSent(entry, index, account.pool)
+        webpush.send(message, for: account, tag: tag, wantsName: entry.wantsResult(publisher.results))
+      }
     }
   }
 
-  /// The push is on its way.
   private func noteSent(_ entry: InFlight, _ index: Int, _ pool: ProviderPool) {
     entry.recipients[index].state = .sent
     entry.ledger.pushed()
     observers.note(.sent(pool), entry, index)
   }
 
-  /// The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed once that is translated.
+  /// Frees the parsed body, the larger part of an unanswered request. With a single device it isn't needed after the
+  /// translation.
   private func letGoOfBody(_ entry: InFlight) {
     if entry.recipients.count == 1, !entry.isPage, entry.collapse.arrival == nil, !entry.wantsResult(publisher.results) {
       entry.parsed = nil
@@ -104,7 +114,7 @@ extension Pipeline: DispatchHandler {
     }
   }
 
-  /// To the ladder, at no attempt's cost.
+  /// Puts the recipient on the ladder without counting an attempt.
   func park(_ entry: InFlight, _ index: Int, _ delay: Int64, _ reason: String) {
     guard case .waiting = entry.recipients[index].state else { return }
     guard !entry.attempt.isLast else {
@@ -121,7 +131,7 @@ extension Pipeline: DispatchHandler {
     settle(entry, index, .failed(.collapsed))
   }
 
-  /// Ends one device in the dead letters, unless those of its platform have one together.
+  /// Ends one device with a dead letter, unless its platform has a common one.
   private func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
     if entry.isOfCampaign || !publisher.leavesLetter(rejection) {
       settle(entry, index, .failed(rejection.code))
@@ -132,8 +142,8 @@ extension Pipeline: DispatchHandler {
 
   // MARK: a worker that stops
 
-  /// A stopping worker leaves a list that it has begun to the next one, with what is settled; what it has not begun, it leaves
-  /// to the broker.
+  /// A stopping worker leaves the rest of a begun list to another worker, with the outcomes so far. The broker redelivers
+  /// unbegun requests.
   package func handOverBegunLists() {
     for entry in table.acknowledgeable where !entry.ledger.isConcluded && entry.hasBegun {
       keepingOpen(entry) {
@@ -144,9 +154,14 @@ extension Pipeline: DispatchHandler {
     }
   }
 
-  /// One target of such a list. What is for now or never doesn't wait for another worker.
+  /// Hands over one target of such a list. A request for now or never fails instead.
   func handOver(_ entry: InFlight, _ index: Int) {
     if entry.attempt.isLast { return fail(entry, index, .unavailable, reason: "the worker was stopped before this was sent") }
     settle(entry, index, .postponed(until: time.wallClock))
   }
+}
+
+extension Rejection {
+  fileprivate static let unusableSubscription = Rejection(
+    .mismatchSenderID, "the subscription can't be encrypted for, or its VAPID key is not configured")
 }

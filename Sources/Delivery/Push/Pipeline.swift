@@ -6,9 +6,8 @@ import PushCore
 import Settings
 import Wire
 
-/// The path of one request: admitted, sent, answered, ended, acknowledged.
-///
-/// Holds nothing beyond what the broker delivered unacknowledged; confined to its shard's thread.
+/// The path of a request: admitted, sent, answered, ended, acknowledged. All its state comes from unacknowledged deliveries.
+/// Confined to the shard's thread.
 package final class Pipeline {
   let intake: Intake
   let rights: ProducerRights
@@ -22,15 +21,14 @@ package final class Pipeline {
   let broadcasts: Broadcasts
   package let observers: Observers
   package let table: InFlightTable
-  /// nil where none is configured.
   let registry: RegistryClient?
   let time: Turn
   let log: Log
   var quarantine: Quarantine
 
   /// - Parameters:
-  ///   - registry: nil where none is configured.
-  ///   - resultLease: milliseconds for which a worker that has claimed a campaign's result may be about to publish it.
+  ///   - registry: nil if none is configured.
+  ///   - resultLease: the lifetime in milliseconds of a worker's claim of a campaign's result.
   package init(
     _ configuration: Configuration, apps: Applications, pools: [PoolLanes], messages: OutcomePublications, outbox: Outbox,
     registry: RegistryClient?, replyQueues: ReplyQueues, resultLease: Int64 = 10_000, time: Turn, log: Log
@@ -75,9 +73,9 @@ package final class Pipeline {
   private var translator: Translator { translations.translator }
   private var dryRun: DryRun { DryRun(translator: translator) }
 
-  /// Nothing is in hand and nothing waits to be confirmed.
+  /// No request is in hand and no publication is unconfirmed.
   package var isIdle: Bool { table.count == 0 && backpressure.ahead.isEmpty && dispatcher.outbox.backlog == 0 }
-  /// No push is on a stream and nothing waits to be confirmed or answered: what is still in hand has not been begun.
+  /// No push is unanswered and no publication is unconfirmed: requests in hand have not begun.
   package var hasNothingUnderway: Bool {
     dispatcher.outbox.backlog == 0 && backpressure.ahead.isEmpty && dispatcher.onStreams == 0
       && !table.acknowledgeable.contains { !$0.ledger.isSettled }
@@ -86,7 +84,7 @@ package final class Pipeline {
   // MARK: admitted
 
   /// - Parameters:
-  ///   - isAlone: it comes from the quarantine.
+  ///   - isAlone: the delivery comes from the quarantine.
   ///   - hold: the application whose hold queue it comes from; nil for a lane.
   package func accept(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil) {
     rights.notes.limitHeaders(of: &delivery, queue: queue)
@@ -98,20 +96,21 @@ package final class Pipeline {
     begin(delivery, from: queue, isAlone: isAlone, hold: hold)
   }
 
-  /// - Parameter taken: when it was taken ahead; nil where it comes now.
+  /// - Parameter taken: when it was read ahead; nil if it arrives now.
   func begin(
     _ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil,
     taken: DeliveriesAhead.Moment? = nil
   ) {
     backpressure.bodies.add(delivery.weight, isNew: taken == nil)
-    // A copy has only those of its headers that were read, and would pass: what is refused for the others is refused here.
+    // A copy has only the headers that were read, so it would pass. A request with unreadable or omitted headers is refused
+    // below instead.
     if !delivery.properties.hasUnreadableHeaders, delivery.properties.omittedHeaders == 0 {
       if !isAlone, delivery.redelivered, quarantine.isSuspect(delivery) {
         return isolate(consume delivery, from: queue, hold: hold)
       }
       if isAlone, quarantine.hasComeBack(delivery, table) { return countLoss(of: consume delivery, from: queue) }
     }
-    // A message in the quarantine is a new one for the broker.
+    // A message in the quarantine is new for the broker.
     if isAlone { delivery.redelivered = true }
     let entry = insert(delivery, from: queue)
     entry.source.takenAhead = taken
@@ -119,7 +118,7 @@ package final class Pipeline {
     intake.identify(entry, delivery, using: &time.random)
     if let queue = delivery.properties.replyTo { entry.source.reply = rights.replyVerdict(entry, queue) }
     if entry.source.reply == .unknown { entry.delivery = consume delivery } else { admit(entry, consume delivery) }
-    // What was known here is let go of for the one that is in hand already.
+    // A duplicate's entry has been released.
     if isAlone, entry.isInUse { quarantine.alone = entry.reference }
   }
 
@@ -131,7 +130,7 @@ package final class Pipeline {
     return entry
   }
 
-  /// The broker has said more of the queues that results are to go to.
+  /// The broker has answered about reply queues.
   package func decideReplies() {
     for entry in table.entries where entry.isInUse && entry.source.reply == .unknown && !entry.ledger.isConcluded {
       guard let queue = entry.delivery.properties.replyTo else { continue }
@@ -140,7 +139,7 @@ package final class Pipeline {
     }
   }
 
-  /// Where its result may go is known.
+  /// Admits the request, now that its reply queue is decided.
   private func admit(_ entry: InFlight, _ delivery: consuming Delivery) {
     let isIdentified = delivery.properties.messageID != nil
     var record: RetryRecord?
@@ -182,7 +181,7 @@ package final class Pipeline {
     conclude(entry) { publisher.publish(copy, for: entry) }
   }
 
-  /// Admitted: on to its devices, or to its audience.
+  /// Continues an admitted request with its devices or its audience.
   private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
     entry.identity.admittedAt = time.wallClock
     if entry.parsed?.isCollapsible == true { collapses.noteArrival(entry, record) }
@@ -214,13 +213,13 @@ package final class Pipeline {
       carryOut(broadcasts.nameAndPublishAgain(entry), entry)
     } else {
       resolver.addRecipients(to: entry, by: entry.route.routes)
-      // What is too late needs no look-up.
+      // A late request needs no look-up.
       if entry.registry.unresolved == 0 || time.wallClock > entry.identity.deadline { sendRecipients(of: entry) }
     }
   }
 
   private func waitForRoom(_ entry: InFlight) {
-    // A broadcast may have been begun before.
+    // A redelivered broadcast may have begun before.
     if let audience = entry.parsed?.audience { entry.broadcast.work = AudienceWork(audience) }
     putOff(entry, by: backpressure.delay(of: entry), "the application's requests fill what it may hold of a worker")
   }
@@ -233,7 +232,7 @@ package final class Pipeline {
     }
   }
 
-  /// The recipients are known: what an earlier round settled is put back, the rest goes out.
+  /// The recipients are known: restores the outcomes of earlier attempts and sends to the others.
   private func sendRecipients(of entry: InFlight) {
     if let settled = entry.attempt.settledBefore { entry.restore(settled, at: time.wallClock) }
     observers.note(.resolved, entry)
@@ -242,14 +241,14 @@ package final class Pipeline {
 
   // MARK: before the first push
 
-  /// Into the lanes, as soon as the request has passed its gates.
+  /// Enqueues the request once it has passed its gates.
   func passGates(_ entry: InFlight) {
     guard !entry.registry.isAsked, entry.registry.unresolved == 0,
       pass(MessageGate.self, 1, entry),
       pass(ContentGate.self, 2, entry),
       pass(BadgeGate.self, 3, entry)
     else { return }
-    // What FCM is asked goes out, what is refused ends as always, and then the request.
+    // A dry run only sends what FCM validates; everything else ends unsent.
     if entry.parsed?.isDryRun == true, entry.attempt.dryRun == nil {
       dryRun.rehearse(entry, at: time.wallClock)
     }
@@ -266,8 +265,8 @@ package final class Pipeline {
 
   /// Asks the registry for a gate.
   /// - Parameters:
-  ///   - then: takes the answer.
-  ///   - orElse: whether the request can go on without one. If it can't, it is refused or goes to the ladder.
+  ///   - then: receives the answer.
+  ///   - orElse: whether the request can continue without an answer. If not, it is refused or goes to the ladder.
   func wait<Value>(
     at entry: InFlight, for call: RegistryCall<Value>, then: @escaping (InFlight, Value) -> Void,
     orElse: @escaping (InFlight) -> Bool = { _ in false }
@@ -288,9 +287,9 @@ package final class Pipeline {
     return .wait
   }
 
-  // MARK: a turn of the shard's
+  // MARK: each turn
 
-  /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
+  /// Called at the end of each turn: sends all pushes with free streams, then flushes once.
   package func dispatchAll() {
     beginAhead()
     resolver.lookUps?.flush()
@@ -307,13 +306,13 @@ package final class Pipeline {
     backpressure.acknowledger?.takeLanes(!dispatcher.areAllInTrouble)
   }
 
-  /// To be called about once a second: requests that wait.
+  /// To be called about once a second, for waiting requests.
   package func look() {
     forgetStrayed()
     dispatcher.holdAgain(for: self)
   }
 
-  /// To be called about once a second: pages that wait for the registry.
+  /// To be called about once a second, for pages that wait for the registry.
   package func lookAtPages() {
     broadcasts.renewResultClaims(table)
     for reference in broadcasts.takeUnsaved() { if let entry = table[reference] { handle(.saveDue, entry) } }

@@ -2,7 +2,8 @@ import Broker
 import Providers
 import Wire
 
-/// An account with a pool and what waits for it, in lanes: references to requests, never the pushes themselves, which are made when there is room.
+/// The waiting requests of a pool's account, in lanes. Lanes have references to requests; pushes are made when a stream is
+/// free.
 package struct PoolLanes {
   struct Waiting {
     var request: RequestReference
@@ -16,21 +17,20 @@ package struct PoolLanes {
     var recipient: Int
   }
 
-  /// What to send next.
   enum Next {
-    /// One push, again.
+    /// A push that must be repeated.
     case returned(Returned)
     case waiting(Waiting)
   }
 
-  /// Requests of one kind; a push that certainly reached nobody goes before the others, then what is for now or never (GS-064).
+  /// A lane's requests: first pushes that certainly reached nobody, then requests for now or never (GS-064), then the others.
   private struct Lane {
     var returned = Ring<Returned>()
     var nowOrNever = Ring<Waiting>()
     var waiting = Ring<Waiting>()
     var isEmpty: Bool { returned.isEmpty && nowOrNever.isEmpty && waiting.isEmpty }
 
-    /// - Parameter oldest: the turn is that of what waits longest.
+    /// - Parameter oldest: whether the longest waiting request comes first.
     mutating func popFirst(oldest: Bool) -> Next? {
       if let push = returned.popFirst() { return .returned(push) }
       if oldest, let first = waiting.first, nowOrNever.first.map({ first.since < $0.since }) ?? true {
@@ -39,7 +39,6 @@ package struct PoolLanes {
       return (nowOrNever.popFirst() ?? waiting.popFirst()).map { .waiting($0) }
     }
 
-    /// Since when the oldest request waits.
     var since: MonotonicTime? {
       switch (nowOrNever.first?.since, waiting.first?.since) {
       case (let one?, let other?): min(one, other)
@@ -49,31 +48,31 @@ package struct PoolLanes {
   }
 
   package private(set) var account: PoolAccount
-  /// The most urgent first; what was held comes before what the normal lane has brought since.
+  /// The most urgent lane first. Held requests come before the normal lane's.
   private var lanes = Array(repeating: Lane(), count: WorkQueue.allCases.count + 1)
   private static let held = WorkQueue.sendNormal.rawValue
   private static let otherQueues = WorkQueue.allCases.filter { $0 != .sendHigh }
   private var turns = 0
-  /// In one of so many turns that which waits longest is served.
+  /// One in so many turns serves the longest waiting lane.
   private static let turnsOfUrgency = 8
   /// Seconds.
   private static let longestPageWait = 5.0
-  /// Of all lanes.
   private(set) var count = 0
   package var bulkhead = Bulkhead()
-  /// It is among those that the pipeline looks at.
   var isActive = false
-  /// In which turn it was last given streams.
+  /// The last turn in which it had free streams.
   var servedTurn = 0
 
   package init(_ account: PoolAccount) { self.account = account }
 
-  /// Another pool sends everything that waits from now on.
+  /// Everything that waits uses another pool from now on.
   package mutating func move(to account: PoolAccount) { self.account = account }
 
   package var pool: ProviderPool { account.pool }
+  /// Requests that the provider can't serve wait in the application's hold queue. Web push has a provider for each push service:
+  /// one of them in trouble would hold up the requests for the others there, so these requests wait on the ladder.
+  var usesHoldQueue: Bool { pool.platform != .webpush }
   var isEmpty: Bool { count == 0 }
-  /// Something from a hold queue waits.
   var hasHeld: Bool { !lanes[Self.held].isEmpty }
 
   private static func lane(of entry: InFlight) -> Int {
@@ -106,7 +105,7 @@ package struct PoolLanes {
     count += 1
   }
 
-  /// The first of the most urgent lane; now and then that which waits longest, so that no lane waits for ever.
+  /// The first entry of the most urgent lane; now and then the longest waiting one, so that no lane waits for ever.
   mutating func popFirst() -> Next? {
     guard count > 0 else { return nil }
     turns &+= 1
@@ -125,24 +124,24 @@ package struct PoolLanes {
     return oldest?.lane
   }
 
-  /// Whether a request waits that came by a lane of the broker's.
+  /// A request or page from a lane of the broker waits.
   var hasLanes: Bool { lanes.indices.contains { $0 != Self.held && !lanes[$0].isEmpty } }
 
-  /// Since when the oldest request waits that was held; nil where none does.
+  /// When the oldest held request began to wait; nil if there is none.
   var heldSince: MonotonicTime? { lanes[Self.held].since }
 
-  /// How those wait that came by one of the broker's lanes; a page may wait longer than a request, for pages have a prefetch of their own.
+  /// The wait of a lane's requests. A page may wait longer, because pages have their own prefetch.
   func wait(in queue: WorkQueue, overdueAfter seconds: Double, at now: MonotonicTime) -> Bulkhead.Wait {
     guard let since = lanes[Self.lane(of: queue)].since else { return .none }
     return now.seconds(since: since) > (queue.isFanOut ? max(seconds, Self.longestPageWait) : seconds) ? .overdue : .short
   }
 
-  /// Whether a page, or a request of another lane than the high one, has waited too long.
+  /// Whether a page, or a request of a lane other than the high one, has waited too long.
   func isOverdue(after seconds: Double, at now: MonotonicTime) -> Bool {
     Self.otherQueues.contains { wait(in: $0, overdueAfter: seconds, at: now) == .overdue }
   }
 
-  /// Takes out what came by certain lanes of the broker's, and what was held if it is to go as well.
+  /// Takes out the entries of the given lanes, and held ones if `withHeld`.
   mutating func takeLanes(withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }) -> [Next] {
     var taken: [Next] = []
     let lanes = WorkQueue.allCases.filter(isTaken).map(Self.lane) + (withHeld ? [Self.held] : [])

@@ -1,4 +1,4 @@
-/// The pools that reach a request's recipients, each once. Nearly every request has one pool, and so no array.
+/// The pools of a request's recipients, without duplicates. Most requests have one pool, so no array is needed.
 struct PoolNumbers {
   private var first = -1
   private var others: [Int] = []

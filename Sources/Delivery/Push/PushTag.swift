@@ -1,4 +1,4 @@
-/// Names one push to a pool: which request, and which of its recipients.
+/// Identifies a push by its request and recipient.
 struct PushTag {
   static let recipientBits = 20
   let rawValue: Int

@@ -5,26 +5,25 @@ import Logging
 import PushCore
 import Wire
 
-/// What devices have received and read, and their badges: noted in batches, told to backends where they want to know, then acknowledged.
-/// Confined to the shard's thread.
-///
-/// Their order doesn't matter, so any number of workers consume them. A message is kept until the registry has it and its receipts are
-/// confirmed; what a message says is read when its batch begins, so that what waits takes no more than its bodies.
+/// Stores the acknowledgements of devices (received, read, badge counts) in batches and publishes receipts for backends that
+/// want them. The order of acknowledgements doesn't matter, so any number of workers consume them. A message is acknowledged
+/// once the registry has stored it and the broker has confirmed its receipts. Bodies are parsed when their batch begins, so a
+/// waiting message needs no more memory than its body. Confined to the shard's thread.
 package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementConsequences, RegistryWatcher {
   struct Message {
     var delivery: Delivery
     let messageID: [UInt8]
-    /// Whose rights count; nil where they have been checked. See ``NoteReader/producer(of:)``.
+    /// The user whose rights are to be checked; nil if a worker has checked them. See ``NoteReader/producer(of:)``.
     let producer: [UInt8]?
-    /// Publications that aren't confirmed, and one for as long as more may follow.
+    /// The number of unconfirmed publications, plus one while more may follow.
     var owed = 1
-    /// The registry was asked to note it, and what came of that isn't known.
+    /// A registry write failed, and the registry may have stored the message all the same.
     var mayBeNoted = false
-    /// Its connection is gone: its receipts are still published, and nobody acknowledges it.
+    /// The connection is gone: receipts are still published, but the message can't be acknowledged.
     var isLost = false
   }
 
-  /// Messages that are being noted, and where what each says stands among all of it.
+  /// The messages of one write, and the range of each message's acknowledgements in it.
   private struct Batch {
     var acknowledgements: [Acknowledgement] = []
     var parts: [(number: Int, range: Range<Int>)] = []
@@ -41,28 +40,26 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
   private let time: Turn
   private var letters: QueueLetterLog
 
-  /// In hand, by number.
+  /// Unacknowledged messages, by number.
   private var messages: [Int: Message] = [:]
   private var nextNumber = 0
   private var waiting = Ring<Int>()
-  /// The registry has been asked and hasn't answered.
   private var isNoting = false
-  /// A batch has failed: nothing is asked for before the next second.
+  /// A batch has failed: the next one begins within a second.
   private var isPaused = false
-  /// Messages to be noted each by itself, since the database has refused a value of one of them.
+  /// The number of messages to write one by one, because the database has refused a value of their batch.
   private var alone = 0
-  /// Receipts and dead letters that aren't confirmed.
   private var unconfirmed = 0
-  /// Since when the registry has taken nothing that it was asked for; nil while it does.
+  /// The time of the first failed write since the last successful one; nil after a success.
   private var stuckSince: MonotonicTime?
 
-  /// Acknowledgements in one transaction, unless a single message has more.
+  /// The limit of acknowledgements in a transaction. A single message may have more.
   private static let mostAtOnce = 1_000
-  /// Receipts on their way above which nothing more is noted: with those of one more batch they are still too few to fill the outbox, for which
-  /// pushes would wait.
+  /// The limit of unconfirmed receipts above which no batch begins. The receipts of one more batch still leave room in the
+  /// outbox for pushes.
   private static let mostUnconfirmed = Outbox.highWater - 2 * mostAtOnce
 
-  /// - Parameter registry: nil where none is configured; then none come.
+  /// - Parameter registry: nil if none is configured; then no acknowledgements arrive.
   package init(
     apps: Applications, registry: RegistryClient?, publications: OutcomePublications, wantsReceipts: Bool, outbox: Outbox,
     time: Turn, log: Log
@@ -79,7 +76,6 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
     outbox.acknowledgements = self
   }
 
-  /// In hand.
   package var count: Int { messages.count }
 
   package func registryChangeDelivered(_ delivery: Delivery) {
@@ -90,9 +86,9 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
     nextNumber += 1
   }
 
-  // MARK: noted
+  // MARK: storing
 
-  /// At the end of each turn: all that has come since the last batch is noted together.
+  /// Writes all messages that have arrived since the last batch. Called at the end of each turn.
   package func flush() {
     guard !isNoting, !isPaused, waiting.first != nil, unconfirmed < Self.mostUnconfirmed, !outbox.isFull else { return }
     var batch = Batch()
@@ -194,7 +190,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
     meet(number)
   }
 
-  // MARK: what follows
+  // MARK: consequences
 
   private func publish(_ publication: Publication, _ number: Int) {
     messages[number]?.owed += 1
@@ -202,7 +198,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
     outbox.publish(publication)
   }
 
-  /// A receipt, or the dead letter, is safe.
+  /// The broker has confirmed a receipt or the dead letter.
   package func publicationConfirmed(_ number: Int) {
     unconfirmed -= 1
     meet(number)
@@ -221,7 +217,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
   /// To be called about once a second.
   package func reportDeadLetters() { letters.report(at: time.now) }
 
-  // MARK: what can't be noted here
+  // MARK: failures
 
   package func registryChanged(isUsable: Bool) {
     feed?.registryChanged(isUsable: isUsable)
@@ -234,7 +230,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
     flush()
   }
 
-  /// The connection that brought them is gone, and they will be delivered again. What the registry is being asked is noted all the same.
+  /// The connection is gone, and the broker will deliver the messages again. A write under way is completed.
   package func registryChangesLost() {
     while let number = waiting.popFirst() { messages[number] = nil }
     for number in messages.keys { messages[number]?.isLost = true }

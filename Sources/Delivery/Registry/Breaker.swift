@@ -1,10 +1,9 @@
 import Wire
 
-/// Notices that an abnormal share of an application's tokens is refused as dead or suspect, which is the mark of a wrong environment,
-/// topic or registry rather than of so many uninstalled apps; while it is open nothing is marked in the registry and campaigns are held.
-///
-/// Closed until, within a minute, more than `share` of at least `sample` answers refuse the token. Open until an operator resumes a
-/// campaign, or at least `sample` later answers, over at least a minute, keep within the share.
+/// Opens when providers refuse an abnormal share of an application's tokens as dead or suspect. A wrong environment, topic or
+/// registry is then more likely than so many uninstalled apps. While the breaker is open, no token is marked and campaigns are
+/// held. It opens if, within a minute, more than `share` of at least `sample` answers refuse the token. It closes when an
+/// operator resumes a campaign, or when at least `sample` later answers, over at least a minute, keep within the share.
 package struct Breaker {
   /// Between 0 and 1.
   let share: Double
@@ -16,7 +15,7 @@ package struct Breaker {
   private var answers = 0
   private var refused = 0
   private var since = MonotonicTime(nanoseconds: 0)
-  /// By the wall clock, as an operator's word is dated.
+  /// Wall-clock time, because operators' actions have it too.
   private var openedAt: Int64 = 0
 
   package init(share: Double, sample: Int) {
@@ -25,10 +24,10 @@ package struct Breaker {
   }
 
   /// - Parameters:
-  ///   - isRefused: the token is dead or suspect; false when the provider took the push.
-  ///   - now: of a clock that nobody sets, so that a minute is one.
+  ///   - isRefused: true if the token is dead or suspect; false if the provider accepted the push.
+  ///   - now: monotonic time, so that a minute has 60 seconds.
   ///   - wallClock: unix milliseconds.
-  /// - Returns: true when this answer opened it.
+  /// - Returns: true if this answer opened the breaker.
   mutating func note(isRefused: Bool, at now: MonotonicTime, wallClock: Int64) -> Bool {
     if now.seconds(since: since) > Self.window, !isOpen || answers >= sample {
       if isOpen, !isAbnormal { isOpen = false }
@@ -44,9 +43,9 @@ package struct Breaker {
     return true
   }
 
-  /// A campaign that was stopped has been resumed at a time: an operator has looked at it. What opened the breaker later than that,
-  /// the operator hasn't seen.
-  /// - Returns: true when it closed now.
+  /// An operator resumed a stopped campaign at `time` and has seen every reason before it. A breaker that opened later stays
+  /// open.
+  /// - Returns: true if this closed the breaker.
   mutating func resumed(at time: Int64) -> Bool {
     guard isOpen, openedAt <= time else { return false }
     isOpen = false
@@ -57,6 +56,5 @@ package struct Breaker {
 
   private var isAbnormal: Bool { Double(refused) > share * Double(answers) }
 
-  /// Of the present window.
   var percent: Int { answers == 0 ? 0 : refused * 100 / answers }
 }

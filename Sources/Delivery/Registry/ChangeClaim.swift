@@ -2,51 +2,49 @@ import AMQP
 import Broker
 import DeviceRegistry
 
-/// Where changes of the registry come from.
+/// The consumer of the registry's queue.
 package protocol ChangeSource: AnyObject {
   func acknowledge(_ delivery: Delivery)
   func registryChanged(isUsable: Bool)
-  /// Returns the changes in hand.
   func giveBack()
-  /// Asks whether the consumption that brought the changes in hand held after the question was put.
-  /// - Parameter then: with false where the broker can't say now; not called where the consumption is lost before.
+  /// Asks the broker whether the consumer is still registered after this call.
+  /// - Parameter then: receives false if the broker can't answer now; not called if the consumer is lost first.
   func prove(_ then: @escaping (Bool) -> Void)
 }
 
 extension ChangeFeed: ChangeSource {}
 
-/// The right to apply what a consumption of the registry's queue brings.
-///
-/// A worker that stood still, or was cut off from the broker, may hold changes that another one has had meanwhile, and later ones. So the
-/// registry takes those alone that come with the number claimed last, and a number is used only once the broker has shown that the
-/// consumption still held after it was claimed.
+/// The right to apply the changes that a consumer of the registry's queue receives. A worker that was suspended or cut off from
+/// the broker may hold changes that another worker has applied since, with later ones. So the registry only accepts changes
+/// with the fence number that was claimed last. A worker uses a number only after the broker has confirmed that its consumer
+/// was still registered after the claim.
 final class ChangeClaim {
   private enum State {
     /// Becomes asked when there are changes to apply.
     case none
-    /// The registry has been asked for a number. Becomes proving, or none where that fails.
+    /// The registry is asked for a number. Becomes proving, or none if that fails.
     case asked
-    /// The broker has been asked. Becomes proven, or unproven where it can't say now.
+    /// The broker is asked. Becomes proven, or unproven if it can't answer now.
     case proving
     /// Becomes proving.
     case unproven(Int64)
-    /// Becomes none when the registry says that another one was claimed since.
+    /// Becomes none when another worker has claimed a later number.
     case proven(Int64)
   }
 
   weak var source: (any ChangeSource)?
-  /// Changes can be applied; or the registry gave no number.
+  /// Called with true when changes can be applied, with false when the registry gave no number.
   var onStep: (_ isProven: Bool) -> Void = { _ in }
   private let registry: RegistryClient?
   private var state = State.none
-  /// How many there were: tells answers to the present one from those to earlier ones.
+  /// The number of ended claims: distinguishes late answers from those to the present claim.
   private var claims = 0
 
   init(_ registry: RegistryClient?) { self.registry = registry }
 
   var isEnded: Bool { if case .none = state { true } else { false } }
 
-  /// The number to apply changes with; nil where it isn't there, and then what is next towards it has been asked for.
+  /// The fence number to apply changes with. Nil if there is none yet; then the next step towards it has begun.
   func number() -> Int64? {
     switch state {
     case .proven(let number): return number
@@ -57,7 +55,7 @@ final class ChangeClaim {
     return nil
   }
 
-  /// The registry has said that another one was claimed since, or the consumption is over.
+  /// Another worker has claimed a later number, or the consumer is gone.
   func end() {
     state = .none
     claims += 1

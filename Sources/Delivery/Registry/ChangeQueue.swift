@@ -5,30 +5,26 @@ import Logging
 import PushCore
 import Wire
 
-/// Changes of the registry that come by the registry queue: applied in the order of their arrival, answered to whoever asked, a dead letter
-/// when any of it is refused and nobody did. Confined to the shard's thread.
-///
-/// A change is kept until the registry has it, and those behind it with it: after a failure none is asked for before all that are under way
-/// have been answered.
+/// Applies changes that come by the registry's queue, in the order of their arrival. The answer goes to the sender's reply
+/// queue; without one, a refused change becomes a dead letter. Confined to the shard's thread. A change is kept until the
+/// registry has stored it, and later changes wait behind it: after a failure, the next one is submitted only when all submitted
+/// changes have been answered.
 package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, RegistryWatcher {
   struct Change {
     var delivery: Delivery
     let messageID: [UInt8]
-    /// Once it has been read.
     var app: [UInt8] = []
-    /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:)``.
+    /// The user whose rights are to be checked; nil after the check. See ``NoteReader/producer(of:)``.
     var producer: [UInt8]?
-    /// Whether its answer may go where `reply_to` says.
     var reply = ReplyQueues.Verdict.allowed
-    /// What its answer says, where that is no success.
+    /// The reason in the answer if the change was refused.
     var refusal: ChangeRefusal?
-    /// Waits for the registry; nil once there is an answer.
+    /// The change for the registry; nil once there is an answer.
     var content: RegistryChange?
-    /// Its connection is gone: its answer is still published, and nobody acknowledges it.
+    /// The connection is gone: the answer is still published, but the change can't be acknowledged.
     var isLost = false
-    /// What follows from it and isn't confirmed.
     var owed = 0
-    /// Its answer is safe: it waits for the acknowledgement of what came before it.
+    /// The broker has confirmed the answer; the change waits for the acknowledgement of earlier ones.
     var isAnswered = false
   }
 
@@ -44,24 +40,22 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
   private let time: Turn
   private var letters: QueueLetterLog
 
-  /// In hand, by number; numbers ascend in the order of arrival.
   private var changes: [Int: Change] = [:]
   private var nextNumber = 0
-  /// Whether their answers may go where they say is being asked for, or they stand behind such a one, in the order of arrival.
+  /// Changes whose reply queue is being checked, and changes behind them, in the order of arrival.
   private var undecided = Ring<Int>()
-  /// Everything before it is acknowledged or lost.
+  /// All changes with lower numbers are acknowledged or lost.
   private var oldest = 0
-  /// What the registry doesn't have yet and isn't asked for, in the order of arrival.
+  /// Changes to submit to the registry, in the order of arrival.
   private(set) var waiting = Ring<Int>()
-  /// Changes that the registry has been asked for and hasn't answered.
   private(set) var asked = 0
-  /// A change has failed while others were under way: nothing is asked for before they are answered.
+  /// A change has failed while others were under way: nothing is submitted before they are answered.
   private var isPaused = false
   private let claim: ChangeClaim
-  /// Since when the registry has taken none of the changes that it was asked for; nil while it takes them.
+  /// The time of the first failed change since the last success; nil while the registry accepts changes.
   var stuckSince: MonotonicTime?
 
-  /// - Parameter registry: nil where none is configured; then no change comes.
+  /// - Parameter registry: nil if none is configured; then no changes arrive.
   package init(
     apps: Applications, registry: RegistryClient?, limits: RegistryLimits, publications: OutcomePublications,
     replyQueues: ReplyQueues, outbox: Outbox, time: Turn, log: Log
@@ -81,7 +75,6 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
     outbox.changes = self
   }
 
-  /// In hand.
   package var count: Int { changes.count }
 
   package func registryChangeDelivered(_ delivery: Delivery) {
@@ -96,8 +89,8 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
     decideReplies()
   }
 
-  /// Goes on with those of which it is known whether their answers may go where they say. To be called when the broker has said more of
-  /// such a queue, and about once a second.
+  /// Continues with the changes whose reply queues are decided. Call it when the broker has answered about a reply queue, and
+  /// about once a second.
   package func decideReplies() {
     while let number = undecided.first {
       if let change = changes[number] {
@@ -121,7 +114,8 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
     }
     let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
     let defaultApp = named ?? apps.only.map { apps[$0].id }
-    switch RegistryChange.parse(delivery.body, size: delivery.bodySize, defaultApp: defaultApp, limits: limits) {
+    let parsed = RegistryChange.parse(delivery.body, size: delivery.bodySize, defaultApp: defaultApp, limits: limits)
+    switch parsed.flatMap({ $0.following(subscriptionRules) }) {
     case .failure(let refusal): conclude(number, refusal.answer)
     case .success(let content):
       if let producer = change.producer, let app = apps.index(of: content.app),
@@ -137,7 +131,13 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
     }
   }
 
-  /// To be called about once a second as well, for what the registry couldn't take when it came.
+  /// The rules of the sender's web push, or of the application's.
+  private func subscriptionRules(_ app: [UInt8], _ sender: [UInt8]?) -> SubscriptionRules? {
+    guard let app = apps.index(of: app) else { return nil }
+    return (sender.flatMap { apps[app].senders[$0] } ?? apps[app].routes).webpush?.rules
+  }
+
+  /// Submits waiting changes. Call it about once a second too, for those that the registry couldn't accept on arrival.
   package func apply() {
     if isPaused {
       guard asked == 0 else { return }
@@ -148,7 +148,7 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
       guard let content = changes[number]?.content else { continue }
       asked += 1
       registry?.call(.apply(content, fence: fence)) { [weak self] result in self?.answered(number, result) }
-      // Refused at once: it stands in front again.
+      // The registry refused it at once, and it is the first in line again.
       if waiting.first == number { return }
     }
   }
@@ -168,12 +168,12 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
       if asked > 0 { isPaused = true }
       guard changes[number] != nil else { return }
       if case .refused = error { return conclude(number, .refused(.invalidParameters, reason: "\(error)")) }
-      // Behind a fenced change others are given back, which says nothing of the registry.
+      // A fenced change says nothing about the registry's health.
       if error == .fenced { claim.end() } else if stuckSince == nil, !claim.isEnded { stuckSince = time.now }
-      // It may have been applied all the same.
+      // The registry may have applied it all the same.
       let content = changes[number]?.content
       changes[number]?.content = content?.asRepeated
-      // Behind what came before it and before what came after it.
+      // The queue keeps the order of arrival.
       waiting.insert(number, before: { $0 > number })
       if asked == 0, claim.isEnded { apply() }
     }
@@ -210,7 +210,7 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
     return publications.deadLetter(letter, for: change, number)
   }
 
-  /// Nobody waits for the answer, as it turns out: a refusal is a dead letter.
+  /// The answer was unroutable: a refused change becomes a dead letter.
   package func answerReachedNobody(_ number: Int) {
     guard let change = changes[number], let refusal = change.refusal else { return }
     changes[number]?.refusal = nil
@@ -228,14 +228,14 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
         user: replaced.user, kind: replaced.kind.name))
   }
 
-  /// Of what follows from it, one is safe: the reply, the dead letter, the feedback.
+  /// The broker has confirmed the reply, the dead letter or a feedback message of the change.
   package func consequenceConfirmed(_ number: Int) {
     changes[number]?.owed -= 1
     if changes[number]?.owed == 0 { acknowledge(number) }
   }
 
-  /// In the order of arrival, whatever the order of the confirms: what the broker delivers again is then applied again with all that came
-  /// after it. A single one of them would undo a later change of its device.
+  /// Acknowledges changes in the order of arrival. The broker then delivers a change again only together with all later ones;
+  /// alone, it would undo a later change of its device.
   private func acknowledge(_ number: Int) {
     changes[number]?.isAnswered = true
     if changes[number]?.isLost == true { end(number) }
@@ -257,15 +257,14 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
   /// To be called about once a second.
   package func reportDeadLetters() { letters.report(at: time.now) }
 
-  // MARK: what can't be applied here
+  // MARK: failures
 
   package func registryChanged(isUsable: Bool) {
     feed?.registryChanged(isUsable: isUsable)
     if isUsable { apply() }
   }
 
-  /// The connection that brought them is gone. What the registry hasn't been asked for is forgotten, and so is what it has been asked for
-  /// and hasn't begun: whoever gets it next applies it in its place, and later ones after it.
+  /// The connection is gone. Changes that the registry hasn't begun are dropped: the next consumer applies them in order.
   package func registryChangesLost() {
     waiting = Ring()
     while let number = undecided.popFirst() { changes[number] = nil }

@@ -2,25 +2,20 @@ import DeviceRegistry
 import PushCore
 import Wire
 
-/// Who has questions about requests that wait.
 protocol CollapsesHandler: AnyObject {
-  /// What they noted is stored, or can't be.
   func noted(_ requests: [RequestReference])
-  /// What the registry knows is known here, or it can't say.
   func answered(_ questions: [Collapses.Question])
 }
 
-/// Of requests with a collapse key that wait, only the newest for each device and key goes out: on the ladder, in a hold queue, or here while the
-/// provider is in trouble. What has never waited is sent, and nobody is asked. Broadcasts are compared with those to the same audience.
-///
-/// A shard knows those that have waited here, and what the registry said when one came back. Where there is no registry, or it can't be
-/// asked, nothing waits for it. Confined to the shard's thread.
+/// Sends only the newest of the waiting requests for each device and collapse key. A request waits on the retry ladder, in a
+/// hold queue, or in the worker while its provider is in trouble. A request that has never waited is sent at once. Broadcasts
+/// are compared with others to the same audience. A shard knows the requests that waited here, and asks the registry when one
+/// comes back. Without a registry, or if it can't answer, the request doesn't wait. Confined to the shard's thread.
 final class Collapses {
-  /// A request that has waited is to be sent.
+  /// A request that has waited is about to be sent: asks the registry for newer ones.
   struct Question {
     var request: RequestReference
     var places: [CollapsePlace]
-    /// What goes back into the pool's lanes afterwards.
     var next: PoolLanes.Next
     var pool: Int
   }
@@ -29,23 +24,23 @@ final class Collapses {
   private let apps: Applications
   private let registry: RegistryClient?
   private let time: Turn
-  /// Newest order by place: what was noted of late, and what before that.
+  /// The newest order by place: the present generation, and the one before it.
   private var recent: [CollapsePlace: CollapseOrder] = [:]
   private var earlier: [CollapsePlace: CollapseOrder] = [:]
   private var nextTurnover: MonotonicTime
   private var lastArrival: Int64 = 0
-  /// To be stored, and for whom.
+  /// Notes to store, and the requests that wait for them.
   private var notes: [CollapsePlace: CollapseNote] = [:]
   private var requests: [RequestReference] = []
-  /// Notes on their way to the registry.
+  /// The number of notes that the registry is storing.
   private var underWay = 0
   private var questions: [Question] = []
 
-  /// Places of each of the two.
+  /// The limit of places in one generation.
   private static let most = 32_768
   /// Seconds.
   private static let turnover = 43_200.0
-  /// Beyond these nothing more is stored until some are: what waits is moved faster than a database writes.
+  /// The limit of unstored notes. Above it notes are dropped, because requests wait faster than the database writes.
   private static let mostUnderWay = 8_192
   private static let mostAtOnce = 1_024
 
@@ -56,10 +51,9 @@ final class Collapses {
     nextTurnover = time.now.advanced(bySeconds: Self.turnover)
   }
 
-  /// Nothing has waited of late.
   var isEmpty: Bool { recent.isEmpty && earlier.isEmpty }
 
-  /// Microseconds of the clock, no two alike.
+  /// Wall-clock microseconds, unique in this shard.
   func arrival() -> Int64 {
     lastArrival = max(lastArrival + 1, time.wallClock * 1_000)
     return lastArrival
@@ -67,19 +61,18 @@ final class Collapses {
 
   // MARK: requests that come and wait
 
-  /// It has come, with a collapse key.
   func noteArrival(_ entry: InFlight, _ record: RetryRecord?) {
-    // What is left of a small audience comes from the ladder, and its place in the order was noted as it went there.
+    // The rest of a small audience comes from the ladder, where its order was noted.
     let isRest = entry.broadcast.page?.campaign.isEmpty == true
     entry.collapse.hasWaited = record != nil || isRest || entry.broadcast.page?.hasWaited == true
-    // A broadcast's place in the order is its campaign's.
     guard !entry.isOfCampaign, entry.parsed?.audience?.isSmall != false else { return }
     let date = Intake.dateForOrder(entry.delivery.properties, published: entry.identity.published, at: time.wallClock)
     entry.collapse.arrival =
       record?.arrival ?? Arrival(published: date, number: isRest ? 0 : entry.source.takenAhead?.number ?? arrival())
   }
 
-  /// It goes to the ladder or to a hold queue: older ones are not sent any more. Owed, like what is published beside it.
+  /// The request goes to the ladder or to a hold queue and replaces older ones. Its acknowledgement waits until the note is
+  /// stored.
   func noteWaiting(_ entry: InFlight) {
     guard entry.collapse.arrival != nil else { return }
     let order = entry.collapseOrder
@@ -88,7 +81,8 @@ final class Collapses {
     if store(notes, for: entry.reference) { entry.ledger.owes() }
   }
 
-  /// A broadcast begins: older ones to the same audience are not sent any more where they wait. Owed, like its first page.
+  /// A broadcast begins and replaces older waiting ones to the same audience. Its acknowledgement waits until the note is
+  /// stored.
   func noteBegun(_ entry: InFlight, _ campaign: Campaign) {
     guard let note = note(of: entry, campaign) else { return }
     if store([note], for: entry.reference) { entry.ledger.owes() }
@@ -99,21 +93,21 @@ final class Collapses {
     entry.collapseNote(of: campaign, apps.id(of: entry.identity.app))
   }
 
-  /// It waits here, as its provider is in trouble, or has waited before.
+  /// The request waits in the worker because its provider is in trouble, or has waited before.
   func noteWaitingHere(_ entry: InFlight) {
     // A broadcast was noted when it began.
     guard entry.collapse.arrival != nil else { return entry.collapse.hasWaited = true }
     let order = entry.collapseOrder
     let places = places(of: entry)
     for place in places { learn(order, in: place) }
-    // What has waited elsewhere was stored when it went there.
+    // Other places have stored it already.
     if !entry.collapse.hasWaited {
       _ = store(places.map { CollapseNote(place: $0, order: order, until: entry.identity.deadline) }, for: nil)
     }
     entry.collapse.hasWaited = true
   }
 
-  /// It has reached a device for which older ones wait.
+  /// The request has reached a device and replaces older waiting ones.
   func noteDelivered(_ entry: InFlight, _ index: Int) {
     guard !isEmpty else { return }
     let order = entry.collapseOrder
@@ -130,7 +124,8 @@ final class Collapses {
 
   // MARK: requests that are to be sent
 
-  /// Whether other shards are asked first if they know of a newer request. Only for a request that has waited. ``CollapsesHandler/answered(_:)`` follows.
+  /// Whether the registry must be asked for newer requests first. If true, ``CollapsesHandler/answered(_:)`` follows. For
+  /// waited requests only.
   func asksFirst(_ entry: InFlight, _ next: PoolLanes.Next, _ pool: Int) -> Bool {
     guard entry.isReplaceable, registry != nil else { return false }
     if let time = entry.collapse.knownAt, self.time.now.seconds(since: time) < Self.longestKnown { return false }
@@ -140,10 +135,10 @@ final class Collapses {
     return true
   }
 
-  /// Seconds for which an answer is good.
+  /// The number of seconds for which an answer is valid.
   private static let longestKnown = 1.0
 
-  /// A newer request has taken its place for the device. Only for a request that has waited.
+  /// Whether a newer request has replaced this one for the device. For waited requests only.
   func isReplaced(_ entry: InFlight, _ index: Int) -> Bool {
     guard entry.isReplaceable, !isEmpty else { return false }
     if let note = entry.collapse.broadcastNote {
@@ -178,9 +173,9 @@ final class Collapses {
 
   // MARK: known in the fleet
 
-  /// Has notes stored for the other shards, and for whoever comes after this one.
-  /// - Parameter request: which owes them; nil where none does.
-  /// - Returns: false where none are stored.
+  /// Stores notes for other shards and later processes.
+  /// - Parameter request: the request that waits for them; nil if none does.
+  /// - Returns: false if they are dropped.
   func store(_ notes: [CollapseNote], for request: RequestReference?) -> Bool {
     guard registry != nil, !notes.isEmpty, underWay + self.notes.count < Self.mostUnderWay else { return false }
     for note in notes { self.notes[note.place, default: note].merge(note) }
@@ -190,7 +185,7 @@ final class Collapses {
 
   func ask(_ question: Question) { questions.append(question) }
 
-  /// At the end of a turn: all that it has brought, together.
+  /// Sends the turn's notes and questions to the registry.
   func flush() {
     if time.now >= nextTurnover, !isEmpty { turnOver() }
     storeNotes()
@@ -199,7 +194,7 @@ final class Collapses {
 
   private func storeNotes() {
     guard !notes.isEmpty else { return }
-    // In one order, in which writers don't get into each other's way.
+    // A fixed order keeps concurrent writers from blocking each other.
     var rest = notes.values.sorted { ($0.place.high, $0.place.low) < ($1.place.high, $1.place.low) }[...]
     let owing = requests
     notes = [:]

@@ -1,8 +1,8 @@
 import DeviceRegistry
 import PushCore
 
-/// Feedback of registered devices, to which the registry adds whose they are: asked for together, all that a turn of the loop has brought.
-/// What the registry can't say now is left out.
+/// Adds installation and user to the feedback of registered devices. All events of a turn are looked up together. If the
+/// registry can't answer, these fields are left out.
 final class DeviceOwners {
   private struct Waiting {
     var event: FeedbackEvent
@@ -10,7 +10,6 @@ final class DeviceOwners {
     var request: RequestReference
   }
 
-  /// Called once for each event that was handed over.
   var onCompleted: ((FeedbackEvent, RequestReference) -> Void)?
   private let registry: RegistryClient
   private var waiting: [Waiting] = []
@@ -21,7 +20,7 @@ final class DeviceOwners {
     waiting.append(Waiting(event: event, device: device, request: request))
   }
 
-  /// At the end of a turn.
+  /// Called at the end of a turn.
   func flush() {
     guard !waiting.isEmpty else { return }
     let asked = waiting

@@ -1,15 +1,12 @@
 import DeviceRegistry
 
-/// Who has registrations looked up.
 protocol LookUpHandler: AnyObject {
-  /// Answers in the order of the places.
   func lookedUp(_ places: [LookUps.Place], _ resolution: Resolution)
   func lookUpFailed(_ places: [LookUps.Place], _ error: RegistryError)
 }
 
-/// Registrations that requests name, looked up together: all that a turn of the loop has brought, whatever their application.
+/// Looks up the registrations that requests name. All look-ups of a turn, of all applications, go together.
 final class LookUps {
-  /// A registration among a request's recipients.
   struct Place {
     var request: RequestReference
     var recipient: Int
@@ -29,7 +26,7 @@ final class LookUps {
 
   private static let most = 1_000
 
-  /// At the end of a turn. All of one request's are looked up together, since its recipients refer to the rows of one answer.
+  /// Called at the end of a turn. A request's look-ups stay together, because its recipients refer to rows of one answer.
   func flush() {
     guard !places.isEmpty else { return }
     let (allPlaces, allLookUps) = (places, lookUps)

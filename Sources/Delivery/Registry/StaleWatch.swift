@@ -3,11 +3,10 @@ import DeviceRegistry
 import PushCore
 import Wire
 
-/// Finds devices that haven't registered for longer than the configuration allows, feeds them back, and has them marked once that is safe:
-/// from then on broadcasts pass over them.
-///
-/// It goes through all devices, a portion a second, and begins again after a pause. Each process does so; what one has claimed the others
-/// leave alone until it must have died.
+/// Finds devices that haven't registered for longer than the configuration allows, publishes feedback about them, and marks
+/// them stale once the feedback is confirmed. Broadcasts skip stale devices. It reads all devices, a portion each second, and
+/// begins again after a pause. Each process does so, and skips devices that another one has claimed within the last ten
+/// minutes.
 package final class StaleWatch: StaleConsequences {
   private let registry: RegistryClient
   private let publications: OutcomePublications
@@ -18,16 +17,16 @@ package final class StaleWatch: StaleConsequences {
   private var cursor: Int64 = 0
   private var nextLook = MonotonicTime(nanoseconds: 0)
   private var isAsking = false
-  /// Claimed, and their feedback isn't confirmed.
+  /// Claimed devices whose feedback isn't confirmed.
   private var waiting: Set<Int64> = []
-  /// Fed back, and not marked yet.
+  /// Devices with confirmed feedback that aren't marked yet.
   private var unmarked: [Int64] = []
   package private(set) var counters = Counters()
 
-  /// Devices looked at, and of them fed back, in a second.
+  /// The limits of devices read, and of those claimed, in a second.
   private static let portion = 20_000
   private static let mostClaimed = 500
-  /// Milliseconds after which a claim counts as a dead process's.
+  /// The lifetime of a claim in milliseconds. An older one belongs to a dead process.
   private static let lease: Int64 = 600_000
 
   package init(
@@ -78,14 +77,13 @@ package final class StaleWatch: StaleConsequences {
         kind: (known.kind ?? .alert).name))
   }
 
-  /// The feedback of a device is confirmed.
   package func fedBack(_ device: Int64) {
     guard waiting.remove(device) != nil else { return }
     unmarked.append(device)
     if waiting.isEmpty { mark() }
   }
 
-  /// What can't be marked now is tried again; should the process end before, another one feeds it back once more.
+  /// Retries later what can't be marked now. If the process ends first, another one publishes the feedback again.
   private func mark() {
     guard !isAsking, !unmarked.isEmpty, waiting.isEmpty else { return }
     isAsking = true

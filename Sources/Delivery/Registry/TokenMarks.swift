@@ -3,27 +3,34 @@ import Logging
 import PushCore
 import Wire
 
-/// What answers say against registered tokens, until the registry has it, and the breaker of each application that stops believing them.
+/// Collects the providers' verdicts on tokens and writes them to the registry, unless the application's breaker is open.
 /// Confined to the shard's thread.
 package final class TokenMarks {
   private let apps: Applications
   private let registry: RegistryClient?
   private let time: Turn
   private let log: Log
-  /// Of each application, by its index; as long as the last one that had an answer needs.
+  /// By the application's index; grows with the highest index that had an answer.
   var breakers: [Breaker] = []
+  /// By push service: a service may answer a wave of false refusals, which says nothing about the application's other devices.
+  private var breakersOfOrigins: [Origin: Breaker] = [:]
+  private static let mostOrigins = 1_000
+
+  /// A push service with an application's devices.
+  private struct Origin: Hashable {
+    let app: Int
+    let text: ArraySlice<UInt8>
+  }
   private let closed: Breaker
-  /// To be written.
   private var marks: [DeviceMark] = []
-  /// Those that couldn't be written when they were to be.
   private var kept: [DeviceMark] = []
 
   private static let marksPerWrite = 500
   private static let mostKept = 20_000
 
   /// - Parameters:
-  ///   - breaker: as each application's begins.
-  ///   - registry: nil where none is configured: then an open breaker is only logged.
+  ///   - breaker: the initial state of each application's breaker.
+  ///   - registry: nil if none is configured; then an open breaker is only logged.
   init(apps: Applications, breaker: Breaker, registry: RegistryClient?, time: Turn, log: Log) {
     self.apps = apps
     self.registry = registry
@@ -32,23 +39,30 @@ package final class TokenMarks {
     closed = breaker
   }
 
-  /// Remembers what an answer says against a token.
-  /// - Parameter admittedAt: when the request came, in unix milliseconds: it stands for the provider's time where that is missing, as what
-  ///   was registered since isn't meant.
-  /// - Returns: false when it isn't believed, as the application's breaker is open.
+  /// Records a provider's verdict on a token.
+  /// - Parameter admittedAt: unix milliseconds of the request's arrival. It replaces a missing time of the provider, so that a
+  ///   token registered later isn't marked.
+  /// - Returns: false if the verdict is ignored because the breaker is open.
   func note(
     _ meaning: ReplyMeaning, _ platform: Platform, token: ArraySlice<UInt8>, app: Int, admittedAt: Int64
   ) -> Bool {
     let verdict: DeviceMark.Verdict
+    let origin = platform == .webpush ? Origin(app: app, text: WebPushSubscription.origin(of: token)) : nil
     switch meaning.reaction {
     case .delivered:
-      count(app, isRefused: false, meaning.reason)
+      if let origin { note(origin, isRefused: false, meaning.reason) } else { count(app, isRefused: false, meaning.reason) }
       return true
     case .gone: verdict = .gone(since: meaning.invalidSince ?? admittedAt)
     case .suspect: verdict = .suspect
     case .drop, .retry, .credential: return true
     }
-    count(app, isRefused: true, meaning.reason)
+    if let origin {
+      note(origin, isRefused: true, meaning.reason)
+      // The application's other devices are sent to, so its campaigns go on.
+      guard breakersOfOrigins[origin]?.isOpen != true else { return true }
+    } else {
+      count(app, isRefused: true, meaning.reason)
+    }
     guard !isOpen(app) else { return false }
     append(
       DeviceMark(
@@ -57,7 +71,8 @@ package final class TokenMarks {
     return true
   }
 
-  /// The same of a token that is an activity's: such tokens die by the hour, and say nothing of devices and of settings.
+  /// The same for a Live Activity's token. The breaker doesn't count these: they expire within hours, whatever the settings
+  /// are.
   func noteActivity(_ meaning: ReplyMeaning, token: [UInt8], app: Int, admittedAt: Int64) {
     guard case .gone = meaning.reaction, !isOpen(app) else { return }
     append(
@@ -72,14 +87,33 @@ package final class TokenMarks {
     if marks.count >= Self.marksPerWrite { write() }
   }
 
-  /// Applications whose breaker is open.
   package var open: [Int] { breakers.indices.filter { breakers[$0].isOpen } }
   func isOpen(_ app: Int) -> Bool { app < breakers.count && breakers[app].isOpen }
+
+  /// - Parameter origin: the push service that gave the answer.
+  private func note(_ origin: Origin, isRefused: Bool, _ reason: String) {
+    if breakersOfOrigins[origin] == nil {
+      if breakersOfOrigins.count >= Self.mostOrigins { breakersOfOrigins = breakersOfOrigins.filter(\.value.isOpen) }
+      guard breakersOfOrigins.count < Self.mostOrigins else { return }
+      // A copy, because the slice would keep the page's rows.
+      breakersOfOrigins[Origin(app: origin.app, text: Array(origin.text)[...])] = closed
+    }
+    guard breakersOfOrigins[origin]?.note(isRefused: isRefused, at: time.now, wallClock: time.wallClock) == true else { return }
+    let id = apps[origin.app].id
+    let isItsMark = { (mark: DeviceMark) in
+      mark.platform == .webpush && mark.app == id && WebPushSubscription.origin(of: mark.token[...]) == origin.text
+    }
+    marks.removeAll(where: isItsMark)
+    kept.removeAll(where: isItsMark)
+    log.error(
+      "a push service refuses an abnormal share of subscriptions: none of them is marked",
+      ["app": String(decoding: id, as: UTF8.self), "origin": String(decoding: origin.text, as: UTF8.self), "reason": reason])
+  }
 
   private func count(_ app: Int, isRefused: Bool, _ reason: String) {
     if app >= breakers.count { breakers += Array(repeating: closed, count: app + 1 - breakers.count) }
     guard breakers[app].note(isRefused: isRefused, at: time.now, wallClock: time.wallClock) else { return }
-    // What led here is as doubtful as what follows.
+    // The marks that opened the breaker are as doubtful as later ones.
     marks.removeAll { $0.app == apps[app].id }
     kept.removeAll { $0.app == apps[app].id }
     log.error(
@@ -89,14 +123,14 @@ package final class TokenMarks {
       ["app": String(decoding: apps[app].id, as: UTF8.self), "percent": breakers[app].percent, "reason": reason])
   }
 
-  /// An operator has resumed a campaign: where that was after the breaker opened, tokens are marked again.
+  /// An operator has resumed a campaign. If the breaker opened before that, it closes and tokens are marked again.
   /// - Parameter time: unix milliseconds.
   func campaignResumed(_ campaign: [UInt8], app: Int, at time: Int64) {
     guard app < breakers.count, breakers[app].resumed(at: time) else { return }
     log.info("a campaign was resumed: tokens are marked again", ["campaign": String(decoding: campaign, as: UTF8.self)])
   }
 
-  // MARK: written
+  // MARK: writing
 
   /// To be called about once a second.
   package func write() {
@@ -105,7 +139,7 @@ package final class TokenMarks {
     marks.removeAll(keepingCapacity: true)
   }
 
-  /// To be called about once a second: one portion of what couldn't be written, to see whether it goes again.
+  /// To be called about once a second. Retries one portion of the failed marks.
   package func writeKept() {
     guard !kept.isEmpty else { return }
     let portion = Array(kept.prefix(Self.marksPerWrite))
@@ -124,7 +158,7 @@ package final class TokenMarks {
     }
   }
 
-  /// What doesn't fit is made again by the next send's answer.
+  /// A mark above the limit is dropped: the next push to the token makes it again.
   private func keep(_ marks: [DeviceMark]) {
     for mark in marks where kept.count < Self.mostKept {
       if let app = apps.place(of: mark.app), !isOpen(app) { kept.append(mark) }

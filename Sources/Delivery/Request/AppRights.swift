@@ -1,14 +1,14 @@
 import PushCore
 import Settings
 
-/// What may be asked for in an application's name, and by whom. A value, so that a reload replaces it.
+/// The requests that producers may make for an application. A value, so that a reload replaces it.
 package struct AppRights: Equatable {
-  /// The broker's users that may send to and register for the application; nil: everybody who may publish.
+  /// The broker's users that may send to and register for the application; nil allows every user that may publish.
   var producers: Set<[UInt8]>?
-  /// What `apns-topic` may say; nil where the application has no credential for APNs, since FCM's own doesn't look at the topic.
+  /// The allowed values of `apns-topic`; nil if the application has no APNs credential, because FCM ignores the topic.
   var topics: Set<[UInt8]>?
 
-  /// - Parameter producer: the user whom the broker has verified; empty where the message names none.
+  /// - Parameter producer: the user that the broker has verified; empty if the message has none.
   func refusal(of producer: [UInt8]) -> Rejection? {
     guard let producers, !producers.contains(producer) else { return nil }
     return producer.isEmpty
@@ -16,7 +16,7 @@ package struct AppRights: Equatable {
       : Rejection(.notAllowed, "user_id: not one of the producers that may publish for the application")
   }
 
-  /// - Parameter topic: the one that the request chooses itself.
+  /// - Parameter topic: the topic in the request.
   func refusal(ofTopic topic: [UInt8]?) -> Rejection? {
     guard let topics, let topic, !topics.contains(topic) else { return nil }
     return Rejection(.notAllowed, "apns-topic: not a topic that a request for the application may choose")
@@ -24,7 +24,7 @@ package struct AppRights: Equatable {
 }
 
 extension AppRights {
-  /// The topics of all of its credentials count together: who may send to the application may send by each of its senders.
+  /// Joins the topics of all credentials: a producer of the application may use each of its senders.
   package init(_ app: AppConfiguration) {
     producers = app.producers.map { Set($0.map { Array($0.utf8) }) }
     let credentials = app.sets.flatMap(\.set.apns)

@@ -1,27 +1,24 @@
 import Settings
 
-/// A shard's applications, by index. Whatever is kept for an application names it by its index, which is its own as long as the process
-/// runs: the place of one that is removed stays, and is its own again when it comes back.
-///
-/// Changed by a reload alone, between two messages.
+/// A shard's applications, by index. An application keeps its index while the process runs, even if it is removed and added
+/// again. Only reloads change this, between two messages.
 package final class Applications {
   private var all: [Application] = []
   private var places: [[UInt8]: Int] = [:]
-  /// Those that are configured, by what `restricted_package_name` may say.
+  /// Configured applications, by package name.
   private var byPackage: [[UInt8]: Set<Int>] = [:]
-  /// Those that are configured, by the pools that reach their devices.
+  /// Configured applications, by pool.
   private var byPool: [Int: Set<Int>] = [:]
-  /// Those that went by a pool and no longer do.
+  /// Applications that used a pool before.
   private var past: [Int: Set<Int>] = [:]
-  /// Those that are configured.
   private(set) var count = 0
-  /// The one that is configured; nil where several are.
+  /// The only configured application; nil if there are several.
   private(set) var only: Int?
-  /// Removed, and not yet let go of.
+  /// Removed applications that may still have requests.
   package private(set) var gone: Set<Int> = []
-  /// Those that have senders' routes left which are configured no longer.
+  /// Applications with routes of removed senders.
   package private(set) var withFormerSenders: Set<Int> = []
-  /// Pools that no configured application goes by any longer.
+  /// Pools that no configured application uses.
   package private(set) var unusedPools: Set<Int> = []
   package private(set) var series = AppSeries()
 
@@ -34,23 +31,23 @@ package final class Applications {
     }
   }
 
-  /// Empty while it is not known which application it is.
+  /// Empty if the application is unknown.
   func id(of app: Int?) -> [UInt8] { app.map { self[$0].id } ?? [] }
 
-  /// All that have ever been configured.
+  /// All applications, removed ones too.
   package var indices: Range<Int> { all.indices }
   package subscript(index: Int) -> Application { all[index] }
 
-  /// Of one that is configured.
+  /// The index of a configured application.
   package func index(of id: [UInt8]) -> Int? {
     guard let index = places[id], all[index].isConfigured else { return nil }
     return index
   }
 
-  /// Of one that is or was configured.
+  /// The index of a configured or removed application.
   func place(of id: [UInt8]) -> Int? { places[id] }
 
-  /// Of one that is configured with this package; the first by id where several are.
+  /// The index of a configured application with this package; the first by id if there are several.
   func index(ofPackage package: [UInt8]) -> Int? {
     byPackage[package]?.min { all[$0].id.lexicographicallyPrecedes(all[$1].id) }
   }
@@ -59,7 +56,7 @@ package final class Applications {
 
   // MARK: a reload
 
-  /// Takes in an application, or its packages, rights and senders as they are now; ``rerouted(_:)`` is to follow when its routes are set.
+  /// Adds or updates an application. Call ``rerouted(_:)`` when its routes are set.
   /// - Returns: its index.
   @discardableResult
   package func put(
@@ -99,7 +96,7 @@ package final class Applications {
     return index
   }
 
-  /// Nothing more is taken for it; what is in hand goes on by its routes.
+  /// Removes an application. Requests in hand keep its routes.
   package func remove(_ index: Int) {
     guard all[index].isConfigured else { return }
     all[index].isConfigured = false
@@ -110,7 +107,7 @@ package final class Applications {
     rerouted(index)
   }
 
-  /// Its routes have changed.
+  /// Updates the pools after a change of the routes.
   package func rerouted(_ index: Int) {
     let app = all[index]
     let pools =
@@ -125,13 +122,13 @@ package final class Applications {
       unusedPools.remove(pool)
     }
     all[index].pools = pools
-    // Whoever goes by the same pools has the settings.
+    // Present routes with the same pools have the settings.
     forgetFormerSenders(of: index) { $0.former.isEmpty && Set($0.pools).isSubset(of: pools) }
   }
 
-  // MARK: what nobody has in hand any longer
+  // MARK: removed applications and pools
 
-  /// Lets go of the routes of senders that are removed, and of all where the application is.
+  /// Forgets the routes of removed senders, or all routes if the application is removed.
   package func clear(_ index: Int) {
     withFormerSenders.remove(index)
     all[index].formerSenders = []
@@ -140,7 +137,7 @@ package final class Applications {
     all[index].senders = [:]
   }
 
-  /// The pool is closed: its number may become another one's.
+  /// The pool is closed, and its number may be reused.
   package func forget(pool: Int) {
     unusedPools.remove(pool)
     byPool[pool] = nil
