@@ -1,10 +1,9 @@
 import DeviceRegistry
 import PushCore
 
-/// The devices and the audience for which a newer request with the same collapse key replaces this one. `app` is the id of the request's
-/// application.
+/// The places where a newer request with the same collapse key replaces this one. `app` is the id of the request's application.
 extension InFlight {
-  /// Its place in the order of the requests with its key.
+  /// The request's place in the order of requests with its key.
   var collapseOrder: CollapseOrder {
     let arrival = self.collapse.arrival ?? Arrival(published: self.identity.published, number: 0)
     return CollapseOrder(
@@ -19,8 +18,8 @@ extension InFlight {
     return keys
   }
 
-  /// Of a broadcast, the same for each of its pages and for each delivery of them: by the producer's time, then by when its campaign was
-  /// created. Nil where nothing replaces it.
+  /// The note of a broadcast, the same for each page and delivery. The order is by the producer's time, then by the campaign's
+  /// creation. Nil if nothing replaces it.
   func collapseNote(of campaign: Campaign, _ app: [UInt8]) -> CollapseNote? {
     guard self.parsed?.isCollapsible == true, let request, let audience = self.broadcast.work?.audience,
       let keys = collapseKeys(app)
@@ -28,7 +27,7 @@ extension InFlight {
     let properties = self.delivery.properties
     let name = audience.name(request.document.string(request.targetNode))
     guard let place = keys.place(broadcastTo: name, sender: properties.headers.sender) else { return nil }
-    // What a worker was first to date goes along from page to page. A date that is no clock's doesn't.
+    // Pages carry the time when a worker first saw the request, but not an implausible timestamp.
     let date = properties.timestamp == nil ? min(self.identity.published, campaign.createdAt) : campaign.createdAt
     let order = CollapseOrder(
       published: Intake.dateForOrder(properties, published: date, at: campaign.createdAt),
@@ -36,7 +35,7 @@ extension InFlight {
     return CollapseNote(place: place, order: order, until: self.identity.deadline)
   }
 
-  /// Of the devices that it waits for, by all that is known of them; of what wasn't looked up, by what the request names.
+  /// The places of the devices to send to, under every known name; before the look-up, the places of the targets.
   func collapsePlaces(_ app: [UInt8]) -> [CollapsePlace] {
     guard !self.recipients.isEmpty else { return placesOfTargets(app) }
     let places = self.recipients.indices.flatMap { index -> [CollapsePlace] in
@@ -49,14 +48,14 @@ extension InFlight {
     placesOfDevice(index, app) + placesOfAudience(app)
   }
 
-  /// A newer one to the same user or group goes to all of these devices, whether they have been looked up for it or not.
+  /// A newer request to the same user or group goes to all of these devices, even before its look-up.
   private func placesOfAudience(_ app: [UInt8]) -> [CollapsePlace] {
     self.parsed?.audience == nil ? [] : placesOfTargets(app)
   }
 
   private func placesOfDevice(_ index: Int, _ app: [UInt8]) -> [CollapsePlace] {
     let recipient = self.recipients[index]
-    // A channel takes no collapse id.
+    // A channel has no collapse id.
     guard recipient.kind != .channel, !recipient.token.isEmpty, let keys = collapseKeys(app) else { return [] }
     let places = [
       keys.place(recipient.platform, token: recipient.token),
@@ -71,6 +70,7 @@ extension InFlight {
       switch target {
       case .apns(let token): keys.place(.apns, token: token[...])
       case .fcm(let token), .fcmTopics(let token): keys.place(.fcm, token: token[...])
+      case .webpush(let token): keys.place(.webpush, token: token[...])
       case .registration, .group, .user: target.registryName.flatMap { keys.place(registration: $0) }
       case .channel, .topic, .all, .invalid: nil
       }
@@ -83,7 +83,7 @@ extension InFlight {
   }
 }
 
-/// When a request with a collapse key came, for the order of those that replace each other.
+/// The arrival of a request with a collapse key, for the order of replacement.
 struct Arrival {
   /// See ``Intake/dateForOrder(_:published:at:)``.
   var published: Int64

@@ -1,14 +1,14 @@
 import PushCore
 
-/// `dry_run` and `validate_only`: everything is checked and translated, and reaches no device; the result says what translation changed.
-/// FCM itself is asked for the targets that the request names by what FCM gave out: it validates without sending. APNs can't.
+/// `dry_run` and `validate_only`: checks and translates everything, sends to no device, and reports what translation changed.
+/// FCM validates targets that are its own tokens or topics, without sending. APNs can't.
 struct DryRun {
   let translator: Translator
 
-  /// In the place of a provider's id where nothing was sent.
+  /// The provider's id in a result if nothing was sent.
   static let name = Array("dry_run".utf8)
 
-  /// Decides every recipient but those that FCM is asked about.
+  /// Decides every recipient that FCM doesn't validate.
   func rehearse(_ entry: InFlight, at now: Int64) {
     var reports = DryRunReport()
     for index in entry.recipients.indices {
@@ -17,7 +17,7 @@ struct DryRun {
       case .gone:
         entry.recipients[index].state = .failed(.notRegistered)
         continue
-      // What an earlier round has settled is only reported on.
+      // Outcomes of earlier attempts are only reported.
       case .waiting, .postponed, .delivered: break
       case .unresolved, .refused, .sent, .failed, .sameAs: continue
       }
@@ -30,13 +30,14 @@ struct DryRun {
     entry.attempt.dryRun = reports
   }
 
-  /// For an audience: every platform that the sender has a credential for; the registry isn't asked.
+  /// Translates for each platform with a credential. The registry isn't asked.
   func rehearseAudience(_ entry: InFlight, at now: Int64) -> Result<DryRunReport, Rejection> {
     var reports = DryRunReport()
     let routes = entry.route.routes
     let ways = [
       routes.apns.map { PushWay(platform: .apns, pool: $0.pool, isChannel: false) },
       routes.fcm.map { PushWay(platform: .fcm, pool: $0, isChannel: false) },
+      routes.webpush.map { _ in PushWay(platform: .webpush, pool: -1, isChannel: false) },
     ]
     for way in ways.compactMap(\.self) {
       if case .failure(let rejection) = rehearse(entry, way, at: now, &reports), rejection.code != .nothingForPlatform {
@@ -46,7 +47,7 @@ struct DryRun {
     return .success(reports)
   }
 
-  /// Translates as for sending; each platform is reported on once.
+  /// Translates as for sending. Each platform is reported once.
   private func rehearse(
     _ entry: InFlight, _ way: PushWay, at now: Int64, _ reports: inout DryRunReport
   ) -> Result<Void, Rejection> {
@@ -58,12 +59,13 @@ struct DryRun {
 }
 
 extension Translator {
-  /// Translates without keeping what comes of it; nil where there is nothing to translate.
+  /// Translates and discards the result; nil if there is nothing to translate.
   func rehearse(_ entry: InFlight, _ way: PushWay, at now: Int64, _ report: inout LossReport?) -> Result<Void, Rejection>? {
     guard entry.parsed != nil else { return nil }
     return switch way.platform {
     case .apns: apns(entry, pool: way.pool, isBroadcast: way.isChannel, isRehearsed: true, at: now, &report).map { _ in }
     case .fcm: fcm(entry, isRehearsed: true, at: now, &report).map { _ in }
+    case .webpush: webpush(entry, isRehearsed: true, at: now, &report).map { _ in }
     }
   }
 }

@@ -1,43 +1,50 @@
-/// Remembers the last requests of a shard that have reached a device or wait to be tried again, so that a producer's
-/// retransmission, or a redelivery whose acknowledgement was lost, is not sent again.
+/// Recognises repeated requests: a producer's retransmission, or a redelivery after a lost acknowledgement. It remembers the
+/// last `capacity` requests of a shard, except those that ended without reaching a device.
 ///
-/// A request is known by its application, sender, message id and body and by its round on the ladder; one without a message id
-/// is never remembered. The window is the last `capacity` requests of this shard.
+/// Two requests are the same if application, sender, message id, body and round on the retry ladder are equal. Requests
+/// without a message id are not remembered.
 struct DuplicateWindow {
   static let capacity = 16_384
 
   private struct Place {
-    /// In `order`.
+    /// The index in `order`.
     var index: Int
-    /// Unix milliseconds from which it is as good as forgotten.
+    /// Unix milliseconds. From then on, the request counts as forgotten.
     var until = Int64.max
-    /// Forgotten once it has been recognised.
+    /// True if the request is forgotten after it has been recognised once.
     var isForOne = false
   }
 
   private var places: [UInt64: Place] = [:]
-  /// A ring, with places of fingerprints that were removed since.
+  /// A ring. It can contain fingerprints that `places` no longer has.
   private var order: [UInt64] = []
   private var next = 0
   private let seed: UInt64
+  /// Derived from the seed, and as secret.
+  private let factor: UInt64
 
-  /// - Parameter seed: random, so that nobody can make two requests alike.
-  init(seed: UInt64) { self.seed = seed }
+  /// - Parameter seed: random, so that no producer can construct two requests with the same fingerprint.
+  init(seed: UInt64) {
+    self.seed = seed
+    factor = (seed ^ 0xBF58_476D_1CE4_E5B9) &* 0x9E37_79B9_7F4A_7C15
+  }
 
   /// - Parameters:
-  ///   - app: index of the application that is sent to.
-  ///   - sender: which of its senders the request names.
+  ///   - app: the index of the request's application.
+  ///   - sender: the sender that the request names; nil for none.
   func fingerprint(app: Int, sender: [UInt8]?, messageID: [UInt8], body: [UInt8], round: Int) -> UInt64 {
-    var hash = seed ^ UInt64(truncatingIfNeeded: round)
-    Self.step(UInt64(truncatingIfNeeded: app), &hash)
-    Self.mix(sender ?? [], into: &hash)
-    Self.mix(messageID, into: &hash)
-    Self.mix(body, into: &hash)
+    var hash = seed
+    // In one operand, an application and a round could cancel each other out.
+    let others = UInt64(truncatingIfNeeded: round) &<< 16 ^ UInt64(truncatingIfNeeded: sender?.count ?? 0xFFFF)
+    step(UInt64(truncatingIfNeeded: app), others, &hash)
+    if let sender { mix(sender, into: &hash) }
+    mix(messageID, into: &hash)
+    mix(body, into: &hash)
     return hash
   }
 
-  /// - Parameter now: unix milliseconds.
-  /// - Returns: false when the request is in the window already.
+  /// - Parameter now: Unix milliseconds.
+  /// - Returns: false if the window already has the request.
   mutating func insert(_ fingerprint: UInt64, at now: Int64) -> Bool {
     if let place = places.updateValue(Place(index: next), forKey: fingerprint), now < place.until {
       places[fingerprint] = place.isForOne ? nil : place
@@ -46,7 +53,7 @@ struct DuplicateWindow {
     if next == order.count {
       order.append(fingerprint)
     } else {
-      // What was removed, or has been inserted again since, no longer stands here.
+      // A fingerprint that was inserted again since then has another index.
       if order[next] != fingerprint, let oldest = places.index(forKey: order[next]), places.values[oldest].index == next {
         places.remove(at: oldest)
       }
@@ -56,28 +63,29 @@ struct DuplicateWindow {
     return true
   }
 
-  /// Of a request that reached no device, and of which a copy waits until then.
+  /// Limits the memory of a request that reached no device and has a copy that waits until `time` (Unix milliseconds).
   mutating func keep(_ fingerprint: UInt64, until time: Int64) { places[fingerprint]?.until = time }
 
-  /// Of a request that reached no device, and that the broker delivers once more by then.
+  /// Limits the memory of a request that reached no device, and that the broker delivers once more before `time`.
   mutating func keepForOne(_ fingerprint: UInt64, until time: Int64) {
     places[fingerprint]?.until = time
     places[fingerprint]?.isForOne = true
   }
 
-  /// Forgets a request that reached no device: sending it again is right.
+  /// Forgets a request that reached no device, so that it can be sent again.
   mutating func remove(_ fingerprint: UInt64) { places[fingerprint] = nil }
 
-  /// Eight bytes a step. No match for a keyed hash, but nobody outside sees the seed or a fingerprint.
-  private static func mix(_ bytes: [UInt8], into hash: inout UInt64) {
+  /// Hashes sixteen bytes per step. This is weaker than a keyed hash, but seed and fingerprints never leave the process.
+  private func mix(_ bytes: [UInt8], into hash: inout UInt64) {
     let span = bytes.span
     var index = 0
-    while index &+ 8 <= span.count {
-      var word: UInt64 = 0
-      // Bounds are checked once for the eight, so that they are one load.
-      let eight = span.extracting(index..<index &+ 8)
-      for offset in 0..<8 { word |= UInt64(eight[offset]) &<< UInt64(offset &* 8) }
-      step(word, &hash)
+    while index &+ 16 <= span.count {
+      step(Self.word(span, index), Self.word(span, index &+ 8), &hash)
+      index &+= 16
+    }
+    var first = UInt64(span.count)
+    if index &+ 8 <= span.count {
+      first = Self.word(span, index)
       index &+= 8
     }
     var tail = UInt64(span.count)
@@ -85,11 +93,19 @@ struct DuplicateWindow {
       tail = tail &<< 8 | UInt64(span[index])
       index &+= 1
     }
-    step(tail, &hash)
+    step(first, tail, &hash)
   }
 
-  @inline(__always) private static func step(_ word: UInt64, _ hash: inout UInt64) {
-    let product = (hash ^ word).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
-    hash = product.low ^ product.high &+ word
+  /// Checks the bounds once for all eight bytes, so that the compiler makes one load.
+  @inline(__always) private static func word(_ span: borrowing Span<UInt8>, _ index: Int) -> UInt64 {
+    let eight = span.extracting(index..<index &+ 8)
+    var word: UInt64 = 0
+    for offset in 0..<8 { word |= UInt64(eight[offset]) &<< UInt64(offset &* 8) }
+    return word
+  }
+
+  @inline(__always) private func step(_ first: UInt64, _ second: UInt64, _ hash: inout UInt64) {
+    let product = (hash ^ first).multipliedFullWidth(by: second ^ factor)
+    hash = product.low ^ product.high
   }
 }

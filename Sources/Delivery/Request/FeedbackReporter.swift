@@ -3,51 +3,54 @@ import Providers
 import PushCore
 import Wire
 
-/// What is said against tokens: to the registry, and to those who prune. Confined to the shard's thread.
+/// Reports providers' verdicts on tokens to the registry and to the feedback queue. Confined to the shard's thread.
 package struct FeedbackReporter {
   let apps: Applications
   package let marks: TokenMarks
-  /// nil where no registry is configured.
   let owners: DeviceOwners?
   let publisher: OutcomePublisher
   let time: Turn
 
-  /// The token that a recipient's push went to: its own, or the activity's that the request names in its place.
+  /// The token that a push went to: the recipient's, or the Live Activity's that the request names.
   private func token(of entry: InFlight, _ recipient: Recipient) -> [UInt8] {
     recipient.platform == .apns ? entry.route.apns?.activityToken ?? Array(recipient.token) : Array(recipient.token)
   }
 
   private func isForActivity(_ entry: InFlight, _ platform: Platform) -> Bool {
-    platform == .apns ? entry.route.apns?.isForActivity == true : entry.route.fcm?.isForActivity == true
+    switch platform {
+    case .apns: entry.route.apns?.isForActivity == true
+    case .fcm: entry.route.fcm?.isForActivity == true
+    case .webpush: false
+    }
   }
 
-  /// Takes a provider's answer.
-  /// - Returns: what the answer means for the recipient, and false when it isn't believed, as the application's breaker is open.
-  func take(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> (ReplyMeaning, isBelieved: Bool) {
-    var meaning = meaning
+  /// Processes a provider's answer.
+  /// - Parameter meaning: becomes what the answer means for the recipient.
+  /// - Returns: false if the answer isn't believed, because the application's breaker is open.
+  func take(_ meaning: inout ReplyMeaning, _ entry: InFlight, _ index: Int) -> Bool {
     let (kind, platform) = (entry.recipients[index].kind, entry.recipients[index].platform)
     let isForActivity = isForActivity(entry, platform)
     if case .channel = kind {
       // A channel isn't a device's token.
       if meaning.reaction.isFeedback { meaning.reaction = .drop(.invalidRegistration) }
     } else if isForActivity, case .fcm = platform, case .gone = meaning.reaction {
-      // FCM's 404 for a push that names a live activity's token doesn't say which of the two is dead.
+      // For a push with a Live Activity's token, FCM's 404 doesn't say which of the two tokens is dead.
       meaning.reaction = .suspect(.invalidRegistration)
     }
-    guard case .device = kind, let app = entry.identity.app else { return (meaning, true) }
+    guard case .device = kind, let app = entry.identity.app else { return true }
     var isBelieved = true
     switch (platform, meaning.reaction) {
     case (.apns, _) where isForActivity:
       marks.noteActivity(
         meaning, token: token(of: entry, entry.recipients[index]), app: app, admittedAt: entry.identity.admittedAt)
-    // It may be the activity's token that is meant, of which the registry knows nothing.
+    // The answer may be about the activity's token, which the registry doesn't have.
     case (.fcm, .suspect) where isForActivity: break
     default:
       isBelieved = marks.note(
         meaning, platform, token: entry.recipients[index].token, app: app, admittedAt: entry.identity.admittedAt)
     }
     if meaning.reaction.isFeedback { report(meaning, app, entry, index) }
-    return (meaning, isBelieved)
+    return isBelieved
   }
 
   private func report(_ meaning: ReplyMeaning, _ app: Int, _ entry: InFlight, _ index: Int) {
@@ -57,7 +60,7 @@ package struct FeedbackReporter {
       details.kind = entry.route.apns?.kindName
       details.apnsID =
         entry.route.apns?.fixedID ?? DeviceIdentity(messageID: entry.identity.messageID).apnsID(token: recipient.token.span)
-    } else if !isForActivity(entry, .fcm) {
+    } else if recipient.platform == .fcm, !isForActivity(entry, .fcm) {
       details.kind = TokenKind.alert.name
     }
     let event = FeedbackEvent(
@@ -67,7 +70,7 @@ package struct FeedbackReporter {
     if let event { complete(event, entry, index) }
   }
 
-  /// The registry knows that the app is gone: said as the provider once said it, without asking again (GS-082).
+  /// Repeats the feedback for a device that the registry has as gone, without asking the provider (GS-082).
   func reportGone(_ entry: InFlight, _ index: Int) {
     guard let app = entry.identity.app else { return }
     let recipient = entry.recipients[index]
@@ -93,7 +96,7 @@ package struct FeedbackReporter {
     return details
   }
 
-  /// What came from the registry is completed there first.
+  /// Publishes the event; a registered device's event is completed from the registry first.
   private func complete(_ event: FeedbackEvent, _ entry: InFlight, _ index: Int) {
     let row = entry.recipients[index].row
     guard row >= 0, let rows = entry.registry.rows, let owners else { return publisher.publish(event, for: entry) }

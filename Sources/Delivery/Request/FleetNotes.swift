@@ -2,19 +2,18 @@ import AMQP
 import Broker
 import PushCore
 
-/// What a worker has noted on a message for the next one: which page of an audience it is, and how far it had come on the ladder.
+/// A worker's notes on a message for the next worker: the page of an audience, and the progress on the ladder.
 enum FleetNotes {
-  /// A producer's request.
+  /// A producer's request, without notes.
   case none
   case notes(page: PageTicket?, retry: RetryRecord?)
-  /// In a form that only a newer worker knows.
   case newer
-  /// They can't be what a worker has written, or don't belong here.
+  /// Notes that no worker can have written, or that don't belong here.
   case refused(Rejection)
 }
 
 extension NoteReader {
-  /// - Parameter now: unix milliseconds; no note makes a message live longer than four weeks from then.
+  /// - Parameter now: unix milliseconds; no note extends a message's life beyond four weeks from then.
   func notes(
     on properties: borrowing BasicProperties, exchange: [UInt8], queue: WorkQueue, at now: Int64
   ) -> FleetNotes {

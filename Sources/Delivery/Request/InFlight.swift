@@ -5,164 +5,154 @@ import PushCore
 import Settings
 import Wire
 
-/// One request between its delivery by the broker and its acknowledgement.
-///
-/// The objects are reused, so that a steady worker allocates none. Confined to the shard's thread.
+/// A request between its delivery by the broker and its acknowledgement. The objects are reused to avoid allocations. Confined
+/// to the shard's thread.
 @dynamicMemberLookup
 package final class InFlight {
-  /// Its place in the table, which is in the tag of every push and publication made for it.
+  /// The place in the table, which is in the tag of every push and publication of the request.
   let index: Int
 
-  /// Counts the requests that have had this place, so that a lane's reference to an earlier one is known as stale.
+  /// Counts the requests that have had this place, to detect stale references.
   private(set) var generation = 0
   private(set) var isInUse = false
-  /// Of a request that isn't admitted.
+  /// The routes of a request that isn't admitted.
   private let noRoutes = SenderRoutes()
   private var fields: Fields
 
-  /// Everything about one request. One assignment resets it for the next.
+  /// All data of a request. One assignment resets it for the next.
   package struct Fields {
     var delivery = Delivery()
     var source = Source()
     var identity = Identity()
-    /// What the body says, once it is admitted; let go of when nothing more is to be read from it.
+    /// The parsed body once the request is admitted; released when it is no longer needed.
     var parsed: ParsedRequest?
-    /// In the order of the request's targets; then the further devices of `registry.members`.
+    /// In the order of the request's targets, followed by the further devices of `registry.members`.
     var recipients: [Recipient] = []
     var registry = RegistryAnswers()
     var route: Route
     var collapse = CollapseState()
     var attempt = Attempt()
-    /// What it waits for before its acknowledgement.
     package var ledger = Ledger()
     var broadcast = BroadcastState()
     var trace = RequestTrace()
   }
 
-  /// How it came to this worker.
   struct Source {
     var queue = WorkQueue.sendNormal
-    /// The application whose hold queue it came by; nil where it came by a lane.
+    /// The application of the hold queue that it came by; nil for a lane.
     var hold: Int?
-    /// The fleet's notes on it count: see ``NoteReader``.
+    /// Whether a worker has written its notes: see ``NoteReader``.
     var areNotesOurs = false
-    /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:areNotesOurs:)``.
+    /// The user whose rights are to be checked; nil after the check. See ``NoteReader/producer(of:areNotesOurs:)``.
     var producer: [UInt8]?
-    /// Whether its result may go where `reply_to` says; nothing is done before that is known.
+    /// Whether the result may go to `reply_to`; the request waits until that is known.
     var reply = ReplyQueues.Verdict.allowed
     var takenAt = MonotonicTime(nanoseconds: 0)
-    /// When it was taken, if it then waited to be begun.
     var takenAhead: DeliveriesAhead.Moment?
-    /// Further deliveries of it, acknowledged with it.
+    /// Further deliveries, which are acknowledged with it.
     var repeats: [(token: DeliveryToken, hold: Int?)] = []
-    /// When its channel was lost.
     var orphanedAt = MonotonicTime(nanoseconds: 0)
-    /// The series of the application in whose ledger it is counted; nil where it is in none.
+    /// The application's series in the request ledger; nil if it isn't counted.
     var account: Int?
-    /// The application for whose share of the shard's room the body counts; nil while it is leaving.
+    /// The application whose memory share has the body; nil if none.
     var keptFor: Int?
   }
 
-  /// Which request it is, and how long it is worth something. Times are unix milliseconds.
+  /// Identity and lifetime. Times are unix milliseconds.
   struct Identity {
-    /// Index of the app in the configuration; nil while it is not known which it is.
+    /// The application's index; nil if unknown.
     var app: Int?
     var messageID: [UInt8] = []
-    /// Its entry in the window of duplicates.
+    /// The entry in the window of duplicates.
     var fingerprint: UInt64?
-    /// When the producer published it or, if the producer doesn't say so, when a worker first saw it.
+    /// The producer's time of publishing or, without one, when a worker first saw the request.
     var published: Int64 = 0
-    /// The producer says when.
     var isDated = false
-    /// How far the clock is behind the one by which it is dated, in milliseconds.
+    /// How far this clock is behind the clock of the retry record, in milliseconds.
     var clockLag: Int64 = 0
     var admittedAt: Int64 = 0
-    /// After this time the request is worth nothing.
     var deadline: Int64 = 0
   }
 
-  /// What the registry has said about it.
   struct RegistryAnswers {
-    /// Registrations not yet looked up.
+    /// The number of registrations being looked up.
     var unresolved = 0
-    /// The devices of the registry that recipients refer to.
     var rows: DeviceRows?
-    /// The further devices of a list's users and groups: their places after those of the list's entries.
+    /// The further devices of a list's users and groups, whose places follow the list's entries.
     var members: [(place: Int, others: Range<Int>)] = []
-    /// The registry keeps its message id, for acknowledgements that name it by its key.
+    /// The registry has stored the message id for acknowledgements by key.
     var isKept = false
-    /// Where its `data.ext` can be fetched; nil where it has no page: every push has room for it, none has room for the address, or the
-    /// registry has no room.
+    /// The address of the page with `data.ext`; nil if there is none, because every push has room for `data.ext`, no push has
+    /// room for the address, or the registry has no room.
     var contentPage: [UInt8]?
-    /// What each recipient's badge counter is with this request; nil for one that has no counter. Empty for a request
-    /// that leaves them alone, and where it goes on without the registry.
+    /// Each recipient's badge counter after this request; nil for one without a counter. Empty if the request doesn't count
+    /// badges, or continues without the registry.
     var badges: [Int64?] = []
-    /// Of ``Gate``.
     var gatesPassed = 0
-    /// The registry's answer for the next gate has not come yet.
+    /// The next gate waits for the registry's answer.
     var isAsked = false
   }
 
-  /// The credentials that it goes by, and its translations.
   struct Route {
     var routes: SenderRoutes
-    /// Which APNs the tokens that came with the request belong to; nil for the application's first.
+    /// The APNs environment of the request's tokens; nil for the application's first.
     var environment: APNsConfiguration.Environment?
     var unknownOutcome = UnknownOutcome.retry
     var apns: APNsTemplate?
     /// The pool whose settings `apns` was made with.
     var apnsPool = -1
     var fcm: FCMTemplate?
+    var webpush: WebPushTemplate?
   }
 
-  /// Its place among requests with the same collapse key.
+  /// The request's place among requests with the same collapse key.
   struct CollapseState {
-    /// When it came; nil where nothing replaces it.
+    /// When it arrived; nil if nothing replaces it.
     var arrival: Arrival?
-    /// Of a page of a campaign with a collapse key: by what a newer broadcast replaces it.
+    /// For a page of a campaign with a collapse key: the note that newer broadcasts are compared with.
     var broadcastNote: CollapseNote?
-    /// It has been on the ladder or in a hold queue, or waits for a provider in trouble: a newer one may replace it.
+    /// The request has been on the ladder or in a hold queue, or waits for a provider in trouble: a newer one may replace it.
     var hasWaited = false
     var keys: CollapseKeys?
-    /// When the registry has last said whether there is a newer one.
+    /// The time of the registry's last answer about newer requests.
     var knownAt: MonotonicTime?
   }
 
-  /// This attempt, those before it, and the next one. Times are unix milliseconds.
+  /// The present, earlier and next attempts. Times are unix milliseconds.
   struct Attempt {
     /// Earlier attempts, by any worker.
     var earlier = 0
     /// Trips through the retry queues. Parking increments this, not `earlier`.
     var round = 0
-    /// What an earlier round had settled of a list, until its devices are known.
+    /// The outcomes of a list's targets from earlier rounds, until the devices are known.
     var settledBefore: [UInt8]?
-    /// A provider was asked in this round; being parked for an unreachable one costs no attempt.
+    /// A provider was asked in this round. If not, the round counts as no attempt.
     var hasAsked = false
-    /// A `time_to_live` of 0: it is never tried again.
+    /// A `time_to_live` of 0: the request is never retried.
     var isLast = false
-    /// Recipients were put off because their provider is in trouble, and none for another reason: it goes to the hold queue.
+    /// All recipients that were put off wait for a provider in trouble: the request goes to the hold queue.
     var goesToHold = false
-    /// It was put off.
     var isPutOff = false
-    /// When its copy on the ladder is to be tried; nil while there is none.
+    /// When the copy on the ladder is due; nil if there is none.
     var waitsUntil: Int64?
-    /// The same of a copy that has been decided on and may still be due.
+    /// When a planned copy is due.
     var copyDue: Int64 = 0
-    /// The longest that any of its recipients was to wait when that was decided, in milliseconds. The clock may be set back until its copy leaves.
+    /// The longest planned wait of a recipient in milliseconds. It bounds the waits if the clock is set back before the copy
+    /// leaves.
     var longestWait: Int64 = 0
-    /// A random number by which its devices' next attempts differ from those of other requests.
+    /// A random number that spreads the next attempts of different requests.
     var draw: UInt64?
-    /// What put the last recipient off.
+    /// The last reason for putting a recipient off.
     var lastFailure: (error: PushError, reason: String, status: Int?)?
-    /// What the dead letters of its recipients say, for the result; by recipient.
+    /// The reasons of recipients' dead letters, for the result; by recipient.
     var reasons: [Int: String] = [:]
-    /// What translation would change, of a request that is not to be sent.
+    /// The changes by translation, for a dry run.
     var dryRun: DryRunReport?
   }
 
-  /// Nothing in a request to devices.
+  /// Empty for a request to devices.
   struct BroadcastState {
-    /// Which part of the request's audience this is; nil while its audience is not yet known.
+    /// The part of the audience; nil until the audience is known.
     var page: PageTicket?
     var work: AudienceWork?
   }
@@ -184,7 +174,7 @@ package final class InFlight {
     isInUse = true
   }
 
-  /// Lets go of the request's memory and keeps the arrays' storage.
+  /// Releases the request's memory, but keeps the arrays' storage.
   func end() {
     isInUse = false
     generation += 1
@@ -197,7 +187,7 @@ package final class InFlight {
 
   var request: SendRequest? { fields.parsed?.request }
 
-  /// It came with a message id, and so is known again after a crash.
+  /// True if the request has a message id, by which it is recognised after a crash.
   var isNamed: Bool { fields.delivery.properties.messageID?.isEmpty == false }
 
   /// The registry's id of a recipient's device; nil for a token that came with the request.
@@ -206,19 +196,18 @@ package final class InFlight {
     return row < 0 ? nil : fields.registry.rows?.registration(row)
   }
 
-  /// A newer one may replace it once it waits.
+  /// A newer request may replace this one while it waits.
   var isReplaceable: Bool { fields.collapse.arrival != nil || fields.collapse.broadcastNote != nil }
 
-  /// It is for one part of an audience. (`page != nil` would copy the ticket.)
+  /// The request is for one part of an audience. (`page != nil` would copy the ticket.)
   var isPage: Bool { if case .none = fields.broadcast.page { false } else { true } }
 
-  /// It is a page of a campaign.
   var isOfCampaign: Bool { fields.broadcast.page?.campaign.isEmpty == false }
 
-  /// It is a page of a campaign, or came by a queue of pages.
+  /// A page of a campaign, or any message of a fan-out queue that isn't a small audience's.
   var isWholePage: Bool { isOfCampaign || !isPage && fields.source.queue.isFanOut }
 
-  /// Unix milliseconds at which the first of those that wait for another attempt is to be tried; nil where none does.
+  /// Unix milliseconds of the earliest next attempt of a recipient; nil if none waits.
   var earliestRetry: Int64? {
     var earliest: Int64?
     for recipient in fields.recipients {
@@ -227,7 +216,7 @@ package final class InFlight {
     return earliest
   }
 
-  /// No recipient waits for longer than was decided, though the clock has been set back since.
+  /// Limits the recipients' waits to the longest planned one, in case the clock was set back.
   func boundWaits(at now: Int64) {
     let latest = now + fields.attempt.longestWait
     for index in fields.recipients.indices {
@@ -237,7 +226,7 @@ package final class InFlight {
     }
   }
 
-  /// Puts back the outcomes of a list's devices that an earlier round has noted.
+  /// Restores the outcomes of a list's devices from earlier rounds.
   func restore(_ settled: [UInt8], at now: Int64) {
     SettledTargets.restore(
       settled, to: &fields.recipients, until: fields.identity.deadline, lag: fields.identity.clockLag)
@@ -246,14 +235,13 @@ package final class InFlight {
     }
   }
 
-  /// A small audience that nothing was sent to is a request again: no ticket names its devices.
+  /// Makes a small audience without a sent push a plain request again, because no ticket names its devices.
   func forgetUnsentAudience() {
     guard fields.broadcast.page?.campaign.isEmpty == true, fields.broadcast.page?.pending == nil else { return }
     fields.broadcast.page = nil
     fields.recipients.removeAll(keepingCapacity: true)
   }
 
-  /// To the hold queue: nothing else has put it off.
   func goToHold() {
     fields.attempt.goesToHold = true
     if fields.attempt.lastFailure == nil { fields.attempt.lastFailure = (.unavailable, "waiting for the provider", nil) }
@@ -264,10 +252,9 @@ package final class InFlight {
     fields.recipients[index].state = .postponed(until: now)
   }
 
-  /// Distinguishes its rounds on the ladder and, for an audience, its pages and their copies.
+  /// Distinguishes the request's rounds on the ladder and, for an audience, its pages and their copies.
   var lap: Int { fields.broadcast.page.map { Int(truncatingIfNeeded: $0.copy) ^ fields.attempt.round } ?? fields.attempt.round }
 
-  /// Every device has it.
   var isDelivered: Bool {
     !fields.recipients.isEmpty
       && fields.recipients.allSatisfy {
@@ -278,7 +265,7 @@ package final class InFlight {
       }
   }
 
-  /// What became of the devices, for the log: how many of each state.
+  /// The number of devices in each state, for the log.
   var outcomes: String {
     var counts: [String: Int] = [:]
     for recipient in fields.recipients {
@@ -293,7 +280,6 @@ package final class InFlight {
     return counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
   }
 
-  /// At least one recipient has ended.
   var hasSettledDevice: Bool {
     fields.recipients.contains {
       switch $0.state {
@@ -303,12 +289,12 @@ package final class InFlight {
     }
   }
 
-  /// Sending it again would reach a device twice.
+  /// At least one device was reached, so sending the request again would repeat a push.
   var hasReachedDevice: Bool {
     fields.recipients.contains { if case .delivered = $0.state { true } else { false } }
   }
 
-  /// At least one recipient has been sent to or settled, and so the request can't go to another worker as it came.
+  /// At least one recipient has been sent to or has ended, so the request can't go to another worker unchanged.
   package var hasBegun: Bool {
     fields.recipients.contains {
       switch $0.state {
@@ -318,8 +304,8 @@ package final class InFlight {
     }
   }
 
-  /// Whose name at the provider a result may show: that of each target, and of a user or group that of the first of its devices
-  /// that was reached.
+  /// The recipients whose provider name a result may show: each target, and of a user or group the first device that was
+  /// reached.
   var namesToKeep: (Int) -> Bool {
     guard let first = fields.registry.members.first else { return { _ in true } }
     var others: Set<Int> = []
@@ -334,7 +320,6 @@ package final class InFlight {
     return { $0 < first.others.lowerBound || others.contains($0) }
   }
 
-  /// The outcome of each target is to be published.
   func wantsResult(_ setting: ResultsSetting) -> Bool {
     setting != .none || fields.source.reply == .allowed && fields.delivery.properties.replyTo?.isEmpty == false
   }

@@ -1,18 +1,18 @@
 import Broker
 import Wire
 
-/// A request in the shard's table, for as long as its place is its own.
+/// A reference to a request in the shard's table; stale when the place is reused.
 struct RequestReference: Equatable {
   var index: Int
   var generation: Int
 }
 
-/// The requests that a shard has in hand; bounded by the prefetch. Confined to the shard's thread.
+/// A shard's unacknowledged requests, bounded by the prefetch. Confined to the shard's thread.
 package final class InFlightTable {
   private(set) var entries: [InFlight] = []
   private var free: [Int] = []
   package private(set) var count = 0
-  /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
+  /// Requests whose channel is gone, by fingerprint, until the broker redelivers them here.
   package var orphans: [UInt64: Int] = [:]
   /// Requests that this shard has delivered or is delivering.
   var duplicates: DuplicateWindow
@@ -40,7 +40,7 @@ package final class InFlightTable {
 
   subscript(index: Int) -> InFlight { entries[index] }
 
-  /// The request, unless its place is another one's by now.
+  /// The request, unless its place is reused.
   subscript(reference: RequestReference) -> InFlight? {
     let entry = entries[reference.index]
     return entry.generation == reference.generation ? entry : nil
@@ -50,10 +50,10 @@ package final class InFlightTable {
     if case .request(let index) = publication.owner { self[index] } else { nil }
   }
 
-  /// Those that a channel has delivered and that aren't acknowledged.
+  /// Unacknowledged requests whose channel is open.
   package var acknowledgeable: some Sequence<InFlight> { entries.lazy.filter { $0.isInUse && !$0.ledger.isOrphan } }
 
-  /// Seconds since the oldest request in hand was taken; 0 if there is none.
+  /// Seconds since the arrival of the oldest request in hand; 0 if there is none.
   package func oldestAge(at now: MonotonicTime) -> Double {
     now.seconds(since: acknowledgeable.reduce(now) { min($0, $1.source.takenAt) })
   }
@@ -65,7 +65,7 @@ package final class InFlightTable {
       if let app = entry.identity.app { apps.insert(app) }
       pools.formUnion(entry.route.routes.pools)
       pools.insert(entry.route.apnsPool)
-      // A list's or a page's devices mostly go by the same one.
+      // Most devices of a list or page have the same pool.
       var last = -1
       for recipient in entry.recipients where recipient.pool != last {
         last = recipient.pool
@@ -79,7 +79,7 @@ package final class InFlightTable {
 
   enum Recognition {
     case new
-    /// Its channel was lost; it goes on under the new delivery.
+    /// The channel of this request was lost; it continues under the new delivery.
     case redelivered(InFlight)
     case inHand(InFlight)
     case delivered
@@ -97,7 +97,7 @@ package final class InFlightTable {
     return acknowledgeable.first { $0.identity.fingerprint == print }.map { .inHand($0) } ?? .delivered
   }
 
-  /// The broker's redelivery is taken as a new request.
+  /// Forgets the request, so that its redelivery counts as new.
   func forget(_ entry: InFlight) {
     guard let print = entry.identity.fingerprint else { return }
     orphans[print] = nil
@@ -105,13 +105,13 @@ package final class InFlightTable {
     entry.identity.fingerprint = nil
   }
 
-  /// Seconds after which a request that has not come back has gone to another worker. Longer than the broker takes to notice a
-  /// connection that died without a word (two heartbeats).
+  /// Seconds after which an orphan must have gone to another worker. This is longer than two heartbeats, after which the broker
+  /// notices a dead connection.
   private static let longestAbsence = 60.0
 
-  /// Those that have gone to another worker.
+  /// Removes and returns orphans that have gone to another worker.
   func takeStrayed(at now: MonotonicTime) -> [InFlight] {
-    // In one order, whatever the fingerprints are.
+    // Ordered by place, so that the order doesn't depend on random fingerprints.
     orphans.sorted(by: { $0.value < $1.value }).compactMap { print, index in
       let entry = self[index]
       guard entry.ledger.isSettled, now.seconds(since: entry.source.orphanedAt) > Self.longestAbsence else { return nil }
@@ -128,10 +128,10 @@ package final class InFlightTable {
     if !orphans.isEmpty { orphans[print] = nil }
   }
 
-  /// An acknowledged request that reached no device may come again: the same one from the ladder, or a dead letter that is replayed.
+  /// An acknowledged request without a delivery may come again, from the ladder or as a replayed dead letter.
   private func rememberUnreached(_ entry: InFlight, _ print: UInt64, at now: Int64) {
     if entry.ledger.isOrphan {
-      // Its acknowledgement reaches nobody: the redelivery is to be recognised, and no replay of its dead letter after that.
+      // Its acknowledgement is lost: the redelivery must be recognised once, and a later replay must not.
       duplicates.keepForOne(print, until: now + Int64(Self.longestAbsence * 1_000))
     } else if let until = entry.attempt.waitsUntil {
       duplicates.keep(print, until: until)

@@ -2,11 +2,11 @@ import AMQP
 import PushCore
 import Wire
 
-/// The first steps of a request's path: what it is, whom it is for, until when it is worth anything.
+/// The first steps of a request: identity, application, limits and deadline.
 package struct Intake {
   let apps: Applications
   let limits: RequestLimits
-  /// Of `data.ext`, where it may become a page; nil where nothing does.
+  /// The limit of `data.ext` in bytes if it may become a page; nil if pages are not used.
   var pageBytes: Int?
 
   package init(apps: Applications, limits: RequestLimits, pageBytes: Int? = nil) {
@@ -17,10 +17,10 @@ package struct Intake {
 
   /// Four weeks, GCM's default and maximum (GS-060, GS-061).
   static let longestLife: Int64 = 2_419_200_000
-  /// How long a request for now or never (`time_to_live` 0) may have waited in the queue, in milliseconds.
+  /// Milliseconds that a request with a `time_to_live` of 0 may have waited in the queue.
   static let graceOfNow: Int64 = 10_000
 
-  /// Known before the body is: a request that can't be read has its outcome under its message id and application all the same.
+  /// Reads message id and application before the body, so that an unreadable request has its outcome under them.
   func identify(_ entry: InFlight, _ delivery: borrowing Delivery, using random: inout RandomSource) {
     if let id = delivery.properties.messageID, !id.isEmpty {
       entry.identity.messageID = id
@@ -36,8 +36,8 @@ package struct Intake {
 
   /// Checks an identified delivery and fills in its entry: app, request, deadline, attempts.
   /// - Parameters:
-  ///   - record: what an earlier round has noted.
-  ///   - firstSeen: when an earlier worker saw it first, unix milliseconds; nil where none has said so.
+  ///   - record: the retry record of an earlier round.
+  ///   - firstSeen: unix milliseconds when a worker first saw the request; nil if not noted.
   func admit(
     _ entry: InFlight, _ delivery: borrowing Delivery, _ record: RetryRecord?, firstSeen: Int64? = nil, at now: Int64
   ) -> Rejection? {
@@ -75,7 +75,7 @@ package struct Intake {
     return nil
   }
 
-  /// - Parameter app: nil where only the body may say which it is; then that one's limits hold.
+  /// - Parameter app: nil if only the body may name the application; then its limits apply.
   private func parse(_ body: [UInt8], for app: Int?) throws(Rejection) -> ParsedRequest {
     if let app { return try ParsedRequest(parsing: body, limits: limits(of: app)) }
     do {
@@ -104,7 +104,7 @@ package struct Intake {
     return limits
   }
 
-  /// - Parameter id: what the properties say, by which the entry has been identified.
+  /// - Parameter id: `app_id`, which has identified the entry if it is known.
   private func app(of entry: InFlight, _ id: [UInt8]?, _ package: [UInt8]?) -> Result<Int, Rejection> {
     if let app = entry.identity.app { return .success(app) }
     if let id, !id.isEmpty {
@@ -118,12 +118,12 @@ package struct Intake {
       Rejection(.invalidParameters, "app_id is missing and \(apps.count) applications are configured"))
   }
 
-  /// Seconds that are left until a moment in unix seconds.
+  /// Seconds from `published` until a unix time in seconds.
   private static func lifetime(until end: Int64, from published: Int64) -> Int {
     Int(min(max(end - published / 1000, 0), Int64(RequestLimits.longestTimeToLive)))
   }
 
-  /// The smaller of `time_to_live` and `expiration` wins; all in unix milliseconds.
+  /// The smaller of `time_to_live` and `expiration` applies. Unix milliseconds.
   static func deadline(_ lifetime: Int?, _ properties: borrowing BasicProperties, from published: Int64) -> Int64 {
     var life = lifetime.map { Int64($0) * 1000 } ?? longestLife
     if let expiration = properties.expiration, let milliseconds = Int64(String(decoding: expiration, as: UTF8.self)),
@@ -134,14 +134,14 @@ package struct Intake {
     return published + (lifetime == 0 ? graceOfNow : life)
   }
 
-  /// When the producer published, unix milliseconds; nil where it doesn't say so or names the future.
+  /// When the producer published, in unix milliseconds; nil if there is no timestamp or it is in the future.
   static func published(_ properties: borrowing BasicProperties, at now: Int64) -> Int64? {
     guard let timestamp = properties.timestamp, timestamp > 0, timestamp <= UInt64(now / 1000) else { return nil }
     return Int64(timestamp) * 1000
   }
 
-  /// When the broker took the request, in unix milliseconds, where RabbitMQ's interceptor or plugin for timestamps has noted it
-  /// (https://www.rabbitmq.com/docs/message-interceptors); nil where it isn't within the second that `timestamp` names.
+  /// When the broker received the request, in unix milliseconds, as noted by RabbitMQ's timestamp interceptor or plugin
+  /// (https://www.rabbitmq.com/docs/message-interceptors). Nil if it isn't within the second of `timestamp`.
   static func milliseconds(_ headers: borrowing FieldTable, within published: Int64) -> Int64? {
     guard case .integer(let exact)? = headers["timestamp_in_ms"], exact >= published, exact - published < 1_000 else {
       return nil
@@ -149,8 +149,8 @@ package struct Intake {
     return exact
   }
 
-  /// By which requests replace each other, in unix milliseconds: as their producers have dated them, where this worker's clock is behind theirs
-  /// as well. A date that no clock is ahead by counts as this moment.
+  /// The time for the order of replacement, in unix milliseconds: the producer's timestamp, even if it is up to five minutes
+  /// ahead of this clock; otherwise `published`.
   static func dateForOrder(_ properties: borrowing BasicProperties, published: Int64, at now: Int64) -> Int64 {
     Self.published(properties, at: now + mostAhead) ?? published
   }
@@ -182,11 +182,11 @@ package struct Intake {
 }
 
 extension SendRequest {
-  /// Seconds that the request may live, in whichever shape it says so; nil for the default.
+  /// The lifetime in seconds, from either field; nil for the default.
   var lifetime: Int? { timeToLive ?? androidTimeToLive }
 
-  /// Until when, in unix seconds, what goes to tokens of APNs alone may live, where nothing else says so. Android devices of other
-  /// requests have nothing to do with it.
+  /// The end of the lifetime in unix seconds from `apns-expiration`, if all targets are APNs tokens and nothing else limits it.
+  /// It doesn't apply to Android devices.
   var expirationOfTokens: Int64? {
     guard lifetime == nil, let expiration = apnsExpiration else { return nil }
     let named = targets.named
@@ -194,7 +194,6 @@ extension SendRequest {
     return expiration
   }
 
-  /// What one entry of `registration_ids` says.
   func targetText(_ index: Int) -> [UInt8] {
     var place = 0
     for element in document.elements(of: targetNode) {
@@ -204,7 +203,6 @@ extension SendRequest {
     return []
   }
 
-  /// What each entry of `registration_ids` says.
   var targetTexts: [[UInt8]] {
     var texts: [[UInt8]] = []
     for element in document.elements(of: targetNode) { texts.append(document.string(element)) }

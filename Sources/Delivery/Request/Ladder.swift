@@ -1,24 +1,22 @@
 import Broker
 
-/// Which step of the ladder a retry waits on. All times in milliseconds.
-///
-/// A queue of the broker's lets go of its messages in their order, so that all on a step wait equally long; what is to wait for another time
-/// goes by several steps, its time noted on it.
+/// Chooses the ladder's step for a retry. All times are in milliseconds. Each step is a queue whose messages all wait equally
+/// long, because the broker releases them in order. Other delays need several steps; the message has its due time.
 struct Ladder {
   /// The shortest first; at least one.
   let steps: [RetryStep]
 
-  /// What a message may come back too late by, on its way to the broker and back; a wait of no more than that is none.
+  /// How late a message may come back from the broker. A shorter wait is not worth a step.
   static let slack: Int64 = 500
 
-  /// A message that waits on the step comes back before its time. What is to wait longer than the longest step waits that one.
+  /// Whether a message on the step comes back before it is due. A delay longer than the longest step uses that step.
   func isTooShort(_ step: RetryStep, for delay: Int64) -> Bool {
     step.delay + Self.slack < delay && delay <= (steps.last?.delay ?? 0)
   }
 
-  /// The first that is long enough, or the one below where little is left to wait for after it. Never one that the request doesn't live
-  /// through, unless it lives through none.
-  /// - Parameter life: how long the request is worth anything.
+  /// The first step that is long enough, or the one below if little remains after it. The request must outlive the step, unless
+  /// it outlives none.
+  /// - Parameter life: the remaining lifetime.
   func step(for delay: Int64, within life: Int64 = .max) -> RetryStep {
     func fits(_ step: RetryStep) -> Bool { step.delay <= life - Self.slack }
     let below = steps.last { $0.delay <= delay && fits($0) }
@@ -27,14 +25,14 @@ struct Ladder {
     return below ?? steps[0]
   }
 
-  /// As late as a request that lives so long can be tried once more, in waits of one step; nil where it lives through none.
+  /// The longest wait in repetitions of one step that leaves time for another attempt; nil if the lifetime is too short for any
+  /// step.
   func longestWait(within life: Int64) -> Int64? {
     guard let step = steps.last(where: { $0.delay <= life - Self.slack }) else { return nil }
     return (life - Self.slack) / step.delay * step.delay
   }
 
-  /// What the retry of one request waits for beyond its delay: nothing or one of the shorter steps, by a random number, so that those that
-  /// have failed together aren't tried together.
+  /// A random addition to a retry's delay: nothing or a shorter step. It spreads requests that failed together.
   func jitter(for delay: Int64, within life: Int64, by draw: UInt64) -> Int64 {
     let most = min(delay / Self.part, life - delay - Self.slack)
     let count = steps.count { $0.delay <= most }

@@ -1,59 +1,53 @@
-/// What a request still waits for before its acknowledgement: the one place that decides it.
-///
-/// A request has open recipients until each has ended or is put off to another round. Then what follows from it is decided, once: it is
-/// concluded. What follows is owed until the broker has confirmed it, or the registry has answered. A concluded request that owes nothing
-/// is acknowledged; nothing else is. A request whose channel is lost is an orphan: it goes on, and is acknowledged under its new delivery
-/// when the broker delivers it here again.
+/// Decides when a request is acknowledged. A request has open recipients until each has ended or is put off. Then the request
+/// is concluded: its consequences are decided, once. Each is owed until the broker has confirmed it or the registry has
+/// answered. A concluded request that owes nothing is acknowledged. If the channel is lost, the request is an orphan: it
+/// continues, and is acknowledged under its new delivery tag when the broker redelivers it here.
 package struct Ledger: Equatable {
-  /// What is to be done after a change; ``Pipeline/perform(_:_:)`` does it.
+  /// The next action after a change, for ``Pipeline/perform(_:_:)``.
   enum Step: Equatable {
     case nothing
-    /// No recipient is open: what follows is to be decided and handed over.
+    /// No recipient is open: decide the consequences and hand them over.
     case conclude
-    /// What a page's devices have led to is safe: the registry may hear how it ended.
+    /// All consequences of a page's devices are confirmed: report the page.
     case report
-    /// What has ended so far is safe: the copy for the ladder or the hold queue may leave, which says so.
+    /// All consequences so far are confirmed: publish the copy for the ladder or the hold queue.
     case putOff
     case acknowledge
-    /// Nobody will acknowledge it: it may be let go of where it could not be recognised anyway.
+    /// The request can't be acknowledged: drop it if a redelivery couldn't be recognised.
     case forget
-    /// Delivered here again: what is left of it is to be sent.
+    /// The request was redelivered here: send the rest.
     case resume
   }
 
-  /// Recipients that have neither ended nor been put off, and loops over recipients that are under way.
+  /// The number of recipients that have neither ended nor been put off, plus loops over recipients.
   private(set) var open = 0
-  /// Pushes handed to a pool and not answered.
   package private(set) var onStreams = 0
-  /// Publications not confirmed, and questions that the registry has to answer.
+  /// The number of unconfirmed publications and unanswered registry calls.
   private(set) var owed = 0
-  /// What follows is decided.
   private(set) var isConcluded = false
   /// A page's report waits for what else is owed.
   private(set) var isReportDue = false
   /// A copy for the ladder or the hold queue waits for what else is owed.
   private(set) var isCopyDue = false
-  /// The channel that delivered it is gone.
   private(set) var isOrphan = false
 
-  /// No answer and no confirm will come for it.
+  /// No answer and no confirm is outstanding.
   var isSettled: Bool { onStreams == 0 && owed == 0 }
 
   // MARK: recipients
 
-  /// Its recipients are gone through anew: each that is left is opened again.
+  /// The recipients are opened again in a new round.
   mutating func startRound() { open = 0 }
 
-  /// A recipient is left to be sent to; or a loop over the recipients begins, whose request must not end under it.
+  /// A recipient must be sent to, or a loop over the recipients begins.
   mutating func opened() { open += 1 }
 
-  /// A recipient has ended or is put off; or the loop is over.
+  /// A recipient has ended or is put off, or the loop has ended.
   mutating func closed() -> Step {
     open -= 1
     return stepOfRecipients
   }
 
-  /// What the state of the recipients calls for.
   var stepOfRecipients: Step {
     if isOrphan { return .forget }
     return open == 0 && !isConcluded ? .conclude : .nothing
@@ -62,18 +56,18 @@ package struct Ledger: Equatable {
   mutating func pushed() { onStreams += 1 }
   mutating func pushReturned() { onStreams -= 1 }
 
-  // MARK: what follows
+  // MARK: consequences
 
-  /// What follows is decided from here on; ``concluded()`` comes after it is handed over.
+  /// Begins the consequences; ``concluded()`` follows when they are handed over.
   mutating func conclude() { isConcluded = true }
 
-  /// What follows has been handed over, or there was nothing.
+  /// The consequences, if any, have been handed over.
   func concluded() -> Step { owed == 0 ? .acknowledge : .nothing }
 
-  /// Something more is to be confirmed or answered.
+  /// One more confirm or answer is outstanding.
   mutating func owes() { owed += 1 }
 
-  /// It has been.
+  /// A confirm or answer has arrived.
   mutating func met() -> Step {
     owed -= 1
     guard owed == 0 else { return .nothing }
@@ -89,15 +83,15 @@ package struct Ledger: Equatable {
     return isOrphan ? .forget : .nothing
   }
 
-  /// A page is to be reported as soon as nothing else is owed: should the worker die before that, its devices are accounted for anew.
+  /// Reports a page as soon as nothing else is owed. If the worker dies before, the page's devices are counted again.
   mutating func owesReport() -> Step {
     guard owed > 0 else { return .report }
     isReportDue = true
     return .nothing
   }
 
-  /// A copy is to leave as soon as nothing else is owed: should the worker die before that, whoever gets the copy would take for said what
-  /// nobody has heard.
+  /// Publishes a copy as soon as nothing else is owed. If the worker died earlier, the copy would count consequences as
+  /// published that are not confirmed.
   mutating func owesCopy() -> Step {
     guard owed > 0 else { return .putOff }
     isCopyDue = true
@@ -106,7 +100,7 @@ package struct Ledger: Equatable {
 
   // MARK: the channel
 
-  /// A copy that is still due doesn't leave: the broker delivers the original again.
+  /// A copy that is still due is dropped, because the broker redelivers the original.
   mutating func channelLost() {
     isOrphan = true
     if isCopyDue {
@@ -115,14 +109,14 @@ package struct Ledger: Equatable {
     }
   }
 
-  /// The broker has delivered it here again, and its new delivery is to be acknowledged.
+  /// The request was redelivered here under a new delivery tag.
   mutating func redelivered() -> Step {
     isOrphan = false
     guard isConcluded else { return .resume }
     return owed == 0 ? .acknowledge : .nothing
   }
 
-  /// Its copy has been taken back before it left: the decision is open again.
+  /// The copy was withdrawn before it left, so the request is no longer concluded.
   mutating func withdrawn() {
     owed -= 1
     isConcluded = false

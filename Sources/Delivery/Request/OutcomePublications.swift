@@ -14,7 +14,6 @@ package struct OutcomePublications {
   let ladder: Ladder
   private let returns: [UInt8]
   private let ownQueues: Set<[UInt8]>
-  /// How such queues' names begin.
   private let binaryFeedback: [UInt8]
 
   package init(prefix: String, apps: Applications, steps: [RetryStep]) {
@@ -35,13 +34,12 @@ package struct OutcomePublications {
     feedback(event, outcomeProperties(entry), owner: .request(entry.index))
   }
 
-  /// Of the token that a registration has replaced.
+  /// For the token that a registration has replaced.
   func feedback(_ event: FeedbackEvent, for change: ChangeQueue.Change, _ number: Int) -> Publication {
     let properties = outcomeProperties(of: change.delivery.properties, change.messageID, app: event.app)
     return feedback(event, properties, owner: .change(number))
   }
 
-  /// Of a device that hasn't registered for long; nobody has asked.
   func feedback(_ event: FeedbackEvent, ofStale device: Int64) -> Publication {
     let properties = outcomeProperties(of: BasicProperties(), event.messageID, app: event.app)
     return feedback(event, properties, owner: .staleDevice(device))
@@ -53,12 +51,11 @@ package struct OutcomePublications {
       body: event.json(), owner: owner)
   }
 
-  /// The request as it came, or, for one device of several, addressed to that device alone. A page that is given up keeps its ticket,
-  /// readable or not, so that replaying it sends no more than the page. Each names the way back that ``Topology/originHeader`` means.
-  ///
+  /// The unchanged request, or a copy that names one of several devices. A page keeps its ticket, even if unreadable, so that a
+  /// replay sends only that page. ``Topology/originHeader`` has the queue to replay to.
   /// - Parameters:
-  ///   - recipient: which of the request's devices, where only that one has failed.
-  ///   - keepsNotes: what earlier rounds have noted is the fleet's own, and stays.
+  ///   - recipient: the one failed device; nil for the whole request.
+  ///   - keepsNotes: keep the notes of earlier rounds, which are the fleet's own.
   func deadLetter(
     _ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, keepsNotes: Bool = false,
     for entry: InFlight
@@ -77,14 +74,12 @@ package struct OutcomePublications {
     return deadLetter(letter, entry.delivery, properties, origin: queue.origin, owner: .request(entry.index), naming: naming)
   }
 
-  /// A change of the registry as it came.
   func deadLetter(_ letter: DeadLetter, for change: ChangeQueue.Change, _ number: Int) -> Publication {
     var properties = requestProperties(of: change.delivery, change.messageID, producer: change.producer)
     if change.reply == .dropped, change.producer == nil { properties.replyTo = nil }
     return deadLetter(letter, change.delivery, properties, origin: Topology.registryOrigin, owner: .change(number), naming: nil)
   }
 
-  /// A message of acknowledgements as it came.
   func deadLetter(_ letter: DeadLetter, for message: AcknowledgementQueue.Message, _ number: Int) -> Publication {
     let properties = requestProperties(of: message.delivery, message.messageID, producer: message.producer)
     return deadLetter(
@@ -92,7 +87,7 @@ package struct OutcomePublications {
     )
   }
 
-  /// What a device has acknowledged. Its message id is the same each time that it is published.
+  /// A device's acknowledgement. The message id is the same if it is published again.
   func receipt(_ receipt: Receipt, _ number: Int) -> Publication {
     var properties = BasicProperties()
     properties.contentType = Self.json
@@ -131,7 +126,8 @@ package struct OutcomePublications {
       body: body, owner: .request(entry.index))
   }
 
-  /// To whoever asked, through the default exchange; nil when nobody did, or when it would go where only the fleet publishes.
+  /// The result for `reply_to`, through the default exchange; nil if there is no `reply_to`, or it is one of the fleet's
+  /// queues.
   func reply(_ body: [UInt8], for entry: InFlight) -> Publication? {
     guard entry.source.reply == .allowed else { return nil }
     return reply(body, entry.delivery.properties, outcomeProperties(entry), owner: .request(entry.index))
@@ -152,8 +148,8 @@ package struct OutcomePublications {
     return Publication(kind: .reply, exchange: [], routingKey: replyTo, properties: properties, body: body, owner: owner)
   }
 
-  /// On to a step of the ladder.
-  /// - Parameter now: by the clock that dated the record's targets, in unix milliseconds.
+  /// The copy for a step of the ladder.
+  /// - Parameter now: unix milliseconds of the clock that dated the record's targets.
   func retry(_ record: RetryRecord, by step: RetryStep, at now: Int64, for entry: InFlight) -> Publication {
     var record = record
     if record.settled != nil { record.due = now + step.delay }
@@ -165,8 +161,8 @@ package struct OutcomePublications {
     return toLadder(step, properties, entry)
   }
 
-  /// To the hold queue of its application.
-  /// - Parameter now: by the clock that dated the record's targets, in unix milliseconds.
+  /// The copy for the application's hold queue.
+  /// - Parameter now: unix milliseconds of the clock that dated the record's targets.
   func hold(_ record: RetryRecord, of app: Int, at now: Int64, for entry: InFlight) -> Publication {
     var record = record
     if record.settled != nil { record.due = now }
@@ -181,8 +177,8 @@ package struct OutcomePublications {
       owner: .request(entry.index))
   }
 
-  /// As it came, notes included, for a worker that can read them; not before `delay` milliseconds.
-  /// - Parameter since: when it was first put aside, in unix milliseconds.
+  /// The unchanged message with its notes, for a newer worker; after at least `delay` milliseconds.
+  /// - Parameter since: unix milliseconds when it was first put aside.
   func aside(since: Int64, after delay: Int64, for entry: InFlight) -> Publication {
     var properties = entry.delivery.properties
     properties.headers = MessageHeaders.withoutBrokers(properties.headers).removing([Topology.originHeader, Self.asideSince])
@@ -193,7 +189,7 @@ package struct OutcomePublications {
     return toLadder(ladder.step(for: delay), properties, entry)
   }
 
-  /// Says since when a message waits for a newer worker.
+  /// Since when a message has waited for a newer worker.
   static let asideSince = "x-push-aside-since"
 
   private func toLadder(_ step: RetryStep, _ properties: BasicProperties, _ entry: InFlight) -> Publication {
@@ -204,11 +200,12 @@ package struct OutcomePublications {
       owner: .request(entry.index))
   }
 
-  /// As it came, with the way back, to be processed alone.
-  ///
-  /// - Parameter keepsNotes: workers have noted what its headers say; otherwise a producer made it up, and it doesn't go along: the
-  ///   exchange that told them apart is another one from here on.
-  /// - Parameter losses: how often it has come back from the quarantine.
+  /// The unchanged request for the quarantine, where it is processed alone.
+  /// - Parameters:
+  ///   - keepsNotes: workers wrote its notes. If not, a producer made them up, and they are removed: the copy's exchange would
+  ///     make them
+  ///     credible.
+  ///   - losses: how often it has come back from the quarantine.
   func quarantine(_ entry: InFlight, keepsNotes: Bool, losses: Int64) -> Publication {
     var properties = entry.delivery.properties
     properties.headers = keepsNotes ? Self.withNotes(entry.delivery) : MessageHeaders.withoutAdded(properties.headers)
@@ -224,21 +221,21 @@ package struct OutcomePublications {
 
   static let losses = "x-push-quarantine-losses"
 
-  /// What workers have noted on it, but for the way that it has come.
+  /// The headers with workers' notes, without those about the message's path.
   private static func withNotes(_ delivery: borrowing Delivery) -> FieldTable {
     MessageHeaders.withoutBrokers(delivery.properties.headers).removing([Topology.originHeader, losses])
   }
 
-  /// An unknown app's id, up to 255 bytes, is cut to what a routing key can hold.
+  /// An unknown app's id may have 255 bytes; the routing key is cut to its limit.
   private static func key(_ kind: String, _ app: [UInt8]) -> [UInt8] { Array((Array(kind.utf8) + app).prefix(255)) }
 
-  /// A page of the request's audience, to be sent by whichever worker takes it.
+  /// A page of the request's audience for the fan-out queue.
   func page(_ ticket: PageTicket, for entry: InFlight) -> Publication {
     var properties = requestProperties(entry)
     properties.appID = app(of: entry)
     ticket.append(to: &properties.headers)
     Self.appendFirstSeen(of: entry, to: &properties)
-    // Should the broker give it up, replaying finds the way back.
+    // If the broker dead-letters the page, a replay needs its queue.
     properties.headers.append(Topology.originHeader, .text(entry.source.queue.fanOut.origin))
     let (exchange, key) = entry.source.queue.fanOut.route
     return Publication(
@@ -246,8 +243,8 @@ package struct OutcomePublications {
       body: entry.delivery.body, owner: .request(entry.index))
   }
 
-  /// The request as it came, with the message id that it lacked. It comes back as one that a worker has sent on: the producer's name is
-  /// the broker's to give, and no worker's copy has it.
+  /// The request again, with a message id. It comes back as a worker's copy, without the broker's `user_id`, which a worker's
+  /// copy can't have.
   func again(for entry: InFlight) -> Publication {
     var properties = requestProperties(entry)
     properties.expiration = entry.delivery.properties.expiration
@@ -262,13 +259,13 @@ package struct OutcomePublications {
     entry.identity.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? Array("unknown".utf8)
   }
 
-  /// What the request came with, less what a broker or a worker added; `expiration` would end it on the ladder. A copy of one whose
-  /// producer's rights have not been checked says so. It names the application that the request was found to be for: rights are those of
-  /// that one, and by the time the copy is read the configuration may lead to another.
+  /// The request's properties without those that a broker or worker added, and without `expiration`, which would end it on the
+  /// ladder. It says if the producer's rights are unchecked. It names the application that was found, because rights are that
+  /// application's, and the configuration may change before the copy is read.
   private func requestProperties(_ entry: InFlight) -> BasicProperties {
     var properties = requestProperties(of: entry.delivery, entry.identity.messageID, producer: entry.source.producer)
     if let app = entry.identity.app { properties.appID = apps[app].id }
-    // Where the producer is still named, it is asked for again.
+    // If the producer is still named, the reply queue is checked again.
     if entry.source.reply == .dropped, entry.source.producer == nil { properties.replyTo = nil }
     return properties
   }
@@ -286,7 +283,7 @@ package struct OutcomePublications {
     return properties
   }
 
-  /// A lifetime counts from there, wherever the request goes on; a producer's own timestamp says it as well.
+  /// Notes when the request was first seen, from which its lifetime counts. A producer's timestamp makes this unnecessary.
   private static func appendFirstSeen(of entry: InFlight, to properties: inout BasicProperties) {
     guard properties.timestamp == nil, entry.identity.published > 0 else { return }
     properties.headers.append(NoteReader.firstSeenHeader, .integer(entry.identity.published))

@@ -6,14 +6,11 @@ import PushCore
 import Settings
 import Wire
 
-/// Publishes what follows from requests: dead letters, results, feedback, and copies for the ladder or a hold queue.
-///
-/// A request owes each of its publications until the broker has confirmed it. Confined to the shard's thread.
+/// Publishes the consequences of requests: dead letters, results, feedback, and copies for the ladder or a hold queue. A
+/// request owes each publication until the broker has confirmed it. Confined to the shard's thread.
 final class OutcomePublisher {
   let messages: OutcomePublications
-  /// Which results are wanted by the configuration.
   let results: ResultsSetting
-  /// Attempts at a push until it is a dead letter.
   let attemptLimit: Int
   private let apps: Applications
   private let dispatcher: Dispatcher
@@ -23,7 +20,7 @@ final class OutcomePublisher {
   private let log: Log
   /// As ``Configuration/deadLetters``.
   private let deadLetters: Set<PushError>
-  /// When it may be said again that messages wait for a newer worker.
+  /// The time of the next log line about messages that wait for a newer worker.
   private var nextNewerNotice = MonotonicTime(nanoseconds: 0)
 
   init(
@@ -52,7 +49,7 @@ final class OutcomePublisher {
     dispatcher.outbox.publish(publication)
   }
 
-  /// The broker has it, or it was taken back before it left.
+  /// The broker has confirmed the publication, or it was withdrawn.
   func left(_ publication: Publication, _ entry: InFlight, isConfirmed: Bool) {
     backpressure.left(publication, entry.identity.app)
     if isConfirmed, publication.kind == .hold { observers.note(.putToHold, entry) }
@@ -65,7 +62,6 @@ final class OutcomePublisher {
 
   // MARK: dead letters
 
-  /// The request with one device as its target.
   func deadLetterBody(_ entry: InFlight, _ index: Int) -> [UInt8] {
     guard let request = entry.request else { return entry.delivery.body }
     let recipient = entry.recipients[index]
@@ -80,9 +76,9 @@ final class OutcomePublisher {
   }
 
   /// - Parameters:
-  ///   - recipient: which of the request's devices, where only that one has failed.
-  ///   - registration: of the one device that it is to name, where that is no recipient.
-  ///   - keepsNotes: what earlier rounds have noted is the fleet's own, and stays.
+  ///   - recipient: the one failed device; nil for the whole request.
+  ///   - registration: the one device to name if it is not a recipient.
+  ///   - keepsNotes: keep the notes of earlier rounds, which are the fleet's own.
   func publish(
     _ letter: DeadLetter, naming recipient: Int? = nil, registration: [UInt8]? = nil, isWholePage: Bool = false,
     keepsNotes: Bool = false, for entry: InFlight
@@ -96,10 +92,10 @@ final class OutcomePublisher {
     publish(publication, for: entry)
   }
 
-  /// A dead letter that the setting `deadLetters` asks for.
+  /// Publishes a dead letter if the setting `deadLetters` has its code.
   /// - Parameters:
-  ///   - recipient: which of the request's devices; nil for the request as it came.
-  ///   - registration: of the one device that it is to name, where the request has no recipients.
+  ///   - recipient: the device; nil for the unchanged request.
+  ///   - registration: the one device to name if the request has no recipients.
   func publishOptionalLetter(
     _ code: PushError, naming recipient: Int? = nil, registration: [UInt8]? = nil, for entry: InFlight
   ) {
@@ -110,7 +106,7 @@ final class OutcomePublisher {
     publish(letter, naming: recipient, registration: registration, for: entry)
   }
 
-  /// Of a request that was never admitted: a dead letter as it came, and the result.
+  /// For a request that was not admitted: a dead letter with the unchanged request, and the result.
   func publish(_ rejection: Rejection, for entry: InFlight) {
     let letter = DeadLetter(rejection, attempts: entry.attempt.earlier, failedAt: time.wallClock)
     publish(letter, isWholePage: entry.isPage || entry.source.queue.isFanOut, for: entry)
@@ -126,8 +122,9 @@ final class OutcomePublisher {
     }
   }
 
-  /// Publishes a dead letter of a request that has killed workers. The letter keeps the notes of earlier rounds, so that replaying it sends to nobody
-  /// twice. The sender gets a result only if there was no earlier round: the outcome of an earlier round isn't known here.
+  /// Publishes a dead letter of a request that has killed workers. The letter keeps the notes of earlier rounds, so that a
+  /// replay sends no push twice. The sender gets a result only if there was no earlier round, because the outcome of an earlier
+  /// round isn't known here.
   func publishAsGivenUp(_ rejection: Rejection, for entry: InFlight) {
     let headers = entry.delivery.properties.headers
     var isFirstRound = !entry.source.areNotesOurs
@@ -138,8 +135,8 @@ final class OutcomePublisher {
     }
   }
 
-  /// It is too late for all recipients that the request has not reached. If no recipient has the push or a dead letter of its own, one letter names
-  /// them all, as the request came.
+  /// Expires all recipients that the request has not reached. If none has a push or a dead letter yet, one letter has the
+  /// unchanged request.
   func expireAll(of entry: InFlight) {
     if entry.recipients.isEmpty, entry.broadcast.page?.pending == nil { observers.note(.expired(1), entry) }
     let isWhole = !entry.isPage && entry.attempt.earlier == 0 && !entry.hasSettledDevice
@@ -152,8 +149,8 @@ final class OutcomePublisher {
     }
   }
 
-  /// It is too late for one recipient: after attempts it is a dead letter with the last reason, before any just a result. What was parked
-  /// or put off has had no attempt.
+  /// Expires one recipient. After attempts it has a dead letter with the last reason; before any, only a result. Parking counts
+  /// as no attempt.
   func expire(_ entry: InFlight, _ index: Int, hasLetter: Bool = false) {
     observers.note(.expired, entry, index)
     if entry.attempt.earlier > 0, let last = entry.attempt.lastFailure {
@@ -166,19 +163,20 @@ final class OutcomePublisher {
     entry.recipients[index].state = .failed(.expired)
   }
 
-  /// Where a request has nothing for a device, there is nothing to replay either: the result says so, and a dead letter where it is asked for.
+  /// False if the request has nothing for the device, since there is nothing to replay. The setting `deadLetters` can ask for
+  /// such letters.
   func leavesLetter(_ rejection: Rejection) -> Bool {
     rejection.code != .nothingForPlatform || deadLetters.contains(.nothingForPlatform)
   }
 
   // MARK: copies
 
-  /// Milliseconds until what waits for the registry is tried again.
+  /// Milliseconds until the next attempt after a failed registry call.
   static let registryDelay: Int64 = 10_000
 
-  /// Notes the next attempt at a recipient.
+  /// Plans the next attempt at a recipient.
   /// - Parameter delay: milliseconds.
-  /// - Returns: when it is due, in unix milliseconds; nil where the request's time or its attempts are used up.
+  /// - Returns: when it is due, in unix milliseconds; nil if the request's time or attempts are used up.
   func nextAttempt(of entry: InFlight, after delay: Int64) -> Int64? {
     let now = time.wallClock
     let isLast =
@@ -189,20 +187,20 @@ final class OutcomePublisher {
     return now + delay + messages.ladder.jitter(for: delay, within: life, by: entry.attempt.draw ?? 0)
   }
 
-  /// How long a recipient waits for its next attempt, in milliseconds.
-  /// - Parameter wanted: what the provider asks for, in seconds.
+  /// The delay before a recipient's next attempt, in milliseconds.
+  /// - Parameter wanted: the provider's `Retry-After` in seconds.
   func delay(of kind: RetryClass, retryAfter wanted: Int? = nil, _ entry: InFlight) -> Int64 {
     let delay = kind.delay(afterAttempt: entry.attempt.earlier + 1, retryAfter: wanted)
-    // Of no use any more after a quarter of an hour: it has its one further attempt as late as it can.
+    // The request won't live until the next regular attempt: its one further attempt comes as late as possible.
     let life = entry.identity.deadline - time.wallClock
     guard kind == .outage, wanted == nil, delay > life else { return delay }
     return messages.ladder.longestWait(within: life) ?? delay
   }
 
-  /// Takes back the copies for the ladder that have not left, as the broker delivers the originals again, here or elsewhere. A request that was
-  /// only parked goes on as if it had never come. A page's ticket stays as it is, and its copy is published again if the page comes back here. Such
-  /// a request may still owe the registry's word that it waits.
-  /// - Parameter ofHolds: of requests that the channel of the hold queues has brought, not that of the lanes.
+  /// Withdraws unsent copies for the ladder and hold queues, because the broker redelivers the originals. A request that was
+  /// only parked waits again. A page's ticket stays, and its copy is published again if the page comes back here. Such a
+  /// request may still wait for the registry to store its note.
+  /// - Parameter ofHolds: true for requests of the hold queues' channel, false for those of the lanes'.
   func withdrawCopies(_ ofHolds: Bool) {
     let table = dispatcher.table
     let isMeant = { (owner: Int) in
@@ -224,18 +222,18 @@ final class OutcomePublisher {
     }
   }
 
-  /// - Parameter earliest: unix milliseconds before which nothing is to be tried.
+  /// - Parameter earliest: unix milliseconds before which nothing is attempted.
   func publishRetry(of entry: InFlight, at earliest: Int64) {
     let last = entry.attempt.lastFailure ?? (.unavailable, "waiting for the provider", nil)
     let now = time.wallClock
     entry.boundWaits(at: now)
     let delay = min(max(earliest - now, 0), entry.attempt.longestWait)
-    // What is too late already waits for something else than a provider.
+    // An expired request waits for the registry, not for a provider.
     let step = messages.ladder.step(
       for: delay, within: entry.identity.deadline > now ? entry.identity.deadline - now : .max)
     var (settled, lag) = (entry.attempt.settledBefore, entry.identity.clockLag)
     if !entry.isPage, entry.registry.unresolved == 0, entry.recipients.count > 1 || entry.attempt.hasAsked {
-      // One device has its time noted where it comes back before that.
+      // The time of a single device is noted only if the step ends before it.
       let isNoted = entry.recipients.count > 1 || messages.ladder.isTooShort(step, for: delay)
       let names = entry.wantsResult(results) ? entry.namesToKeep : nil
       settled = isNoted ? SettledTargets.encode(entry.recipients, byToken: !entry.registry.members.isEmpty, names: names) : nil
@@ -254,9 +252,9 @@ final class OutcomePublisher {
     publish(messages.retry(record, by: step, at: now + lag, for: entry), for: entry)
   }
 
-  /// While a fleet is brought up to date, or back, a worker may meet what a newer one has noted on a message. It can't tell what is left to
-  /// do, and so leaves the message to one that can: on the ladder as it came, at no attempt's cost.
-  /// - Returns: nil after four weeks, beyond which no request lives.
+  /// During an upgrade or rollback, a worker may receive notes in a newer form. It leaves such a message to a newer worker: the
+  /// message goes unchanged to the ladder, and no attempt is counted.
+  /// - Returns: nil after four weeks, the longest lifetime of a request.
   func copyForNewer(of entry: InFlight) -> Publication? {
     let now = time.wallClock
     var since = now
@@ -267,14 +265,14 @@ final class OutcomePublisher {
     if time.now >= nextNewerNotice {
       nextNewerNotice = time.now.advanced(bySeconds: 60)
       log.warning(
-        "messages of a newer worker wait for one: this version can't read their headers",
+        "messages wait for a newer worker: this version can't read their headers",
         ["queue": entry.source.queue.origin])
     }
     let delay = min(max(now - since, Self.shortestWaitForNewer), Self.longestWaitForNewer)
     return messages.aside(since: since, after: delay, for: entry)
   }
 
-  /// A fleet is brought up to date within minutes: no need to look every second.
+  /// Bounds of the wait in milliseconds: an upgrade takes minutes.
   private static let shortestWaitForNewer: Int64 = 60_000
   private static let longestWaitForNewer: Int64 = 900_000
 
@@ -308,19 +306,16 @@ final class OutcomePublisher {
   }
 }
 
-/// How many of an audience's devices were reached.
 struct FanOutResult {
   var success: Int64
   var failure: Int64
-  /// Those of which nobody knows whether they were reached.
+  /// Devices with an unknown outcome.
   var unknown: Int64 = 0
-  /// Of a small audience, those that have failed.
   var failed: [PageTicket.Device] = []
   var failures: [FailureCount]
 }
 
 extension InFlight {
-  /// What became of each of the request's targets.
   var resultTargets: [SendResult.Target] {
     let identity = DeviceIdentity(messageID: self.identity.messageID)
     let fixedID = request.flatMap(\.apnsID)
@@ -340,7 +335,7 @@ extension InFlight {
       case .waiting, .unresolved, .gone, .sent, .refused, .postponed: targets.append(.failed(.unavailable))
       }
     }
-    // A user, group or topic in a list has been reached when one of its devices has.
+    // A list's user, group or topic was reached if one of its devices was.
     for member in self.registry.members {
       guard case .failed = targets[member.place] else { continue }
       for target in targets[member.others] {

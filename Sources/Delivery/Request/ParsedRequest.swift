@@ -1,24 +1,24 @@
 import DeviceRegistry
 import PushCore
 
-/// An admitted request, read from its body once. What every request is asked for is beside it: a look into the request from
-/// outside of its module copies all of it.
+/// An admitted request, parsed once. The fields that every request needs are here, because access to ``request`` from outside
+/// its module copies it.
 final class ParsedRequest {
   let request: SendRequest
   let isDryRun: Bool
   let lifetime: Int?
-  /// As ``SendRequest/expirationOfTokens``.
+  /// ``SendRequest/expirationOfTokens``
   let expiration: Int64?
   let package: [UInt8]?
-  /// The one that it chooses itself.
+  /// The `apns-topic` of the request.
   let topic: [UInt8]?
   let audience: Audience?
   let badge: SendRequest.Badge?
-  /// It says nothing of a badge itself.
+  /// The request has no badge, and the application counts badges.
   let countsBadge: Bool
-  /// A newer one may replace it while it waits.
+  /// A newer request may replace this one while it waits.
   let isCollapsible: Bool
-  /// Of the registered tokens that it goes to.
+  /// The kind of registered tokens to send to.
   private(set) lazy var kind = request.tokenKind
   private(set) lazy var hasExtension = request.hasExtension
 

@@ -1,57 +1,69 @@
 import PushCore
 import Settings
 
-/// The properties of an account and its pool. Uses with an equal recipe share both.
+/// The properties of an account and its pool. Uses with equal recipes share both.
 package struct PoolRecipe: Hashable {
   package let credential: LoadedCredential
-  /// Seconds that APNs may take to answer.
+  /// APNs' answer timeout in seconds.
   package var requestTimeout = 0.0
-  /// What the fleet may send by FCM.
+  /// The fleet's limit of FCM messages.
   package var messagesPerMinute = 0
-  /// The bundle id or the package: applications have accounts of their own, whatever their credential reaches.
+  /// The bundle ID, package, or place of the credential: each application has its own account, even with a shared credential.
   private(set) var application: String
-  /// Of APNs; nil for FCM.
+  /// Nil except for APNs.
   package var environment: APNsConfiguration.Environment?
+  /// The push service; nil except for web push.
+  package var origin: WebPushOrigin?
 
-  /// The properties of the pool: one of APNs has an account for each application.
+  /// The properties of the pool: an APNs pool has an account for each application.
   package var shared: PoolRecipe {
     var shared = self
     if environment != nil { shared.application = "" }
     return shared
   }
 
+  package func of(_ origin: WebPushOrigin) -> PoolRecipe {
+    var recipe = self
+    recipe.origin = origin
+    return recipe
+  }
+
   package static func == (a: PoolRecipe, b: PoolRecipe) -> Bool {
     a.credential === b.credential && a.requestTimeout == b.requestTimeout && a.messagesPerMinute == b.messagesPerMinute
-      && a.application == b.application && a.environment == b.environment
+      && a.application == b.application && a.environment == b.environment && a.origin == b.origin
   }
 
   package func hash(into hasher: inout Hasher) {
     hasher.combine(ObjectIdentifier(credential))
     hasher.combine(application)
+    hasher.combine(origin)
   }
 }
 
-/// One of the ways in which an application or a sender reaches devices, and what a setup wants of it.
+/// A way in which an application or sender reaches devices, with its recipe in a configuration.
 package struct PoolUse {
   package let place: CredentialPlace
   package let routes: SenderRoutes
-  /// nil where the setup has no such way.
+  /// Nil if the configuration has no such way.
   package var recipe: PoolRecipe?
   package var settings: APNsSettings?
-  /// Of FCM: the bundle id of the application's iPhones, where its library acknowledges pushes.
+  /// For FCM: the bundle ID of the application's iPhones, if its library acknowledges pushes.
   var upmcTopic: String?
   let priority: Priority
-  /// The configuration has it.
   var isThere = false
-  /// It serves APNs tokens whose environment isn't known.
+  /// This way serves APNs tokens with an unknown environment.
   var isFirst = false
 
-  /// The pool that serves it so far.
+  /// The pool that serves this way at present.
   package var pool: Int? {
-    if case .fcm = place.reach { routes.fcm } else { routes.apnsRoute(for: place.reach)?.pool }
+    switch place.reach {
+    case .fcm: routes.fcm
+    case .webpush: nil
+    case .apns, .broadcasts: routes.apnsRoute(for: place.reach)?.pool
+    }
   }
 
-  /// - Parameter credentials: nil where nothing is to be sent: then no way has a recipe.
+  /// - Parameter credentials: nil if nothing is sent; then no way has a recipe.
   package static func all(
     of set: CredentialSet, _ app: AppConfiguration, _ credentials: [CredentialPlace: LoadedCredential]?, _ sender: String?,
     _ routes: SenderRoutes
@@ -86,10 +98,15 @@ package struct PoolUse {
       }
       last.isThere = true
     }
-    return uses + [last]
+    var browsers = use(.webpush)
+    if set.webpush != nil, credentials?.keys.contains(browsers.place) ?? true {
+      browsers.recipe = credentials?[browsers.place].map { PoolRecipe(credential: $0, application: browsers.place.name) }
+      browsers.isThere = true
+    }
+    return uses + [last, browsers]
   }
 
-  /// When all are assigned.
+  /// Chooses the routes of tokens with an unknown environment, after all pools are assigned.
   package static func chooseFirst(_ uses: [PoolUse]) {
     for use in uses { use.routes.apns = nil }
     for use in uses where use.isFirst { use.routes.apns = use.routes.apnsRoute(for: use.place.reach) }
@@ -112,12 +129,15 @@ package struct PoolUse {
       routes.fcm = pool
       if isThere { routes.isUPMC = upmcTopic != nil }
       routes.fcmSettings = FCMSettings(defaultPriority: priority, upmcTopic: upmcTopic)
+    case .webpush:
+      routes.hasWebPush = isThere
+      routes.webPushSettings = WebPushSettings(defaultPriority: priority)
     }
   }
 }
 
 extension PoolUse {
-  /// Requests that were here before may still go by the route that there was.
+  /// Keeps the old route for requests from before the change.
   private func retire(unless pool: Int?) {
     guard let old = routes.apnsRoute(for: place.reach), old.pool != pool else { return }
     routes.former.removeAll { $0.pool == old.pool }
@@ -131,7 +151,7 @@ extension SenderRoutes {
     case .apns(.production): production
     case .apns(.sandbox): sandbox
     case .broadcasts(let environment): broadcasts[environment]
-    case .fcm: nil
+    case .fcm, .webpush: nil
     }
   }
 }

@@ -2,13 +2,13 @@ import AMQP
 import Broker
 import PushCore
 
-/// Who has sent a request, which notes on it count, and what its producer may ask for.
+/// Checks the rights of a request's producer, and decides which notes are the fleet's.
 struct ProducerRights {
   let apps: Applications
   let notes: NoteReader
   let replyQueues: ReplyQueues
 
-  /// Whether its result may go to the queue that it names. Who may not send to the application has nothing asked for.
+  /// Whether the result may go to the queue. The broker isn't asked for a producer that may not send to the application.
   func replyVerdict(_ entry: InFlight, _ queue: [UInt8]) -> ReplyQueues.Verdict {
     guard let producer = entry.source.producer else { return .allowed }
     if let app = entry.identity.app, apps[app].rights.refusal(of: producer) != nil {
@@ -17,7 +17,7 @@ struct ProducerRights {
     return replyQueues.verdict(on: queue, of: producer)
   }
 
-  /// What its producer may not ask for. Checked once: what a worker sends on from here on is allowed.
+  /// The rejection if the producer lacks a right. The check is done once; later copies by workers pass.
   func refusal(of entry: InFlight) -> Rejection? {
     guard let producer = entry.source.producer, let app = entry.identity.app else { return nil }
     let rights = apps[app].rights

@@ -1,27 +1,27 @@
 import PushCore
 
-/// One device of a request.
 struct Recipient {
   enum State {
     /// Not yet handed to a pool. Becomes sent, failed or postponed.
     case waiting
-    /// Registered, and its device is being looked up. Becomes waiting, refused or gone.
+    /// The registration is being looked up. Becomes waiting, refused or gone.
     case unresolved
-    /// The registry knows that the app is gone; becomes failed without asking the provider.
+    /// The app is gone according to the registry. Becomes failed, without asking the provider.
     case gone
-    /// No pool can take it; becomes failed as soon as the request is dispatched.
+    /// There is no matching pool. Becomes failed when the request is dispatched.
     case refused(Rejection)
-    /// On a stream. Becomes delivered, failed, postponed, or waiting again when it was certainly not processed.
+    /// On a stream. Becomes delivered, failed, postponed, or waiting if it was certainly not processed.
     case sent
-    /// The provider took it; FCM's name, or what APNs' sandbox calls it, where one is wanted. APNs' own id follows from the request.
+    /// The provider accepted the push. If wanted, `name` is FCM's name or the APNs sandbox's unique id; the `apns-id` follows
+    /// from the request.
     case delivered(name: [UInt8])
     case failed(PushError)
-    /// To be tried again, not before this unix millisecond.
+    /// To be retried, not before this time in unix milliseconds.
     case postponed(until: Int64)
     /// The same device as an earlier target of the request, whose outcome it shares.
     case sameAs(Int)
 
-    /// A push to it is still to go out.
+    /// A push to it must still be sent.
     var isToBeSent: Bool {
       switch self {
       case .waiting, .postponed: true
@@ -31,43 +31,45 @@ struct Recipient {
   }
 
   var platform: Platform
-  /// The provider's own token, or what stands in its place with FCM (``FCMAddress``); of a registered device, where it lies among the
-  /// rows of its page.
+  /// The provider's token or FCM's address (``FCMAddress``). A registered device's token is a slice of the page's rows.
   var token: ArraySlice<UInt8>
-  /// The pool that reaches it.
   var pool: Int
   var state = State.waiting
-  /// Its row in the request's devices; -1 for a token that came with the request.
+  /// The row in the request's devices; -1 for a token in the request.
   var row = -1
-  /// The request named the device by a registration that has a newer one.
+  /// The request named the device by an old registration.
   var isOldRegistration = false
-  /// What the provider says of it concerns a device, or not.
   var kind = Kind.device
 
   enum Kind {
     case device
     /// A broadcast channel of APNs: the token is its id.
     case channel
-    /// Topics that FCM keeps: the token is their address.
+    /// FCM topics: the token is their address.
     case topics
   }
+
+  /// The part of the token that distinguishes the device from others of its platform.
+  var identity: ArraySlice<UInt8> { platform == .webpush ? WebPushSubscription.endpoint(of: token) : token }
 }
 
-/// Recipients of one request that get the same translation.
+/// A group of a request's recipients with the same translation.
 struct PushWay: Hashable {
   let platform: Platform
+  /// -1 for web push, whose translation is the same for each of its many pools.
   let pool: Int
   let isChannel: Bool
 }
 
 extension PushWay {
   init(_ recipient: Recipient) {
-    self.init(platform: recipient.platform, pool: recipient.pool, isChannel: recipient.kind == .channel)
+    let pool = recipient.platform == .webpush ? -1 : recipient.pool
+    self.init(platform: recipient.platform, pool: pool, isChannel: recipient.kind == .channel)
   }
 }
 
 extension InFlight {
-  /// Of the pushes that are still to go out, each once.
+  /// The ways of pushes to be sent, without duplicates.
   var waysToSend: [PushWay] {
     self.recipients.reduce(into: []) { ways, recipient in
       guard recipient.state.isToBeSent else { return }

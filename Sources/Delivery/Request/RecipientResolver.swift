@@ -2,10 +2,9 @@ import DeviceRegistry
 import PushCore
 import Settings
 
-/// From a request's targets, and the registry's rows, to its recipients.
+/// Makes recipients from a request's targets and the registry's rows.
 struct RecipientResolver {
   let apps: Applications
-  /// nil where no registry is configured.
   let lookUps: LookUps?
 
   func addRecipients(to entry: InFlight, by routes: SenderRoutes) {
@@ -33,8 +32,8 @@ struct RecipientResolver {
         switch entry.recipients[last].state {
         case .waiting:
           let kind = entry.recipients[last].kind == .channel ? 0xFE : entry.recipients[last].platform.rawValue
-          key = [kind] + entry.recipients[last].token
-        // An entry that reaches no device has one dead letter, however often it is in the list.
+          key = [kind] + entry.recipients[last].identity
+        // An unreachable entry has one dead letter, even if the list repeats it.
         case .refused:
           if texts.isEmpty { texts = parsed.request.targetTexts }
           key = [0xFF] + texts[index]
@@ -56,7 +55,7 @@ struct RecipientResolver {
     if !canBeToken { entry.recipients[place].state = .refused(.noToken) }
   }
 
-  /// A registration, or a list's user, device group, topic or whole application, is looked up together with the others of the turn.
+  /// Looks up a registration, or a list's user, device group, topic or whole application, together with the turn's others.
   private func lookUp(_ target: Target, for entry: InFlight) {
     guard let lookUps, let app = entry.identity.app, let id = target.registryName else { return }
     let place = LookUps.Place(request: entry.reference, recipient: entry.recipients.count - 1)
@@ -84,6 +83,14 @@ struct RecipientResolver {
       }
       let kind: Recipient.Kind = if case .fcmTopics = target { .topics } else { .device }
       return Recipient(platform: .fcm, token: token[...], pool: pool, kind: kind)
+    case .webpush(let token):
+      guard let webpush = routes.webpush else {
+        return unreachable("the sender has no web push credential", .mismatchSenderID, .webpush, token)
+      }
+      switch webpush.pool(for: token[...]) {
+      case .success(let pool): return Recipient(platform: .webpush, token: token[...], pool: pool)
+      case .failure(let rejection): return unreachable(rejection.reason, rejection.code, .webpush, token)
+      }
     case .registration where lookUps != nil, .user where lookUps != nil, .group where lookUps != nil,
       .topic where lookUps != nil, .all where lookUps != nil:
       return Recipient(platform: .apns, token: [], pool: -1, state: .unresolved)
@@ -99,9 +106,8 @@ struct RecipientResolver {
     Recipient(platform: platform, token: token[...], pool: -1, state: .refused(Rejection(code, reason)))
   }
 
-  // MARK: what the registry knows
+  // MARK: the registry's answers
 
-  /// Puts the registry's answer in the place of what was looked up.
   func resolve(_ place: Int, _ answer: ResolvedRegistration, _ rows: DeviceRows, _ entry: InFlight) {
     entry.registry.rows = rows
     if case .devices(let members) = answer {
@@ -121,7 +127,7 @@ struct RecipientResolver {
     }
   }
 
-  /// The first device of a list's user, group or topic takes its place, the others stand after all of the list's entries.
+  /// The first device of a list's user, group or topic replaces the target; the others follow after the list's entries.
   private func addMembers(_ members: [Int], of place: Int, _ rows: DeviceRows, _ entry: InFlight) {
     guard let first = members.first, entry.recipients.count + members.count <= Self.mostRecipients else {
       let reason =
@@ -135,7 +141,7 @@ struct RecipientResolver {
     entry.registry.members.append((place, start..<entry.recipients.count))
   }
 
-  /// How far so many have come still fits the header that a list carries on the ladder, which has to fit a frame of 128 KiB.
+  /// The limit of recipients whose progress fits a header on the ladder, within a frame of 128 KiB.
   private static let mostRecipients = 1_500
 
   private func recipient(for answer: ResolvedRegistration, _ rows: DeviceRows, _ entry: InFlight) -> Recipient {
@@ -148,11 +154,11 @@ struct RecipientResolver {
     return found
   }
 
-  /// All devices are known: a device that is named twice gets one push.
+  /// Merges devices that are named twice, once all are known.
   private func mergeRepeated(_ entry: InFlight) {
     var places: [[UInt8]: Int] = [:]
     for index in entry.recipients.indices where entry.recipients.count > 1 {
-      // A token that is named by itself is sent to, whatever the registry knows of it.
+      // A token in the request is sent to even if the registry has it as gone.
       var kind: UInt8 = 0
       switch entry.recipients[index].state {
       case .waiting: break
@@ -160,12 +166,12 @@ struct RecipientResolver {
       case .unresolved, .refused, .sent, .delivered, .failed, .postponed, .sameAs: continue
       }
       if entry.recipients[index].kind == .channel { kind = 2 }
-      let key = [kind, entry.recipients[index].platform.rawValue] + entry.recipients[index].token
+      let key = [kind, entry.recipients[index].platform.rawValue] + entry.recipients[index].identity
       if let earlier = places[key] { entry.recipients[index].state = .sameAs(earlier) } else { places[key] = index }
     }
   }
 
-  /// A device of the registry, by the credential of its sender and environment.
+  /// A registered device, with the pool of its sender and environment.
   private func recipient(_ rows: DeviceRows, _ index: Int, _ entry: InFlight) -> Recipient {
     let row = rows[index]
     var pool = -1
@@ -173,8 +179,14 @@ struct RecipientResolver {
     if row.state == .gone {
       state = .gone
     } else if let routes = row.hasSender ? routes(for: rows.sender(index), entry) : entry.route.routes {
-      pool = routes.pool(of: row.platform, row.environment) ?? -1
-      if pool < 0 {
+      if let number = routes.pool(of: row.platform, row.environment) {
+        pool = number
+      } else if case .webpush = row.platform, let webpush = routes.webpush {
+        switch webpush.pool(for: rows.token(index)) {
+        case .success(let number): pool = number
+        case .failure(let rejection): state = .refused(rejection)
+        }
+      } else {
         state = .refused(.noCredential)
       }
     } else {
@@ -183,8 +195,8 @@ struct RecipientResolver {
     return Recipient(platform: row.platform, token: rows.token(index), pool: pool, state: state, row: index)
   }
 
-  /// The device's own sender where the request names none; nil where it names another one, or the app has senders but not this
-  /// one (GS-083).
+  /// The device's own sender if the request names none. Nil if the request names another sender, or the application has senders
+  /// but not this one (GS-083).
   private func routes(for sender: ArraySlice<UInt8>, _ entry: InFlight) -> SenderRoutes? {
     guard let app = entry.identity.app else { return entry.route.routes }
     if let named = entry.delivery.properties.headers.sender {

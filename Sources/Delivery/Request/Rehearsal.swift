@@ -4,26 +4,26 @@ import PushCore
 import Settings
 import Wire
 
-/// What workers with a configuration would send for a request, said without sending it: read, admitted, routed and translated by the code
-/// that they run.
+/// Shows what workers with a configuration would send for a request, with their own code for parsing, admission, routing and
+/// translation.
 public struct Rehearsal {
   private let apps = Applications()
   private let intake: Intake
-  /// A registry is configured, where badges are counted.
+  /// A registry, which counts badges, is configured.
   private let hasRegistry: Bool
   private let pages: RichPageSettings?
 
-  /// A request as a worker takes it from its queue.
+  /// A request as a worker receives it.
   public struct Question {
     public var body: [UInt8]
-    /// `app_id`; nil where the message has none.
+    /// `app_id`; nil if the message has none.
     public var app: String?
     /// `x-push-sender` and `x-push-environment`.
     public var sender: String?
     public var environment: String?
-    /// `message_id`; nil where it has none, and a worker makes one.
+    /// `message_id`; nil if the message has none, so that a worker would generate it.
     public var messageID: String?
-    /// Unix milliseconds: when it was published, and when it is sent.
+    /// Unix milliseconds of publishing and of sending.
     public var published: Int64
     public var now: Int64
 
@@ -60,10 +60,10 @@ public struct Rehearsal {
     }
   }
 
-  /// Of one application with credentials for everything, of which no more is known.
+  /// For a single application with all credentials.
   /// - Parameters:
   ///   - topic: the bundle ID.
-  ///   - package: what `restricted_package_name` may say.
+  ///   - package: the allowed `restricted_package_name`.
   public init(topic: String, package: [UInt8]?) {
     pages = nil
     intake = Intake(apps: apps, limits: RequestLimits())
@@ -72,20 +72,21 @@ public struct Rehearsal {
     let route = APNsRoute(pool: 0, settings: APNsSettings(topic: topic))
     let routes = apps[index].routes
     (routes.apns, routes.production, routes.sandbox, routes.fcm) = (route, route, route, 1)
+    routes.hasWebPush = true
   }
 
-  /// A request that is admitted.
   public struct Admitted {
     private let entry: InFlight
     private let translator: Translator
     private let now: Int64
-    /// Until when devices of FCM would have it: `apns-expiration` bounds what goes to tokens of APNs alone.
+    /// The deadline for FCM devices: `apns-expiration` limits only APNs tokens.
     private let deadlineOfFCM: Int64
     private let hasRegistry: Bool
     public let request: SendRequest
     public let hasAPNs: Bool
     public let hasFCM: Bool
-    /// Nor has any other sender of the application.
+    public let hasWebPush: Bool
+    /// No sender of the application has FCM.
     private let lacksFCM: Bool
 
     fileprivate init(
@@ -100,10 +101,11 @@ public struct Rehearsal {
       self.request = request
       hasAPNs = entry.route.routes.apnsRoute(entry.route.environment) != nil
       hasFCM = entry.route.routes.fcm != nil
+      hasWebPush = entry.route.routes.hasWebPush
       self.lacksFCM = lacksFCM
     }
 
-    /// For tokens that come with the request, or for broadcast channels.
+    /// For tokens in the request, or for broadcast channels.
     public func apns(toChannels: Bool, _ report: inout LossReport?) -> Result<APNsTemplate, Rejection> {
       guard !isCounterMissing(hasCounters: !toChannels) else { return .failure(.noCounter) }
       return translator.apns(
@@ -112,8 +114,8 @@ public struct Rehearsal {
         at: now, &report)
     }
 
-    /// Why the request isn't for FCM where the sender has no credential: a text that can't be a token is called so where the
-    /// application has none.
+    /// The rejection if the sender has no FCM credential. If the application has none either, it names a text that can't be a
+    /// token.
     public var withoutFCM: Rejection {
       if lacksFCM {
         let nodes =
@@ -129,7 +131,7 @@ public struct Rehearsal {
       return Rejection(.mismatchSenderID, "the sender has no FCM credential")
     }
 
-    /// For devices, or for topics that FCM keeps.
+    /// For devices, or for FCM topics.
     public func fcm(toTopics: Bool, _ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {
       guard hasFCM else { return .failure(withoutFCM) }
       guard !isCounterMissing(hasCounters: !toTopics) else { return .failure(.noCounter) }
@@ -139,7 +141,13 @@ public struct Rehearsal {
       return .failure(refusal)
     }
 
-    /// The badge is to be counted, and what it goes to has no counter.
+    public func webpush(_ report: inout LossReport?) -> Result<WebPushTemplate, Rejection> {
+      guard hasWebPush else { return .failure(Rejection(.mismatchSenderID, "the sender has no web push credential")) }
+      guard !isCounterMissing(hasCounters: true) else { return .failure(.noCounter) }
+      return translator.webpush(entry, isRehearsed: true, at: now, &report)
+    }
+
+    /// The badge is to be counted, but the target has no counter.
     private func isCounterMissing(hasCounters: Bool) -> Bool {
       guard case .automatic? = request.badgeOfCounter else { return false }
       return !hasCounters || !hasRegistry

@@ -1,28 +1,27 @@
 import AMQP
 import PushCore
 
-/// What a request on the ladder carries along in its headers, beside the body as it came.
-///
-/// The broker's own `x-death` is not trusted: its counts differ between versions and a client can forge them.
+/// The progress of a request on the ladder, in headers beside the unchanged body. The broker's `x-death` isn't used, because
+/// its counts differ between versions and clients can forge them.
 struct RetryRecord {
   var attempts: Int
-  /// How often the request has been put on the ladder, this time included; being parked costs no attempt but counts here.
+  /// How often the request has been on the ladder, this time included. Parking counts here, but not as an attempt.
   var round: Int
-  /// Unix milliseconds, computed once, from the producer's timestamp.
+  /// Unix milliseconds, computed once.
   var deadline: Int64
   var error: PushError
   var reason: String
   var status: Int?
-  /// How far the targets of a list have come; absent for one target.
+  /// The progress of a list's targets; absent for a single target.
   var settled: [UInt8]?
-  /// When the ladder gives it back at the earliest, in unix milliseconds of the clock by which `settled` says until when a target is to
-  /// wait. A clock that is behind this was set back, or is another worker's.
+  /// The earliest return from the ladder, in unix milliseconds of the clock that dated `settled`. A clock that is behind this
+  /// was set back, or is another worker's.
   var due: Int64?
-  /// Of a request with a collapse key.
+  /// For a request with a collapse key.
   var arrival: Arrival?
 
   private enum Name {
-    /// Which form the other headers have; the present one, 1, is not written.
+    /// The form of the other headers; the present one, 1, is not written.
     static let form = "x-push-retry-form"
     static let attempts = "x-push-retry-attempts"
     static let round = "x-push-retry-round"
@@ -52,9 +51,8 @@ struct RetryRecord {
   }
 
   enum Reading {
-    /// The request has not been on the ladder.
     case absent
-    /// Of a later form.
+    /// In a newer form.
     case newer
     case unreadable
     case record(RetryRecord)
@@ -106,7 +104,7 @@ struct RetryRecord {
     }
   }
 
-  /// By how many milliseconds this clock is behind the one that dated the record.
+  /// The milliseconds by which this clock is behind the one that dated the record.
   func lag(at now: Int64) -> Int64 {
     guard let due, due > now else { return 0 }
     let (lag, overflow) = due.subtractingReportingOverflow(now)
@@ -114,7 +112,7 @@ struct RetryRecord {
   }
 }
 
-/// How far each target of a list has come, in a compact form: one byte a target and what belongs to it.
+/// The progress of each target of a list in a compact form: one byte and its data.
 enum SettledTargets {
   private enum Mark {
     static let waiting: UInt8 = 0
@@ -122,14 +120,15 @@ enum SettledTargets {
     static let failed: UInt8 = 2
     static let postponed: UInt8 = 3
     static let same: UInt8 = 4
-    /// Stands first: before each target's mark stands which it is, for the members of a group change.
+    /// The first byte if each target's mark follows its name, because the members of a group change.
     static let named: UInt8 = 5
   }
 
-  /// Bytes of the record with names, above which it goes without: with the producer's headers it must fit a frame of 128 KiB.
+  /// The limit in bytes above which providers' names are left out. The record and the producer's headers must fit a frame of
+  /// 128 KiB.
   private static let longest = 100_000
 
-  /// - Parameter names: whether a recipient's name at the provider is wanted; nil when none is.
+  /// - Parameter names: whether a recipient's provider name is wanted; nil if none is.
   static func encode(_ recipients: [Recipient], byToken: Bool = false, names: ((Int) -> Bool)? = { _ in true }) -> [UInt8] {
     let bytes = write(recipients, byToken, names ?? { _ in false })
     return bytes.count <= longest ? bytes : write(recipients, byToken) { _ in false }
@@ -140,7 +139,7 @@ enum SettledTargets {
     bytes.reserveCapacity(recipients.count * (byToken ? 10 : 2))
     var named = recipients.enumerated().map { (name: byToken ? name($1, $0) : 0, index: $0, recipient: $1) }
     if byToken {
-      // A device that is gone by the next round leaves its entry of the list without one: known by its place.
+      // An entry whose device is gone by the next round is found by its place.
       for (index, recipient) in recipients.enumerated() where !recipient.token.isEmpty {
         if case .failed = recipient.state { named.append((UInt64(index), index, recipient)) }
       }
@@ -168,19 +167,19 @@ enum SettledTargets {
     return bytes
   }
 
-  /// The same for a device in every round; of an entry that is none, its place.
+  /// The same for a device in every round; an entry without a device is named by its place.
   private static func name(_ recipient: Recipient, _ index: Int) -> UInt64 {
     guard !recipient.token.isEmpty else { return UInt64(index) }
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ UInt64(recipient.platform.rawValue)
-    for byte in recipient.token { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    for byte in recipient.identity { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
     return hash
   }
 
-  /// Puts the states back; leaves every recipient as it is when the record doesn't fit the request, and one that no pool can
-  /// take in any case.
+  /// Restores the states. If the record doesn't fit the request, no recipient changes. A recipient without a pool stays
+  /// refused.
   /// - Parameters:
-  ///   - deadline: nothing waits longer; unix milliseconds.
-  ///   - lag: how far the clock is behind the one that dated the record, in milliseconds.
+  ///   - deadline: the latest next attempt, in unix milliseconds.
+  ///   - lag: how far this clock is behind the one that dated the record, in milliseconds.
   static func restore(_ bytes: [UInt8], to recipients: inout [Recipient], until deadline: Int64, lag: Int64 = 0) {
     var states: [Recipient.State?] = []
     var names: [UInt64] = []
@@ -222,7 +221,7 @@ enum SettledTargets {
       switch (recipients[index].state, state) {
       case (_, nil): break
       case (.refused, .failed(let code)?): recipients[index].state = .failed(code)
-      // What was put off has ended meanwhile: the registry knows the device as gone, or as one that is named twice.
+      // A postponed target has ended meanwhile: the registry has the device as gone, or the list names it twice.
       case (.refused, _), (.gone, .postponed?), (.sameAs, .postponed?): break
       case (_, let state?): recipients[index].state = state
       }

@@ -1,6 +1,6 @@
 import PushCore
 
-/// Translates a request once for all of its recipients that get the same push, and keeps what comes of it with the request.
+/// Translates a request once for all recipients with the same push, and keeps the translation in the request.
 struct Translations {
   let translator: Translator
   let observers: Observers
@@ -22,7 +22,7 @@ struct Translations {
   func fcm(of entry: InFlight, at now: Int64) -> Result<FCMTemplate, Rejection> {
     if let template = entry.route.fcm { return .success(template) }
     var report: LossReport?
-    // What FCM only validates needs no page.
+    // FCM's validation of a dry run needs no page.
     let made = translator.fcm(entry, isRehearsed: entry.parsed?.isDryRun == true, at: now, &report)
     if case .success(let template) = made {
       observers.note(.translated(.fcm), entry)
@@ -31,7 +31,18 @@ struct Translations {
     return made
   }
 
-  /// What devices of a list take may be too large for its topics.
+  func webpush(of entry: InFlight, at now: Int64) -> Result<WebPushTemplate, Rejection> {
+    if let template = entry.route.webpush { return .success(template) }
+    var report: LossReport?
+    let made = translator.webpush(entry, at: now, &report)
+    if case .success(let template) = made {
+      observers.note(.translated(.webpush), entry)
+      entry.route.webpush = template
+    }
+    return made
+  }
+
+  /// A translation for a list's devices may be too large for its topics.
   func fcm(of entry: InFlight, _ index: Int, at now: Int64) -> Result<FCMTemplate, Rejection> {
     let made = fcm(of: entry, at: now)
     guard entry.recipients[index].kind != .device, case .success(let template) = made, let request = entry.request,

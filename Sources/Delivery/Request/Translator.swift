@@ -3,20 +3,19 @@ import Broker
 import PushCore
 import Settings
 
-/// From an admitted request, by its application's settings, to what goes to a provider: the one way, which workers go, dry runs
-/// rehearse, and `explain` shows.
+/// Translates an admitted request for a provider, with its application's settings. Workers, dry runs and `explain` all use
+/// this.
 package struct Translator {
   let apps: Applications
-  /// nil where nothing becomes a page.
+  /// Nil if `data.ext` never becomes a page.
   var pages: RichPageSettings?
 
-  /// What a producer chooses beside the body.
   struct Choice {
     var sender: [UInt8]?
     var environment: APNsConfiguration.Environment?
     var unknownOutcome: UnknownOutcome?
 
-    /// Tells requests apart that differ in nothing else.
+    /// Distinguishes requests that differ only in these choices.
     var name: [UInt8]? {
       guard let environment else { return sender }
       return (sender ?? []) + [0] + Array(environment.rawValue.utf8)
@@ -25,6 +24,7 @@ package struct Translator {
 
   func choice(of headers: FieldTable) -> Result<Choice, Rejection> {
     var choice = Choice()
+    if headers.isEmpty { return .success(choice) }
     choice.sender = headers.sender
     if choice.sender == nil, headers[MessageHeaders.sender] != nil {
       return .failure(Rejection(.mismatchSenderID, "\(MessageHeaders.sender): must be a string or an integer"))
@@ -48,7 +48,7 @@ package struct Translator {
     return .success(choice)
   }
 
-  /// By the credentials of the sender that the request names, in the environment that it names.
+  /// Chooses the credentials of the named sender and environment.
   func route(_ entry: InFlight, _ choice: Choice) -> Rejection? {
     guard let app = entry.identity.app else { return nil }
     var routes = apps[app].routes
@@ -69,7 +69,7 @@ package struct Translator {
     return nil
   }
 
-  /// - Parameter isRehearsed: nothing goes out; where there is to be a page, it needn't be there.
+  /// - Parameter isRehearsed: nothing is sent, so a page need not exist.
   func apns(
     _ entry: InFlight, pool: Int, isBroadcast: Bool = false, isRehearsed: Bool = false, at now: Int64,
     _ report: inout LossReport?
@@ -94,7 +94,18 @@ package struct Translator {
       context: context(of: entry, isRehearsed: isRehearsed, deadline: deadline, at: now), report: &report)
   }
 
-  /// A device of the registry may be reached by another sender's pool than the request's.
+  func webpush(
+    _ entry: InFlight, isRehearsed: Bool = false, at now: Int64, _ report: inout LossReport?
+  ) -> Result<WebPushTemplate, Rejection> {
+    guard let parsed = entry.parsed else {
+      return .failure(Rejection(.internalServerError, "the request is no longer there"))
+    }
+    return WebPushTemplate.make(
+      parsed.request, settings: entry.route.routes.webPushSettings,
+      context: context(of: entry, isRehearsed: isRehearsed, at: now), report: &report)
+  }
+
+  /// A registered device may need another sender's pool than the request's.
   func apnsSettings(of pool: Int, _ entry: InFlight) -> APNsSettings? {
     if let settings = entry.route.routes.apnsSettings(of: pool) { return settings }
     guard let app = entry.identity.app else { return nil }
@@ -116,7 +127,7 @@ package struct Translator {
     }
     return context
   }
-  /// Of an application whose pushes may have the address of a page in the place of `data.ext`.
+  /// The application's pushes may have a page's address instead of `data.ext`.
   func mayHavePage(_ entry: InFlight) -> Bool {
     guard pages != nil, let app = entry.identity.app else { return false }
     return apps[app].isUPMC
@@ -124,7 +135,7 @@ package struct Translator {
 }
 
 extension FieldTable {
-  /// What `x-push-sender` says: GCM's sender ids are numbers, and many a client writes them as such.
+  /// The value of `x-push-sender`. GCM's sender ids are numbers, and many clients write them as integers.
   var sender: [UInt8]? {
     switch self[MessageHeaders.sender] {
     case .string(let name): name

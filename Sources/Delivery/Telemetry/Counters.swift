@@ -1,17 +1,14 @@
 import PushCore
 
-/// What a shard has done since it began.
 public struct Counters: Sendable {
-  /// What became of pushes and of requests, by application.
   package var pushes = PushCounts()
   package var ledger = RequestLedger()
-  /// Pages of broadcasts that were begun.
   package var pages = 0
   public internal(set) var received = 0
   public internal(set) var redelivered = 0
   public internal(set) var duplicatesSuppressed = 0
   public internal(set) var delivered = 0
-  /// Devices by the code their push ended with, indexed by the code's stable number.
+  /// Devices by the error code of their push, indexed by the code's stable number.
   public internal(set) var failed: [Int] = Array(repeating: 0, count: 256)
   public internal(set) var postponed = 0
   public internal(set) var expired = 0
@@ -23,11 +20,10 @@ public struct Counters: Sendable {
   public internal(set) var retries = 0
   public internal(set) var repliesUnroutable = 0
   public internal(set) var parked = 0
-  /// Requests that went to hold queues.
   public internal(set) var putToHold = 0
   public internal(set) var quarantined = 0
   public internal(set) var acknowledged = 0
-  /// What devices have acknowledged: now, before, of no known device, and messages of it that couldn't be read.
+  /// Acknowledgements of devices: new, repeated, of unknown devices; and messages that were refused.
   public internal(set) var acknowledgementsNoted = 0
   public internal(set) var acknowledgementsRepeated = 0
   public internal(set) var acknowledgementsUnknown = 0
@@ -35,14 +31,14 @@ public struct Counters: Sendable {
 
   package init() {}
 
-  /// Devices whose push ended in a failure; none that was withdrawn.
+  /// Devices whose push failed, without withdrawn ones.
   public var failures: Int {
     failed.indices.reduce(0) { sum, index in
       PushError(code: UInt8(index))?.isWithdrawn == false ? sum + failed[index] : sum
     }
   }
 
-  /// Devices without a delivery, withdrawn ones too, by the code's name.
+  /// Devices whose push failed or was withdrawn, by the code's name.
   public var failuresByCode: [(code: String, count: Int)] {
     failed.indices.compactMap { index in
       guard failed[index] > 0, let code = PushError(code: UInt8(index)) else { return nil }
@@ -51,19 +47,82 @@ public struct Counters: Sendable {
   }
 
   package static func += (a: inout Counters, b: Counters) {
-    for key in sums { a[keyPath: key] += b[keyPath: key] }
+    for counter in all {
+      if let path = counter.path as? WritableKeyPath<Counters, Int> { a[keyPath: path] += b[keyPath: path] }
+    }
     a.pushes += b.pushes
     a.ledger += b.ledger
     for index in a.failed.indices { a.failed[index] += b.failed[index] }
   }
 
-  private static var sums: [WritableKeyPath<Counters, Int>] {
-    [
-      \.received, \.redelivered, \.duplicatesSuppressed, \.delivered, \.postponed, \.expired, \.collapsed, \.unknownOutcomes,
-      \.feedback,
-      \.deadLetters, \.results, \.retries, \.repliesUnroutable, \.parked, \.putToHold, \.quarantined,
-      \.pages, \.acknowledged, \.acknowledgementsNoted, \.acknowledgementsRepeated, \.acknowledgementsUnknown,
-      \.acknowledgementsRefused,
-    ]
+  /// A plain counter and its names.
+  package struct Counter: Sendable {
+    package let path: KeyPath<Counters, Int> & Sendable
+    /// The metric without `pushfleet_`, and its help; nil if a labelled family has the number.
+    package var metric: (name: String, help: String)?
+    package var status: String?
+    /// The key in the worker's last log line and in its JSON summary.
+    package var summary: String?
+  }
+
+  /// Every counter. Sums, metrics, status, log and summary are made from this list.
+  package static let all: [Counter] = [
+    Counter(
+      path: \.received,
+      metric: ("requests_received_total", "Messages delivered by the broker: requests, pages, registry changes."),
+      status: "received", summary: "received"),
+    Counter(
+      path: \.redelivered,
+      metric: (
+        "requests_redelivered_total", "Messages that the broker had delivered before, to this worker or another."
+      ), status: "redelivered", summary: "redelivered"),
+    Counter(
+      path: \.acknowledged,
+      metric: (
+        "requests_acknowledged_total", "Messages acknowledged to the broker after all their consequences were confirmed."
+      ),
+      status: "acknowledged"),
+    Counter(path: \.delivered, status: "delivered", summary: "delivered"),
+    Counter(path: \.failures, status: "failed", summary: "failed"),
+    Counter(
+      path: \.expired, metric: ("pushes_expired_total", "Pushes that expired before they were sent."),
+      status: "expired", summary: "expired"),
+    Counter(
+      path: \.collapsed,
+      metric: ("requests_collapsed_total", "Requests replaced by a newer one while they waited."),
+      status: "collapsed", summary: "collapsed"),
+    Counter(path: \.postponed, status: "retried"),
+    Counter(path: \.retries, metric: ("retries_total", "Requests moved to the retry ladder."), summary: "retries"),
+    Counter(path: \.parked, status: "parked", summary: "parked"),
+    Counter(
+      path: \.putToHold, metric: ("hold_queue_requests_total", "Requests moved to hold queues."),
+      status: "put_to_hold", summary: "held"),
+    Counter(
+      path: \.unknownOutcomes, metric: ("pushes_unknown_total", "Pushes that were sent and never answered."),
+      status: "unknown", summary: "unknown"),
+    Counter(
+      path: \.duplicatesSuppressed, metric: ("duplicates_suppressed_total", "Requests recognised as already sent."),
+      status: "duplicates_suppressed", summary: "duplicates_suppressed"),
+    Counter(
+      path: \.quarantined,
+      metric: (
+        "requests_quarantined_total", "Requests that were redelivered twice and set aside to be processed alone."
+      ), status: "quarantined"),
+    Counter(
+      path: \.feedback, metric: ("feedback_total", "Feedback events published."), status: "feedback", summary: "feedback"),
+    Counter(path: \.deadLetters, status: "dead_letters", summary: "dead_letters"),
+    Counter(path: \.results, metric: ("results_total", "Results published."), status: "results", summary: "results"),
+    Counter(
+      path: \.repliesUnroutable, metric: ("replies_unroutable_total", "Results whose reply_to queue no longer existed.")),
+    Counter(
+      path: \.pages, metric: ("broadcast_pages_total", "Pages of broadcasts that were started."), status: "pages"),
+    Counter(path: \.acknowledgementsNoted, status: "acknowledgements"),
+    Counter(path: \.acknowledgementsRepeated), Counter(path: \.acknowledgementsUnknown),
+    Counter(path: \.acknowledgementsRefused),
+  ]
+
+  /// The totals that a worker reports when it ends.
+  package var summary: [(key: String, count: Int)] {
+    Self.all.compactMap { counter in counter.summary.map { ($0, self[keyPath: counter.path]) } }
   }
 }

@@ -1,12 +1,10 @@
 import PushCore
 import Wire
 
-/// Which dead letters are logged: the first of a kind at once, then once a minute how many of that kind came since.
-///
-/// Reasons are the words of parsers and providers, who may repeat what they were given: what looks like a token is left out.
+/// Decides which dead letters are logged: the first of a kind at once, then a count once a minute. Reasons are the words of
+/// parsers and providers, which may contain tokens: words that look like a token are left out.
 package struct DeadLetterLog {
   package struct Kind: Hashable, Comparable {
-    /// Index of the application; nil for a request of none that is known.
     package var app: Int?
     package var error: PushError
     package var reason: String
@@ -16,16 +14,16 @@ package struct DeadLetterLog {
     }
   }
 
-  /// Kinds that are distinguished; further ones count as other reasons of their application and error.
+  /// The limit of kinds. Further ones count as other reasons of their application and error.
   static let mostKinds = 50
   /// Seconds.
   static let period = 60.0
 
-  /// How many of a kind have not been logged, and the request of the last one.
+  /// The number of unlogged letters of each kind, and the last one's message id.
   private var unlogged: [Kind: (count: Int, messageID: [UInt8])] = [:]
   private var nextReport = MonotonicTime(nanoseconds: 0)
 
-  /// - Returns: what to log at once; nil when it is only counted.
+  /// - Returns: the kind to log at once; nil if the letter is only counted.
   mutating func note(app: Int?, error: PushError, reason: String, messageID: [UInt8] = []) -> Kind? {
     var kind = Kind(app: app, error: error, reason: Self.words(of: reason))
     if unlogged[kind] == nil, unlogged.count >= Self.mostKinds { kind.reason = "other reasons" }
@@ -37,7 +35,7 @@ package struct DeadLetterLog {
     return kind
   }
 
-  /// To be called about once a second: what has come since the last report. A kind that has not come back is forgotten.
+  /// To be called about once a second. Returns the counts since the last report and forgets kinds that have not come back.
   mutating func due(at now: MonotonicTime) -> [(kind: Kind, count: Int, messageID: [UInt8])] {
     guard now >= nextReport else { return [] }
     nextReport = now.advanced(bySeconds: Self.period)
@@ -46,7 +44,7 @@ package struct DeadLetterLog {
     return report.map { ($0.key, $0.value.count, $0.value.messageID) }.sorted { $0.0 < $1.0 }
   }
 
-  /// A reason for the log: without the place in the body, which is another in every request, and without what may be a token.
+  /// The reason without its position in the body, which differs between requests, and without words that may be tokens.
   package static func words(of reason: String) -> String {
     let place = reason.firstRange(of: " at byte ")
     let text = reason[..<(place?.lowerBound ?? reason.endIndex)].unicodeScalars
@@ -64,7 +62,7 @@ package struct DeadLetterLog {
         words.unicodeScalars.append(character)
       }
     }
-    // A word that is cut off may be the beginning of a token.
+    // A truncated word may be the beginning of a token.
     endRun(isCut: !run.isEmpty && text.count > longestReason)
     return words
   }
@@ -78,6 +76,6 @@ package struct DeadLetterLog {
 
   private static let longestReason = 200
 
-  /// Longer than every name of ours and of the providers, shorter than a token.
+  /// Longer than every name of this program and of the providers, shorter than a token.
   private static let longestWord = 31
 }

@@ -1,13 +1,12 @@
 import PushCore
 
-/// How many dead letters there were of each application, error and reason, since the worker began; for people to look at.
+/// Counts dead letters by application, error and reason since the worker's start.
 package struct DeadLetterReasons: Sendable {
-  /// That are counted apart; further ones count as other reasons.
+  /// The limit of separate kinds. Further ones count as other reasons.
   static let most = 50
 
   package private(set) var counts: [DeadLetterLog.Kind: Int] = [:]
 
-  /// - Parameter app: nil where it isn't known.
   mutating func note(app: Int?, error: PushError, reason: String) {
     var kind = DeadLetterLog.Kind(app: app, error: error, reason: DeadLetterLog.words(of: reason))
     if counts[kind] == nil, counts.count >= Self.most {

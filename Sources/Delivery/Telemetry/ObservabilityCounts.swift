@@ -1,17 +1,13 @@
-/// What became of a shard's trace and spans, which nothing waits for.
+/// Counts a shard's trace lines and spans.
 package struct ObservabilityCounts: Sendable, Equatable {
-  /// Requests whose lines the trace's stream has confirmed.
   package var traced = 0
-  /// Requests that were not noted: more than `trace.perSecond`, or than there is room for.
+  /// Requests without trace lines because of `trace.perSecond` or a full buffer.
   package var untracedByRate = 0
-  /// Requests whose lines no stream has confirmed.
+  /// Requests whose trace lines the broker has not confirmed.
   package var untracedByBroker = 0
   package var untraced: Int { untracedByRate + untracedByBroker }
-  /// Spans that the collector has taken.
   package var spansExported = 0
-  /// Spans for which there was no room.
   package var spansBeyondBuffer = 0
-  /// Spans that the collector didn't take.
   package var spansNotTaken = 0
 
   package init() {}

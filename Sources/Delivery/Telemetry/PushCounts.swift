@@ -1,21 +1,22 @@
 import Broker
 import PushCore
 
-/// What became of pushes, by application, provider, lane and code: plain numbers in one array, so that counting one costs an addition.
+/// Counts pushes by application, provider, lane and code, in one array, so that counting is a single addition.
 package struct PushCounts: Sendable {
-  /// Whom a push went to; none for what ended before that was known.
+  /// The provider of a push; `none` if the push ended before it was known.
   package enum Provider: Int, CaseIterable, Sendable {
-    case apns, fcm, none
+    case apns, fcm, webpush, none
 
-    package init(_ platform: Platform) { self = platform == .apns ? .apns : .fcm }
-
-    package var name: String {
-      switch self {
-      case .apns: "apns"
-      case .fcm: "fcm"
-      case .none: "none"
-      }
+    package init(_ platform: Platform) {
+      self =
+        switch platform {
+        case .apns: .apns
+        case .fcm: .fcm
+        case .webpush: .webpush
+        }
     }
+
+    package var name: String { String(describing: self) }
   }
 
   package enum Lane: Int, CaseIterable, Sendable {
@@ -27,13 +28,10 @@ package struct PushCounts: Sendable {
   }
 
   package enum Field {
-    /// The provider took it.
     case delivered
-    /// It waits for something other than its turn, at no attempt's cost.
     case parked
-    /// It has ended with the code.
     case failed(PushError)
-    /// It is tried again after an answer of the code.
+    /// The push is retried after the code.
     case retried(PushError)
     case deadLetter(PushError)
 
@@ -49,7 +47,7 @@ package struct PushCounts: Sendable {
   }
 
   private static let first = 2
-  /// Codes' numbers are below it.
+  /// Greater than every code's number.
   private static let codes = 1 + Int(PushError.allCases.map(\.code).max() ?? 0)
   private static let width = first + 3 * codes
   private static let lanes = Lane.allCases.count
@@ -61,7 +59,7 @@ package struct PushCounts: Sendable {
     series * widthOfSeries + (provider.rawValue * lanes + lane.rawValue) * width + field.index
   }
 
-  /// - Parameter series: of the application, by ``AppSeries``.
+  /// - Parameter series: the application's number in ``AppSeries``.
   mutating func add(_ field: Field, _ series: Int, _ provider: Provider, _ lane: Lane, times: Int = 1) {
     let place = Self.place(field, series, provider, lane)
     if place >= amounts.count { grow(to: series) }
@@ -81,22 +79,19 @@ package struct PushCounts: Sendable {
   static func += (a: inout PushCounts, b: PushCounts) { a.amounts.add(b.amounts) }
 }
 
-/// What became of requests, by application: `accepted + resumed = settled + putOff + givenBack + inHand`, at every moment.
-///
-/// Pages of broadcasts are not among them: a request to an audience is settled when its campaign has taken it over.
+/// Counts requests by application: `accepted + resumed = settled + putOff + givenBack + inHand` at every moment. Pages of
+/// broadcasts don't count: a request to an audience is settled when its campaign begins.
 package struct RequestLedger: Sendable {
   package enum Entry: Int, CaseIterable, Sendable {
-    /// Taken from a queue of producers, or replayed from the dead letters.
+    /// Received from a producer's queue, or replayed from the dead letters.
     case accepted
-    /// Taken in again, after it had been put off.
+    /// Received again after it was put off.
     case resumed
-    /// Every consequence is confirmed.
     case settled
-    /// Put on the retry ladder, into a hold queue or into the quarantine, confirmed.
+    /// On the retry ladder, in a hold queue or in the quarantine, confirmed.
     case putOff
-    /// Left to the broker, which delivers it again.
+    /// Returned to the broker, which delivers it again.
     case givenBack
-    /// Not yet any of the last three.
     case inHand
   }
 

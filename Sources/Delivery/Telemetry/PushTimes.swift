@@ -1,21 +1,21 @@
 import Broker
 import Wire
 
-/// How long pushes took, of a shard: what stands in its report.
+/// Measures the durations of a shard's pushes.
 package struct PushTimes: Sendable {
-  /// Bounds in seconds: most producers' times have no fraction of a second, and a request may wait for days.
+  /// Upper bounds in seconds. Most producers' timestamps are whole seconds, and a request may wait for days.
   static let publishBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400]
   package static let answerBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-  package static let providers: [PushCounts.Provider] = [.apns, .fcm]
+  package static let providers: [PushCounts.Provider] = [.apns, .fcm, .webpush]
   private static let lanes = PushCounts.Lane.allCases.count
 
-  /// From when the producer says that it published to the provider's last word, by provider and lane; broadcasts are left out.
+  /// From the producer's timestamp to the provider's final answer, by provider and lane, without broadcasts.
   private var toAnswer = Array(
     repeating: Histogram(bounds: publishBounds), count: providers.count * lanes)
-  /// How many of these begin at a time in whole seconds, and may be up to a second too long.
+  /// How many of these begin with a timestamp in whole seconds, and may be up to a second too long.
   private var wholeSeconds = Array(repeating: 0, count: providers.count * lanes)
-  /// From a push's handing over to the provider's answer, by provider.
+  /// From handing a push to its pool to the provider's answer, by provider.
   private var answers = Array(repeating: Histogram(bounds: answerBounds), count: providers.count)
   /// From a publication to the broker's confirm.
   package var confirms = Histogram(bounds: Outbox.confirmBounds)
@@ -47,7 +47,7 @@ package struct PushTimes: Sendable {
     set { answers[provider.rawValue] = newValue }
   }
 
-  /// What was recorded since an earlier time.
+  /// The difference from an earlier state.
   package func since(_ earlier: PushTimes) -> PushTimes {
     var recent = self
     for index in toAnswer.indices {

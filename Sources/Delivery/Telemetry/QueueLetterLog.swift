@@ -2,9 +2,9 @@ import Logging
 import PushCore
 import Wire
 
-/// The log's lines on dead letters of a queue other than the lanes.
+/// Logs dead letters of the registry's and the acknowledgements' queues.
 struct QueueLetterLog {
-  /// Without prefix.
+  /// The queue's name without prefix.
   let queue: String
   let log: Log
   private var letters = DeadLetterLog()

@@ -1,16 +1,12 @@
 import PushCore
 import Wire
 
-/// What is noted of a request while it is in hand, so that it can be reported afterwards; reused with its request, so that it costs a steady
-/// worker no allocation.
+/// Collects the facts about a request for its trace line and spans. It is reused with the request to avoid allocations.
 struct RequestTrace {
-  /// One push, as far as it has come.
   struct Push {
     enum Answer {
-      /// It is on its stream.
       case none
       case answered(status: Int)
-      /// Certainly not processed.
       case notSent
       case unknown
     }
@@ -20,27 +16,26 @@ struct RequestTrace {
     var answeredAt = MonotonicTime(nanoseconds: 0)
     var answer = Answer.none
     var error: PushError?
-    /// Without what may be a token.
+    /// Without words that may be tokens.
     var reason = ""
-    /// Which of its pool's connections it went by, counted from 1.
+    /// The number of the connection in its pool, counted from 1; 0 if unknown.
     var connection = 0
   }
 
-  /// Where it went on to.
+  /// The queue that the request goes on to.
   enum Next {
     case ladder(step: [UInt8])
     case hold
     case pages
   }
 
-  /// Pushes that are reported of one request; of a list or page those that failed come first.
+  /// The limit of pushes of one request. Failed pushes replace successful ones.
   static let mostPushes = 32
 
   private(set) var pushes: [Push] = []
   var next: Next?
   var refusal: Rejection?
   var isDuplicate = false
-  /// It came too late.
   var isExpired = false
   var deadLetters = 0
   var feedback = 0
@@ -63,7 +58,7 @@ struct RequestTrace {
     }
   }
 
-  /// - Parameter isPlain: the device has it.
+  /// - Parameter isPlain: true if the provider accepted the push.
   mutating func answered(
     _ recipient: Int, _ answer: Push.Answer, _ error: PushError?, _ reason: String, connection: Int, isPlain: Bool,
     at now: MonotonicTime
@@ -77,7 +72,7 @@ struct RequestTrace {
     pushes[place].connection = connection
   }
 
-  /// Of a push that isn't reported yet and has failed: that of one which the device has.
+  /// The push's place. A failed push without a place gets that of a successful one.
   private func place(of recipient: Int, isPlain: Bool) -> Int? {
     if let place = pushes.lastIndex(where: { $0.recipient == recipient }) { return place }
     guard !isPlain else { return nil }

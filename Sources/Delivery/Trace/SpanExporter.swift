@@ -6,17 +6,16 @@ import Settings
 import TLS
 import Wire
 
-/// Sends a shard's spans to a collector over OTLP/HTTP, one request at a time. A collector that is slow or gone costs spans, and a count of
-/// them; nothing waits for it.
+/// Sends a shard's spans to a collector over OTLP/HTTP, one request at a time. If the collector is slow or gone, spans are
+/// dropped and counted.
 package final class SpanExporter {
   private static let mostBytes = 4 << 20
   private static let mostSpans = 4_096
-  /// Of one request.
   private static let batch = 512
   /// Seconds.
   private static let timeout = 10.0
   private static let closeTimeout = 2.0
-  /// Bytes; only the status matters.
+  /// The limit of an answer in bytes; only the status matters.
   private static let longestAnswer = 64 * 1024
 
   private let settings: OTLPSettings
@@ -27,13 +26,12 @@ package final class SpanExporter {
   private let log: Log
   private var spans: [[UInt8]] = []
   private var bytes = 0
-  private var post: HTTPCall?
+  private var post: HTTPFetch?
   private var transport: (any Transport)?
   private var backoff = Backoff(base: 1, cap: 60)
-  /// No request before this time.
   private var notBefore = MonotonicTime(nanoseconds: .min)
   package private(set) var exported = 0
-  /// Spans that reached no collector: without room in the buffer, and not taken.
+  /// Dropped spans: those beyond the buffer, and those that the collector did not accept.
   package private(set) var beyondBuffer = 0
   package private(set) var notTaken = 0
   private var noticed = 0
@@ -41,14 +39,15 @@ package final class SpanExporter {
   private var lastReason = "the buffer was full"
   private var onClosed: (() -> Void)?
 
-  /// - Throws: where the authorities can't be read.
+  /// - Throws: if the certificate authorities can't be read.
   package init(_ settings: OTLPSettings, version: String, time: Turn, dialer: any Dialer, log: Log) throws(ConfigurationError) {
     self.settings = settings
     self.log = log
     self.time = time
     self.dialer = dialer
     target = DialTarget(
-      host: settings.address.host, port: settings.address.port, tls: try settings.tls(), timeout: Self.timeout)
+      Endpoint(host: settings.address.host, port: settings.address.port), tls: try settings.tls(), through: settings.proxy,
+      timeout: Self.timeout)
     resource = Self.resource(settings.service, version)
   }
 
@@ -84,18 +83,18 @@ package final class SpanExporter {
     body.append(contentsOf: "]}]}]}".utf8)
     spans.removeFirst(taken.count)
     let count = taken.count
-    var request = HTTPCall.Request(
+    var request = HTTPFetch.Request(
       method: "POST", host: settings.address.authority, path: settings.address.path, timeout: Self.timeout,
       longestAnswer: Self.longestAnswer)
     request.headers = [("Content-Type", "application/json")] + settings.headers.fields
     request.body = body
-    let post = HTTPCall(request) { [weak self] in self?.answered($0, of: count) }
+    let post = HTTPFetch(request) { [weak self] in self?.answered($0, of: count) }
     self.post = post
     transport = dialer.dial(post, to: target)
   }
 
-  /// What a collector refuses for now is not sent again: the next spans say more, and memory stays bounded.
-  private func answered(_ answer: HTTPCall.Answer, of count: Int) {
+  /// Refused spans are not sent again, so that memory stays bounded.
+  private func answered(_ answer: HTTPFetch.Answer, of count: Int) {
     post = nil
     transport = nil
     switch answer {
@@ -123,7 +122,7 @@ package final class SpanExporter {
     noticed = dropped
   }
 
-  /// Sends what is left, within a moment.
+  /// Sends the remaining spans, for at most two seconds.
   package func close(_ completion: @escaping () -> Void) {
     onClosed = completion
     time.schedule(after: Self.closeTimeout) { [weak self] in self?.end() }

@@ -1,6 +1,6 @@
 import PushCore
 
-/// A span in the JSON encoding of OTLP: ids in hexadecimal, 64-bit integers as text.
+/// A span in OTLP's JSON encoding: ids in hexadecimal, 64-bit integers as text.
 struct SpanWriter {
   enum Kind: Int64 { case client = 3, consumer = 5 }
 
@@ -27,7 +27,7 @@ struct SpanWriter {
 
   mutating func attribute(_ key: String, _ text: String) { attribute(key, .text(Array(text.utf8))) }
 
-  /// OTLP's pair of a key and a value that says its type.
+  /// OTLP's key-value pair, with the type in the value.
   static func attribute(_ key: String, _ value: Value) -> (inout JSONObjectWriter) -> Void {
     { pair in
       pair.set("key", key)
@@ -40,8 +40,7 @@ struct SpanWriter {
     }
   }
 
-  /// The whole span.
-  /// - Parameter error: what went wrong; nil for nothing, of which OpenTelemetry says nothing either.
+  /// - Parameter error: the span's error; nil leaves the status unset, as OpenTelemetry recommends.
   consuming func ended(error: String?) -> [UInt8] {
     span.set("attributes", objects: attributes)
     span.set("status") {

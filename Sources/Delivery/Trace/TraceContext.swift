@@ -1,11 +1,10 @@
-/// The header `traceparent` (W3C Trace Context, version 00 and later ones that begin like it).
+/// The header `traceparent` (W3C Trace Context, version 00 and compatible later ones).
 struct TraceContext: Equatable {
   /// 32 and 16 hexadecimal digits in lower case.
   var traceID: [UInt8]
   var spanID: [UInt8]
   var isSampled: Bool
 
-  /// nil for what is none.
   init?(_ text: [UInt8]) {
     let dash = UInt8(ascii: "-")
     guard text.count >= 55, text[2] == dash, text[35] == dash, text[52] == dash, text.count == 55 || text[55] == dash,
@@ -18,7 +17,7 @@ struct TraceContext: Equatable {
     guard Self.isID(traceID), Self.isID(spanID) else { return nil }
   }
 
-  /// Hexadecimal in lower case, and not all zeros.
+  /// True for hexadecimal digits in lower case that are not all zeros.
   private static func isID(_ digits: [UInt8]) -> Bool {
     digits.allSatisfy { digit($0) != nil } && digits.contains { $0 != UInt8(ascii: "0") }
   }

@@ -3,10 +3,9 @@ import Broker
 import Logging
 import Wire
 
-/// Publishes a shard's trace, on a connection of its own: what goes wrong with it costs lines of the trace and nothing else.
+/// Publishes a shard's trace on its own connection, so that a failure only loses trace lines.
 package final class TraceFeed: PublisherHandler {
   package let recorder: TraceRecorder
-  /// It has ended.
   package var onEnded: (() -> Void)?
   private let topology: Topology
   private let settings: TraceSettings
@@ -17,7 +16,7 @@ package final class TraceFeed: PublisherHandler {
   private var isStarted = false
   private var isDeclared = false
   private var isClosing = false
-  /// Requests in what is published and not confirmed, by the publication.
+  /// The number of requests in each unconfirmed publication.
   private var unconfirmed: [Int: Int] = [:]
   private var lastTag = 0
   private var failures = 0
@@ -25,11 +24,10 @@ package final class TraceFeed: PublisherHandler {
   private var nextNotice = MonotonicTime(nanoseconds: .min)
   private var noticed = 0
 
-  /// Publications without a confirm.
   private static let window = 4
-  /// Publications in a row that no stream took, after which it is given up.
+  /// The number of consecutive failed publications after which tracing stops.
   private static let mostFailures = 3
-  /// Seconds for the last lines of a worker that ends.
+  /// Seconds for the last lines when a worker ends.
   private static let closeTimeout = 2.0
 
   package init(
@@ -49,10 +47,10 @@ package final class TraceFeed: PublisherHandler {
     }
   }
 
-  /// No connection is there or on its way.
+  /// There is no connection and none is being opened.
   package var isClosed: Bool { publisher == nil }
 
-  /// Once the fleet's own queues are declared.
+  /// To be called once the fleet's queues are declared.
   package func start() {
     guard !isStarted, !isClosing else { return }
     isStarted = true
@@ -86,7 +84,7 @@ package final class TraceFeed: PublisherHandler {
     noticed = recorder.omittedInAll
   }
 
-  /// Publishes what is left, waits a moment for its confirm, and ends.
+  /// Publishes the remaining lines, waits at most two seconds for the confirm, and ends.
   package func close() {
     guard !isClosing else { return }
     isClosing = true
@@ -102,7 +100,7 @@ package final class TraceFeed: PublisherHandler {
     if unconfirmed.isEmpty { publisher?.close() }
   }
 
-  /// A user without the permission to declare may still publish to what an operator has declared.
+  /// Declares the stream. A user without permission to declare may still publish to a stream that an operator has declared.
   private func declare(_ commands: ArraySlice<Command>, on publisher: Publisher) {
     guard let command = commands.first else {
       isDeclared = true
@@ -123,11 +121,12 @@ package final class TraceFeed: PublisherHandler {
   }
 
   private static let settingsAdvice =
-    "a stream that exists keeps its settings: delete its queue to have it declared with the present ones"
+    "an existing stream keeps its settings: delete its queue, and the worker declares it with the present ones"
   private static let permissionAdvice =
     "the broker has to allow streams, and the user to declare them; trace.keep: \"none\" does without"
 
-  /// Another kind of queue would forget nothing. The broker names the first of the settings that differ: with this one alone, it is this one.
+  /// Checks whether the existing queue is a stream; if not, tracing stops, because another kind of queue would never drop old
+  /// lines. The broker names the first differing argument, and this declaration has only `x-queue-type`.
   private func askForStream(on publisher: Publisher, _ completion: @escaping () -> Void) {
     let plain = Command.queueDeclare(name: topology.traceQueue, arguments: ["x-queue-type": .text("stream")])
     perform(plain, on: publisher) { [weak self] _, refusal in
@@ -135,7 +134,7 @@ package final class TraceFeed: PublisherHandler {
     }
   }
 
-  /// - Parameter completion: not called once the connection is another one or the trace is given up.
+  /// - Parameter completion: not called if the connection has changed or tracing has stopped.
   private func perform(
     _ command: Command, on publisher: Publisher, _ completion: @escaping (Publisher, _ refusal: ConnectionEnd?) -> Void
   ) {
@@ -159,10 +158,10 @@ package final class TraceFeed: PublisherHandler {
     closeSoon()
   }
 
-  /// Not within a call of the publisher's.
+  /// Closes the publisher after the present call from it.
   private func closeSoon() { time.schedule(after: 0) { [weak self] in self?.publisher?.close() } }
 
-  // MARK: what the broker says
+  // MARK: the broker's answers
 
   package func ready(_ publisher: Publisher) {
     connection.established(at: time.now)
@@ -181,8 +180,8 @@ package final class TraceFeed: PublisherHandler {
     switch failure {
     case .returned, .channelClosed:
       failures += 1
-      if failures >= Self.mostFailures || isClosing { return giveUp("no stream takes it: \(failure)") }
-      // Deleted meanwhile: declared anew with the next connection.
+      if failures >= Self.mostFailures || isClosing { return giveUp("no stream accepts the trace: \(failure)") }
+      // The stream was deleted: the next connection declares it again.
       closeSoon()
     case .nacked, .timedOut, .connectionLost, .unencodable: break
     }

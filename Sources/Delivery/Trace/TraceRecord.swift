@@ -4,8 +4,8 @@ import PushCore
 import Reactor
 import Wire
 
-/// What became of a request in one round, as a line of JSON. It holds no payload and no whole token: a token is shown by its ends, and known
-/// again by the name that it has here.
+/// A JSON line with the outcome of one attempt of a request. It has no payload and no whole token: a token is shown by its ends
+/// and identified by a derived name.
 struct TraceRecord {
   private let entry: InFlight
   private let apps: Applications
@@ -61,7 +61,7 @@ struct TraceRecord {
 
   // MARK: parts
 
-  /// Milliseconds that it waited, where somebody has said since when.
+  /// Milliseconds that the request waited; nil if its time of publishing is unknown.
   private var waited: Int64? {
     let isKnown = entry.delivery.properties.timestamp != nil || entry.attempt.round > 0
     return isKnown && entry.identity.published > 0 ? max(wall(entry.source.takenAt) - entry.identity.published, 0) : nil
@@ -89,7 +89,7 @@ struct TraceRecord {
 
   private func append(_ push: RequestTrace.Push, _ recipient: Recipient, _ line: inout [UInt8]) {
     let isAPNs = recipient.platform == .apns
-    text("platform", isAPNs ? "apns" : "fcm", &line, isFirst: true)
+    text("platform", recipient.platform.word, &line, isFirst: true)
     appendToken(of: push.recipient, recipient, &line)
     if pools.indices.contains(recipient.pool) {
       text("pool", pools[recipient.pool].account.name, &line)
@@ -118,8 +118,12 @@ struct TraceRecord {
 
   private func appendToken(of index: Int, _ recipient: Recipient, _ line: inout [UInt8]) {
     let token = recipient.token
-    text("token", token.count < 24 ? [] : Array(token.prefix(4)) + Array("…".utf8) + Array(token.suffix(4)), &line)
-    text("token_name", RequestTraceName.of(Array(token)), &line)
+    if recipient.platform == .webpush {
+      for name in ["token", "token_name"] { text(name, WebPushSubscription.name(of: token), &line) }
+    } else {
+      text("token", token.count < 24 ? [] : Array(token.prefix(4)) + Array("…".utf8) + Array(token.suffix(4)), &line)
+      text("token_name", RequestTraceName.of(Array(token)), &line)
+    }
     if let registration = entry.registration(of: index) {
       text("registration_name", RequestTraceName.of(registration), &line)
     }
@@ -213,7 +217,6 @@ extension InFlight {
     self.recipients.allSatisfy { if case .failed(code) = $0.state { true } else { false } }
   }
 
-  /// What became of it, in a word.
   var traceOutcome: String {
     if self.trace.isDuplicate { return "duplicate" }
     switch self.trace.next {

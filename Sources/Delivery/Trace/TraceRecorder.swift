@@ -1,19 +1,18 @@
 import PushCore
 import Wire
 
-/// The lines of a shard's trace until they are published: all requests that failed or expired, and of the others as many in a second as the
-/// settings allow.
+/// Buffers the lines of a shard's trace: all requests that failed or expired, and a limited number of others in each second.
 package final class TraceRecorder {
   enum Outcome {
     /// Each device was reached at the first attempt.
     case success
-    /// It waits, went on elsewhere, or needed more attempts.
+    /// The request waits, moved to another queue, or needed several attempts.
     case other
-    /// It ended, and not every device was reached.
+    /// The request ended, and some device was not reached.
     case failure
   }
 
-  /// Bytes that wait to be published. The second half is for failures.
+  /// The buffer's limit in bytes. The second half is for failures.
   private static let mostBytes = 1 << 20
 
   private let perSecond: Int
@@ -21,18 +20,18 @@ package final class TraceRecorder {
   private var noted = 0
   private(set) var lines: [UInt8] = []
   private var count = 0
-  /// Requests that were not noted since the last lines were taken.
+  /// The number of requests left out since the last ``take()``.
   private var omitted = 0
-  /// Since the shard began: noted, beyond what is noted in a second, and not taken by the broker.
+  /// Totals of requests since the shard's start: confirmed, beyond the rate, and not accepted by the broker.
   package private(set) var confirmedInAll = 0
   package private(set) var beyondRate = 0
   package private(set) var notTaken = 0
-  /// False once the trace can't be kept.
+  /// False once tracing has stopped.
   var isOn = true
 
   init(perSecond: Int) { self.perSecond = perSecond }
 
-  /// Whether a request is noted. It counts as left out if it is not.
+  /// Whether a request is traced. If not, it counts as left out.
   func admits(_ outcome: Outcome, at now: MonotonicTime) -> Bool {
     guard isOn else {
       notTaken += 1
@@ -57,17 +56,16 @@ package final class TraceRecorder {
     return true
   }
 
-  /// Appends a line, which `write` makes.
   func append(_ write: (inout [UInt8]) -> Void) {
     write(&lines)
     lines.append(UInt8(ascii: "\n"))
     count += 1
   }
 
-  /// The stream has the lines of so many requests.
+  /// The broker has confirmed the lines of so many requests.
   func confirmed(_ requests: Int) { confirmedInAll += requests }
 
-  /// The stream hasn't, or nobody knows.
+  /// The lines are lost, or their fate is unknown.
   func lost(_ requests: Int) {
     omitted += requests
     notTaken += requests
@@ -75,7 +73,7 @@ package final class TraceRecorder {
 
   var omittedInAll: Int { beyondRate + notTaken }
 
-  /// - Returns: the lines, one more for what was left out, and how many requests they are of; nil where there is nothing to say.
+  /// - Returns: the lines, with a last one for requests left out, and the number of requests; nil if there are none.
   func take() -> (body: [UInt8], requests: Int)? {
     guard count > 0 || omitted > 0 else { return nil }
     if omitted > 0 {
