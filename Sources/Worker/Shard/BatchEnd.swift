@@ -1,11 +1,11 @@
 import Synchronization
 
-/// When the shards of a batch (`worker --until-empty`) end: together, once each of them has found everything empty since any of them was
-/// last busy. One that ended before could leave what only it consumes to nobody.
+/// Ends all shards of a batch (`worker --until-empty`) together: once each has found the queues empty since any of them was
+/// last busy. A shard that ended earlier could leave messages that only it consumes.
 final class BatchEnd: Sendable {
   private struct State {
     var empty: Set<Int> = []
-    /// Stays.
+    /// Never reset.
     var isOver = false
   }
 
@@ -14,8 +14,8 @@ final class BatchEnd: Sendable {
 
   init(shards: Int) { self.shards = shards }
 
-  /// By each shard about ten times a second, from its thread.
-  /// - Returns: true when it is to end.
+  /// Called by each shard about ten times a second, from the shard's thread.
+  /// - Returns: true if the shard must end.
   func note(_ shard: Int, isEmpty: Bool) -> Bool {
     state.withLock {
       if isEmpty { $0.empty.insert(shard) } else { $0.empty = [] }

@@ -6,22 +6,21 @@ import Reactor
 import Settings
 import Wire
 
-/// What a shard hears from the broker, besides what concerns publications.
 protocol BrokerSessionHandler: AnyObject {
-  /// - Parameter isAlone: it is the only one of its kind that this process has in hand.
+  /// - Parameter isAlone: true for a delivery from the quarantine, of which this process holds only one at a time.
   func delivered(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool)
-  /// Every delivery in hand will be delivered again.
+  /// The channel was lost; all unacknowledged deliveries will be delivered again.
   func channelLost()
-  /// A queue or exchange exists with other settings: only an operator can help.
+  /// A queue or exchange exists with other settings, which an operator must resolve.
   func topologyRefused(_ reason: String)
-  /// The broker refuses the user or the virtual host, and has never let us in.
+  /// The broker refused the user or the virtual host before any connection succeeded.
   func brokerRefused(_ reason: String)
 }
 
-/// A shard's connections to the broker, kept up: one publishes and declares the topology, another consumes, and where a registry is
-/// configured two more take its changes and what devices acknowledge.
+/// A shard's broker connections, with reconnection: one publishes and declares the topology, one consumes, and with a registry
+/// two more consume registry changes and acknowledgements from devices.
 ///
-/// They are separate because a broker under a resource alarm stops reading from those that publish, and with them their
+/// They are separate, because a broker under a resource alarm stops reading from publishing connections, including their
 /// acknowledgements.
 final class BrokerSession: Acknowledger {
   weak var handler: (any BrokerSessionHandler)?
@@ -33,34 +32,32 @@ final class BrokerSession: Acknowledger {
   private let outbox: Outbox
   private let publishing: BrokerConnection
   private let consuming: BrokerConnection
-  /// nil where no registry is configured.
+  /// nil without a registry.
   private(set) var changes: ChangeFeed?
   private(set) var acknowledgements: ChangeFeed?
   let holds: HoldFeed
-  /// nil where requests are not traced.
+  /// nil if requests are not traced.
   let trace: TraceFeed?
   private var publisher: Publisher?
   private var consumer: Consumer?
   private var isConsuming = false
   private var lanes: LaneSubscriptions
-  /// The broker has accepted the user once.
+  /// True once the broker has accepted the user.
   private(set) var hasBeenLetIn = false
-  /// Why the last connection ended.
   private(set) var lastReason = "no answer"
   private var isDraining = false
   private var isDeclaring = false
-  /// The publisher is ready, and the outbox does not have it yet.
+  /// True while the ready publisher has not been handed to the outbox.
   private var isPublisherNew = false
   private var noticesLogged: [TopologyNotice] = []
-  /// Why it could not be declared the last time; nil once it has been.
+  /// The reason of the last failed declaration; nil after a success.
   private var refusalLogged: String?
-  /// Of the first shard, and of each shard of a batch.
+  /// Set for the first shard, and for each shard of a batch.
   private(set) var watch: TopologyWatch?
-  /// It ends when nothing comes any more, so it has to know what was missing by which messages come back.
+  /// True for `--until-empty`: checks the topology before declaring it, because missing parts may have kept messages away.
   private let isBatch: Bool
-  /// Applications whose hold queue was declared here.
   private var heldApps: Set<String> = []
-  /// Questions on their way for hold queues, by tags below zero.
+  /// Pending questions for hold queues, by their negative tags.
   private var questions: [Int: (Bool?) -> Void] = [:]
   private var lastQuestion = 0
   private var onClosed: (() -> Void)?
@@ -73,7 +70,7 @@ final class BrokerSession: Acknowledger {
     self.outbox = outbox
     topology = configuration.topology
     name = "pushfleet \(setup.version) worker, \(ThisProcess.name), shard \(shard)"
-    // One for the process: what kills it takes no other of them along.
+    // Only one quarantine consumer per process, so that a poison message takes down no other message with it.
     lanes = LaneSubscriptions(
       prefetch: configuration.prefetch, fanOutPrefetch: configuration.fanOut.prefetch, takesQuarantine: shard == 0)
     let dial: BrokerConnection.Dial = { host.dial($0, to: $1) }
@@ -141,10 +138,10 @@ final class BrokerSession: Acknowledger {
     return consumer
   }
 
-  /// Bytes of a body that are kept, parsed or not, so that a dead letter is the request as it came; a longer one is cut.
+  /// Bytes of a body to keep, so that a dead letter is the original request; longer bodies are cut.
   private static let keptBody = 4 << 20
 
-  // MARK: asked by the shard
+  // MARK: used by the shard
 
   func acknowledge(_ token: DeliveryToken) { consumer?.acknowledge(token) }
 
@@ -152,7 +149,7 @@ final class BrokerSession: Acknowledger {
     didSet {
       consumer?.transport?.isReadingPaused = isReadingPaused
       holds.isReadingPaused = isReadingPaused
-      // A new connection would bring more.
+      // A new connection would deliver more.
       consuming.isPaused = isReadingPaused
     }
   }
@@ -172,15 +169,14 @@ final class BrokerSession: Acknowledger {
     applyWants()
   }
 
-  /// A resource alarm keeps the broker from taking publications.
   var isBlocked: Bool { publisher?.isBlocked == true }
-  /// Connections that were there and ended, since the start.
+  /// Established connections that have ended since the start.
   private(set) var connectionsEnded = 0
 
-  /// Publishing and consuming.
+  /// True while publishing and consuming.
   var isUp: Bool { publisher?.isReady == true && consumer?.isReady == true }
 
-  /// Addresses, passwords and authorities for connections from now on; the present ones go on.
+  /// Sets addresses, passwords and CAs for new connections; existing ones continue.
   func reload(_ brokers: [BrokerAddress]) {
     publishing.brokers = brokers
     consuming.brokers = brokers
@@ -189,7 +185,7 @@ final class BrokerSession: Acknowledger {
     trace?.reload(brokers)
   }
 
-  /// No new delivery from now on; acknowledgements still go out.
+  /// Stops new deliveries; acknowledgements are still sent.
   func cancelConsumers() {
     isDraining = true
     consumer?.cancelConsumers()
@@ -197,12 +193,12 @@ final class BrokerSession: Acknowledger {
     holds.drain()
   }
 
-  /// Ready messages of each queue, in order; nil when one could not be asked.
+  /// Ready messages per queue, in order; nil if a queue can't be inspected.
   func countMessages(of queues: [String], _ completion: @escaping ([Int]?) -> Void) {
     count(queues[...], [], completion)
   }
 
-  /// Declares the hold queue of an application, and says whether it is there now.
+  /// Declares an application's hold queue; reports whether it exists now.
   func declareHold(_ app: String, _ completion: @escaping (Bool) -> Void) {
     heldApps.insert(app)
     declare(topology.holdCommands(app)[...], completion)
@@ -217,7 +213,7 @@ final class BrokerSession: Acknowledger {
     }
   }
 
-  /// Ready messages of an application's hold queue; nil where there is none, or the broker can't be asked.
+  /// Ready messages in an application's hold queue; nil if there is none or the broker can't be asked.
   func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void) {
     countMessages(of: [topology.holdQueue(app)]) { completion($0?.first) }
   }
@@ -231,8 +227,7 @@ final class BrokerSession: Acknowledger {
     }
   }
 
-  /// How many shards of the fleet take requests, as the consumers of a queue that each of them consumes once; nil when this one takes none, or
-  /// the broker can't be asked.
+  /// The fleet's consuming shards, by the consumers of a queue that each consumes once; nil if unknown or not consuming.
   func countShards(_ completion: @escaping (Int?) -> Void) {
     guard let publisher, publisher.isReady, consumer?.isReady == true, lanes.takesLanes, !isDraining else {
       return completion(nil)
@@ -243,7 +238,7 @@ final class BrokerSession: Acknowledger {
     }
   }
 
-  /// Flushes what is acknowledged, says goodbye on every connection, then calls `completion`.
+  /// Sends pending acknowledgements, closes all connections, then calls `completion`.
   func close(_ completion: @escaping () -> Void) {
     isDraining = true
     onClosed = completion
@@ -258,7 +253,7 @@ final class BrokerSession: Acknowledger {
     reportIfClosed()
   }
 
-  /// Seconds for which the broker may take in the last acknowledgements.
+  /// Seconds to wait for the broker to receive the last acknowledgements.
   private static let closeTimeout = 10.0
 
   private func reportIfClosed() {
@@ -295,7 +290,7 @@ final class BrokerSession: Acknowledger {
       case .failure(let failure):
         if refusalLogged != "\(failure)" { log.warning("the topology could not be declared", ["reason": "\(failure)"]) }
         refusalLogged = "\(failure)"
-        // A user without the permission to declare may still consume what an operator has declared.
+        // A user who may not declare may still consume existing queues.
         if case .accessRefused = failure.reason { return startConsuming() }
         time.schedule(after: Self.declarationPause) { [weak self] in self?.restoreTopology() }
       }
@@ -310,7 +305,7 @@ final class BrokerSession: Acknowledger {
     consuming.start()
   }
 
-  /// A queue or exchange is gone: declared anew, it can be used again.
+  /// Declares the topology again after a queue or exchange was deleted.
   private func restoreTopology() {
     if let publisher, publisher.isReady, !isDeclaring { declareTopology(on: publisher) }
   }
@@ -332,8 +327,8 @@ extension BrokerSession: PublisherHandler {
     hasBeenLetIn = true
     publishing.established(at: time.now)
     log.info("publishing", ["broker": publishing.address])
-    // Declared first: under an alarm the broker reads nothing more of a connection once it has published. But what is to be published
-    // doesn't wait long for a queue that can't be declared.
+    // Declare before publishing: under an alarm the broker stops reading from a connection that has published. But a failing
+    // declaration must not delay publications for long.
     isPublisherNew = true
     if isBatch, !isConsuming, let watch {
       watch.lookFirst(publisher) { [weak self, weak publisher] in
@@ -370,7 +365,7 @@ extension BrokerSession: PublisherHandler {
   }
 
   func unblocked(_ publisher: Publisher) {
-    log.info("the broker takes publications again")
+    log.info("the broker accepts publications again")
     outbox.use(publisher)
   }
 
@@ -425,8 +420,7 @@ extension BrokerSession: ConsumerHandler {
 extension BrokerSession: HoldBroker {
   var canAsk: Bool { publisher?.canPublish == true && !isPublisherNew && isConsuming }
 
-  /// Asks by a message of no meaning, which comes back where there is no queue for it: RabbitMQ logs a question that names a queue which isn't
-  /// there as an error.
+  /// Publishes a marker message, which is returned if there is no queue. A passive declaration would leave an error in the log.
   func findHold(_ app: String, _ completion: @escaping (Bool?) -> Void) {
     guard let publisher, canAsk else { return completion(nil) }
     lastQuestion -= 1

@@ -5,35 +5,29 @@ import Settings
 import StatusHTTP
 import Wire
 
-/// A worker process: its shards, each on a thread of its own, and the signals that stop it.
+/// A worker process: its shards, each on its own thread, and the signals that stop it.
 public final class Fleet: TurnHook {
-  /// How a process or a shard ended.
   public enum End: Sendable {
-    /// Drained, or everything was empty.
+    /// Drained, or all queues were empty.
     case done
-    /// A credential cannot be used, or the broker's topology contradicts ours: exit status 78.
+    /// A credential can't be used, or the broker's topology conflicts: exit status 78.
     case misconfigured(String)
-    /// The broker refused us before it ever let us in, or the system has too little left: exit status 69.
+    /// The broker refused the first connection or can't be reached, or the system lacks resources: exit status 69.
     case unreachable(String)
   }
 
-  private static let hangUp: Int32 = 1
   private static let interrupt: Int32 = 2
   private static let forOthers: [Int32] = [10, 12]  // SIGUSR1, SIGUSR2: they would end the process
   private static let terminate: Int32 = 15
 
-  /// Reads the configuration anew.
   public typealias Reload = () throws(ConfigurationError) -> Configuration
 
-  /// What the shards were started with.
   private let configuration: Configuration
-  private var shelf = CredentialShelf()
-  /// What the shards were last given.
+  private var credentialStore = CredentialStore()
   private var latest: ShardSetup?
   private let configurationFile: String?
   private let reload: Reload
   private var watch: FileWatch
-  /// What the configuration was last warned of.
   private var warned: Set<String>
   private let version: String
   private let isUntilEmpty: Bool
@@ -51,10 +45,10 @@ public final class Fleet: TurnHook {
   private var hasToldReady = false
 
   /// - Parameters:
-  ///   - version: this program's, for the log.
-  ///   - file: the configuration's file, which is watched as the credentials' files are.
-  ///   - reload: called on SIGHUP and when one of the files has changed.
-  /// - Throws: `ConfigurationError` when a credential can't be used; when the process is out of descriptors.
+  ///   - version: the program's version, for the log.
+  ///   - file: the configuration file, which is watched like credential files.
+  ///   - reload: called on SIGHUP and when a watched file changes.
+  /// - Throws: `ConfigurationError` if a credential can't be used; another error if the process has no file descriptors left.
   public init(_ configuration: Configuration, version: String, file: String?, isUntilEmpty: Bool, reload: @escaping Reload)
     throws
   {
@@ -75,8 +69,8 @@ public final class Fleet: TurnHook {
     board = ShardBoard(shards: shards, at: loop.now)
     status = ProcessStatus(startedAt: loop.wallClock)
     batch = BatchEnd(shards: shards)
-    if let error = shelf.load(configuration).first {
-      // Without descriptors, what can't be opened says nothing of the configuration.
+    if let error = credentialStore.load(configuration).first {
+      // Without free descriptors, an unreadable file doesn't mean that the configuration is wrong.
       throw ProcessUsage.isOutOfDescriptors ? OutOfDescriptors(reason: "\(error)") : error
     }
     loop.afterEvents(self)
@@ -87,14 +81,12 @@ public final class Fleet: TurnHook {
     var description: String { reason }
   }
 
-  /// Runs until a signal, or until everything is empty; returns how it ended and what was done.
-  ///
-  /// The first SIGTERM or SIGINT drains, the second stops at once.
+  /// Runs until all queues are empty or a signal comes: the first SIGTERM or SIGINT drains, the second stops at once.
   public func run() throws -> (End, Counters) {
     Signals.ignore(Self.forOthers)
     logStart()
-    let signals = try Signals(loop: loop, [Self.hangUp, Self.interrupt, Self.terminate]) { [unowned self] signal in
-      if signal == Self.hangUp { return reloadCredentials(because: "SIGHUP") }
+    let signals = try Signals(loop: loop, [Signals.hangUp, Self.interrupt, Self.terminate]) { [unowned self] signal in
+      if signal == Signals.hangUp { return reloadCredentials(because: "SIGHUP") }
       log.info("stopping", ["signal": Int(signal)])
       manager.tell(.stopping)
       board.stopAll()
@@ -106,7 +98,7 @@ public final class Fleet: TurnHook {
     answerQuestions()
     everySecond()
     loop.run()
-    // What a thread still lets go of, it lets go of before the process ends and OpenSSL's locks with it.
+    // Threads must release their objects before the process exits, which destroys OpenSSL's locks.
     for thread in threads { thread.join() }
     let (end, counters) = board.outcome
     logEnd(end, counters)
@@ -118,15 +110,7 @@ public final class Fleet: TurnHook {
     case .done: break
     case .misconfigured(let reason), .unreachable(let reason): log.error("the worker can't go on", ["reason": reason])
     }
-    log.info(
-      "worker ended",
-      [
-        "received": counters.received, "redelivered": counters.redelivered, "delivered": counters.delivered,
-        "failed": counters.failures, "expired": counters.expired, "collapsed": counters.collapsed,
-        "retries": counters.retries, "parked": counters.parked, "held": counters.putToHold, "unknown": counters.unknownOutcomes,
-        "duplicates_suppressed": counters.duplicatesSuppressed, "feedback": counters.feedback,
-        "dead_letters": counters.deadLetters, "results": counters.results,
-      ])
+    log.info("worker ended", Log.Fields(counters.summary.map { ($0, $1) }))
   }
 
   private func logStart() {
@@ -145,14 +129,13 @@ public final class Fleet: TurnHook {
   }
 
   private func answerQuestions() {
-    answers = StatusAnswers(loop: loop, configuration.topology, shelf.brokers, log) { [unowned self] allPools in
+    answers = StatusAnswers(loop: loop, configuration.topology, credentialStore.brokers, log) { [unowned self] allPools in
       let now = loop.now
       return status.json(WorkerReport(board, version: version, now: now), allPools: allPools, at: now)
     }
     answers?.start()
   }
 
-  /// On the main thread.
   private func everySecond() {
     status.sample(board.reports, at: loop.now)
     if watch.hasChanged() { reloadCredentials(because: "a file has changed") }
@@ -161,7 +144,7 @@ public final class Fleet: TurnHook {
     loop.schedule(after: 1) { [weak self] in self?.everySecond() }
   }
 
-  /// Ready once every shard's loop runs, whether the broker is there or not: starting must not fail in an outage of the broker.
+  /// Reports readiness when all shards' loops run. The broker may be down: a broker outage must not fail the start.
   private func tellManager() {
     if !hasToldReady, board.hasBegun {
       hasToldReady = true
@@ -170,9 +153,8 @@ public final class Fleet: TurnHook {
     if board.health(at: loop.now).isAlive { manager.tell(.alive) }
   }
 
-  /// A port that another process has is tried again until it is free: a worker delivers without its figures.
-  ///
-  /// - Throws: `ConfigurationError` when trying again would not help.
+  /// Serves metrics. An occupied port is tried again until it is free; meanwhile the worker delivers without metrics.
+  /// - Throws: `ConfigurationError` if trying again would not help.
   private func serveFigures(at endpoint: Endpoint) throws(ConfigurationError) {
     do throws(HTTPServerError) { metrics = try MetricsServer(endpoint, board, version: version) } catch {
       guard error.isPassing else { throw ConfigurationError(key: "metrics", problem: "cannot be used: \(error)") }
@@ -190,12 +172,11 @@ public final class Fleet: TurnHook {
     }
   }
 
-  /// Seconds.
   private static let figuresPause = 1.0
-  /// Seconds that the broker may take to close the connection of questions.
+  /// Seconds to wait until the broker closes the connection for status questions.
   private static let farewell = 1.0
 
-  /// A configuration that can't be used leaves the old one in force; a credential that can't be used, the old credential.
+  /// Reloads the configuration. An unusable configuration or credential leaves the old one in use.
   private func reloadCredentials(because reason: String) {
     let next: Configuration
     do throws(ConfigurationError) { next = try reload() } catch {
@@ -203,8 +184,8 @@ public final class Fleet: TurnHook {
     }
     log.info("reloading", ["because": reason])
     watch.follow(next.watchedFiles + (configurationFile.map { [$0] } ?? []))
-    for error in shelf.load(next) {
-      let isMissing = error.key.lastIndex(of: ".").map { shelf.missing.contains(String(error.key[..<$0])) } ?? false
+    for error in credentialStore.load(next) {
+      let isMissing = error.key.lastIndex(of: ".").map { credentialStore.missing.contains(String(error.key[..<$0])) } ?? false
       log.error(
         isMissing ? "what is to go by this credential is refused" : "the old credential stays in use", ["reason": "\(error)"])
     }
@@ -215,14 +196,14 @@ public final class Fleet: TurnHook {
     if !others.isEmpty {
       log.warning("a restart is needed for what else has changed", ["settings": LogList(others)])
     }
-    answers?.reload(shelf.brokers)
+    answers?.reload(credentialStore.brokers)
     board.reloadAll(setup(of: next))
   }
 
-  /// What the shards are to work with.
   private func setup(of configuration: Configuration) -> ShardSetup {
     let setup = ShardSetup(
-      configuration: configuration, credentials: shelf.credentials, brokers: shelf.brokers, after: latest, version: version)
+      configuration: configuration, credentials: credentialStore.credentials, brokers: credentialStore.brokers, after: latest,
+      version: version)
     latest = setup
     return setup
   }
@@ -243,13 +224,12 @@ public final class Fleet: TurnHook {
     threads.append(thread)
   }
 
-  /// A shard's life, on its thread.
   private static func runShard(
     _ number: Int, _ setup: ShardSetup, isUntilEmpty: Bool, _ board: ShardBoard, _ batch: BatchEnd
   ) -> (End, Counters) {
     do {
       let loop = try EventLoop()
-      // Held in a failure as well, or there would be room for a descriptor again when that is asked.
+      // Keep the loop's descriptors also after an error, or the check for exhausted descriptors would find free ones.
       defer { withExtendedLifetime(loop) {} }
       let control = ShardControl(at: loop.now, batch: batch) { [mailbox = loop.mailbox] in mailbox.post { _ in } }
       do throws(ConfigurationError) {
@@ -260,7 +240,7 @@ public final class Fleet: TurnHook {
         loop.run()
         return shard.close()
       } catch {
-        // Then what can't be opened says nothing of the configuration.
+        // Without free descriptors, the error doesn't mean that the configuration is wrong.
         return (ProcessUsage.isOutOfDescriptors ? .unreachable("\(error)") : .misconfigured("\(error)"), Counters())
       }
     } catch {

@@ -1,28 +1,25 @@
 import Wire
 
-/// How the process stands at a moment, for whoever decides whether it is to be restarted or waited for.
+/// The process's health, for supervisors that restart it or wait for it.
 struct FleetHealth {
-  /// Seconds within which every shard's loop has to turn; each turns about once a second when nothing happens.
+  /// Seconds without a turn after which a shard's loop counts as hanging. An idle loop turns about once a second.
   static let silence = 10.0
 
-  /// Shards whose loop has not turned for that long.
   var hanging: [Int] = []
   /// Shards that don't both publish and consume.
   var unready: [Int] = []
-  /// It takes nothing more.
   var isDraining = false
 
-  /// A restart would not help: neither the broker nor a provider counts.
+  /// False if a restart would help; broker and providers have no influence.
   var isAlive: Bool { hanging.isEmpty }
-  /// It does its work.
   var isReady: Bool { hanging.isEmpty && unready.isEmpty && !isDraining }
 
-  /// What is wrong with its life; "ok" when nothing is.
+  /// The liveness problem, or "ok".
   var liveness: String {
     isAlive ? "ok" : "hanging for more than \(Int(Self.silence)) s: \(Self.names(hanging))"
   }
 
-  /// What keeps it from its work; "ok" when nothing does.
+  /// The readiness problem, or "ok".
   var readiness: String {
     if !isAlive { return liveness }
     if isDraining { return "draining" }

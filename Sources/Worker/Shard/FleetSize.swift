@@ -1,18 +1,17 @@
 import Wire
 
-/// How many shards take requests, of all workers, as the broker counts them: each consumes the normal pages' queue once.
-///
-/// A shard that is gone counts for a while: where many lose the broker at once and come back one by one, none is to take itself for the only one.
+/// The fleet's number of consuming shards, counted as the consumers of the queue of normal pages, of which each shard has one.
+/// A lost shard still counts for a while: if many lose the broker at once and return one by one, no shard must believe that it
+/// is alone.
 struct FleetSize {
-  /// Seconds.
   static let memory = 30.0
-  /// Seconds between two questions.
+  /// Seconds between two counts.
   static let interval = 3.0
 
   private var counts: [(at: MonotonicTime, shards: Int)] = []
 
-  /// - Parameter consumers: of the queue, this shard among them.
-  /// - Returns: the most in the time that is remembered.
+  /// - Parameter consumers: the queue's consumers, including this shard.
+  /// - Returns: the highest count within the remembered time.
   mutating func counted(_ consumers: Int, at now: MonotonicTime) -> Int {
     counts.removeAll { now.seconds(since: $0.at) >= Self.memory || $0.shards <= consumers }
     counts.append((now, consumers))

@@ -2,20 +2,18 @@ import AMQP
 import Broker
 import Wire
 
-/// What a shard consumes of the lanes and the quarantine, and how much of it is wanted at present.
+/// A shard's subscriptions to the lanes and the quarantine, and which of them are active.
 struct LaneSubscriptions {
-  /// Where a subscription's deliveries come from.
   enum Source {
     case lane(WorkQueue)
-    /// The part of a lane's prefetch that large requests do without.
+    /// The part of a lane's prefetch that is not used while requests are large.
     case more(WorkQueue)
-    /// One of the parts, from 0, of what is taken beyond what there is room for, where so many are wanted.
+    /// Part number `part` of the deliveries that are read ahead, beyond the prefetch.
     case ahead(WorkQueue, part: Int)
-    /// Messages of any lane.
     case quarantine
   }
 
-  /// What is taken beyond what there is room for comes in parts of so many deliveries, each a consumer on a channel of its own.
+  /// Reading ahead works in parts of this many deliveries, each with its own consumer and channel.
   private static let part = 10_000
   private static let parts = 10
 
@@ -23,21 +21,20 @@ struct LaneSubscriptions {
   let sources: [Source]
   private let prefetch: Int
   private let fanOutPrefetch: Int
-  /// Whether the lanes are consumed; not while every provider is in trouble.
+  /// False while every provider is in trouble, so that the lanes are not consumed.
   private(set) var takesLanes = true
-  /// The whole prefetch is consumed with.
+  /// True while the full prefetch is used.
   private var takesMore = false
   private var nextChange = MonotonicTime(nanoseconds: 0)
-  /// How much is consumed beyond what there is room for, and until when at least.
+  /// Deliveries to read ahead, and the earliest time to reduce them.
   private var ahead = 0
   private var aheadUntil = MonotonicTime(nanoseconds: 0)
 
   private static let basePrefetch = 64
-  /// Seconds.
   private static let changePause = 10.0
   private static let aheadPause = 2.0
 
-  /// - Parameter takesQuarantine: one shard of the process does: what kills it takes no other of them along.
+  /// - Parameter takesQuarantine: true for one shard per process, so that a fatal message takes no second one with it.
   init(prefetch: Int, fanOutPrefetch: Int, takesQuarantine: Bool) {
     self.prefetch = prefetch
     self.fanOutPrefetch = fanOutPrefetch
@@ -71,15 +68,15 @@ struct LaneSubscriptions {
     }
   }
 
-  // MARK: changes, which say whether there was one
+  // MARK: changes, which return whether something changed
 
   mutating func takeLanes(_ takes: Bool) -> Bool {
     defer { takesLanes = takes }
     return takes != takesLanes
   }
 
-  /// A few requests of each queue are always taken, the rest of the prefetch only while they are small: all that the broker sends ahead
-  /// has to be read before it gets to what comes next.
+  /// The base prefetch is always used, the rest only while requests are small, because everything that the broker sends ahead
+  /// must be read before anything else arrives.
   mutating func adjust(fitting: Int, at now: MonotonicTime) -> Bool {
     guard prefetch > Self.basePrefetch, takesMore ? fitting < prefetch / 4 : fitting >= prefetch, now >= nextChange else {
       return false

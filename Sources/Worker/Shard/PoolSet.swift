@@ -5,31 +5,30 @@ import Reactor
 import Settings
 import Wire
 
-/// A shard's applications and their pools: a pool for each credential with its settings, and in it an account for each application, whichever
-/// senders it serves. An account is known by the number of its lanes.
+/// A shard's applications and provider pools. Each credential with its settings has a pool; within it, each application has an
+/// account, whatever its senders. An account is identified by the number of its lanes.
 final class PoolSet {
   let apps = Applications()
-  /// By number. Pushes that an unused account has begun still finish there; then the account is closed, and its number is free for another.
+  /// By number. An unused account finishes its pushes, then it is closed and its number is reused.
   private(set) var lanes: [PoolLanes] = []
-  /// Of each account; nil for one that is closed.
+  /// By account number; nil for closed accounts.
   private var recipes: [PoolRecipe?] = []
   private var numbers: [PoolRecipe: Int] = [:]
   private var free: [Int] = []
   private var made: [Int] = []
   private var moved: Set<Int> = []
-  /// APNs pools, by what they are made of.
   private var shared: [PoolRecipe: ProviderPool] = [:]
-  /// Pools that have no account any longer, and still have pushes in flight.
+  /// Pools without accounts that still have pushes in flight.
   private var left: [ProviderPool] = []
-  /// What is taken over, by the application's id.
   private var setups: [String: ApplicationSetup] = [:]
-  /// What is to be taken over.
   private var changed: ArraySlice<ApplicationSetup> = []
   private var removed: [String] = []
-  /// Names of what has been, since the last setup came.
+  /// Called when a push has opened a pool for a push service.
+  var onOpened: () -> Void = {}
+  /// Names of applied changes since the last `begin`.
   private(set) var changes: [String] = []
   private let host: any ShardHost
-  /// Shards of the fleet that share what FCM grants.
+  /// Shards of the fleet that share FCM's quotas.
   private var sharers: Int
   private weak var handler: (any PoolHandler)?
   private let answerTimes = PushTimes.providers.map { _ in Latencies(bounds: PushTimes.answerBounds) }
@@ -57,7 +56,7 @@ final class PoolSet {
 
   func answerTimes(of provider: PushCounts.Provider) -> Latencies { answerTimes[provider.rawValue] }
 
-  /// Of each series of figures, the providers that its application is configured with.
+  /// For each metric series, the providers with which its application is configured.
   var providersOfSeries: [Set<PushCounts.Provider>] {
     var providers = [Set<PushCounts.Provider>](repeating: [], count: apps.series.names.count)
     for app in apps.indices.prefix(AppSeries.most) {
@@ -68,7 +67,7 @@ final class PoolSet {
     return providers
   }
 
-  /// When certificates end, the soonest first.
+  /// Ends of certificates, soonest first.
   private(set) var expiries: [CertificateExpiry] = []
 
   private func noteExpiries() {
@@ -81,24 +80,24 @@ final class PoolSet {
     expiries.sort { ($0.notAfter, $0.name) < ($1.notAfter, $1.name) }
   }
 
-  /// The pools that were made since the last call.
+  /// Accounts that were made since the last call.
   func takeMade() -> [(number: Int, lanes: PoolLanes)] {
     defer { made = [] }
     return made.map { ($0, lanes[$0]) }
   }
 
-  /// Those that go by another connection since the last call.
+  /// Accounts that changed their pool since the last call.
   func takeMoved() -> [(number: Int, lanes: PoolLanes)] {
     defer { moved = [] }
     return moved.sorted().map { ($0, lanes[$0]) }
   }
 
-  // MARK: taking over a setup
+  // MARK: applying a setup
 
-  /// Takes over applications, senders, credentials and settings; what is in flight finishes with the old ones.
+  /// Applies applications, senders, credentials and settings; pushes in flight finish with the old ones.
   ///
-  /// A pool goes with its users where all of them want the same. Users that then want something else than their pool is are
-  /// served by the pool that is, made where there is none.
+  /// If all users of a pool want the same new recipe, the pool changes to it. Otherwise users get an existing pool with their
+  /// recipe, or a new one.
   /// - Returns: the names of what changed.
   func reload(_ setup: ShardSetup) -> [String] {
     begin(setup)
@@ -106,7 +105,7 @@ final class PoolSet {
     return changes
   }
 
-  /// Finds out what is to be taken over, and takes over nothing yet. What an earlier setup has left to be done is not.
+  /// Determines the changes without applying any. Drops unapplied changes of an earlier setup.
   func begin(_ setup: ShardSetup) {
     changed = setup.apps.filter { setups[$0.settings.id] !== $0 }[...]
     let ids = Set(setup.apps.map(\.settings.id))
@@ -114,8 +113,8 @@ final class PoolSet {
     changes = []
   }
 
-  /// Takes over some of it, each application as a whole.
-  /// - Returns: true when nothing is left.
+  /// Applies at most `most` of the changed applications.
+  /// - Returns: true if nothing is left.
   func advance(_ most: Int) -> Bool {
     for id in removed.prefix(most) { remove(id) }
     let rest = most - min(most, removed.count)
@@ -163,15 +162,18 @@ final class PoolSet {
     follow(uses, of: Set(indices))
     for (use, earlier) in zip(uses, before) {
       let isTuned = use.settings != use.routes.apnsRoute(for: use.place.reach)?.settings
+      if case .webpush = use.place.reach {
+        if route(use), !added.contains(use.place.app) { changes.append(use.place.name) }
+        continue
+      }
       if use.recipe != earlier || isTuned, !added.contains(use.place.app) { changes.append(use.place.name) }
-      use.assign(pool: use.recipe.map { pool(for: $0, of: use) })
+      use.assign(pool: use.recipe.map { pool(for: $0, named: use.place.name) })
     }
     PoolUse.chooseFirst(uses)
     for index in indices { apps.rerouted(index) }
   }
 
-  /// Pools whose users all want the same something else, which no pool is yet, become that. Where they go two ways, or one has no such way
-  /// any longer, what waits for the pool is sent with the credential that it was meant for.
+  /// Changes a pool's recipe if all its users want the same new one. Otherwise, its waiting pushes keep their credential.
   private func follow(_ uses: [PoolUse], of changed: Set<Int>) {
     var wanted: [Int: [PoolRecipe?]] = [:]
     for use in uses { if let pool = use.pool { wanted[pool, default: []].append(use.recipe) } }
@@ -186,7 +188,7 @@ final class PoolSet {
     }
   }
 
-  /// The account keeps what waits for it; new connections are made the new way. A pool that is its alone keeps its place in line.
+  /// The account keeps its waiting pushes; new connections use the new recipe. A pool with one account is kept.
   private func follow(from old: PoolRecipe, to recipe: PoolRecipe, _ number: Int) {
     let pool = lanes[number].pool
     switch (pool.kind, recipe.credential.value) {
@@ -205,20 +207,59 @@ final class PoolSet {
     case (.fcm(let fcm), .fcm(let credentials)):
       if old.credential !== recipe.credential { fcm.replaceCredentials(credentials) }
       if old.messagesPerMinute != recipe.messagesPerMinute { pool.changePace(messagesPerMinute: share(of: recipe)) }
-    // A place's reach decides which of the two it is.
+    // The reach of the credential's place determines the provider, so the kinds always match.
     default: break
     }
   }
 
-  private func pool(for recipe: PoolRecipe, of use: PoolUse) -> Int {
+  // MARK: web push
+
+  /// Keeps the pools of push services that are open; they use the new keys from now on.
+  /// - Returns: true if something has changed.
+  private func route(_ use: PoolUse) -> Bool {
+    let old = use.routes.webpush
+    use.assign(pool: nil)
+    guard let recipe = use.recipe, case .webpush(let credentials) = recipe.credential.value else {
+      use.routes.webpush = nil
+      return old != nil
+    }
+    guard let old else {
+      use.routes.webpush = WebPushRoute(
+        recipe, credentials,
+        open: { [unowned self, name = use.place.name] in pool(for: $0, named: name) },
+        onChange: { [unowned self, weak routes = use.routes, id = Array(use.place.app.utf8)] in
+          routes?.listPools()
+          if let index = apps.index(of: id) { apps.rerouted(index) }
+          onOpened()
+        })
+      return true
+    }
+    guard old.recipe != recipe else { return false }
+    old.follow(recipe, credentials)
+    use.routes.listPools()
+    for (origin, number) in old.origins {
+      let next = recipe.of(origin)
+      if let earlier = recipes[number] { numbers[earlier] = nil }
+      recipes[number] = next
+      numbers[next] = number
+      if case .webpush(let provider) = lanes[number].pool.kind { provider.replaceCredentials(credentials) }
+    }
+    return true
+  }
+
+  private func pool(for recipe: PoolRecipe, named name: String) -> Int {
     if let number = numbers[recipe] { return number }
     let account: PoolAccount
     switch recipe.credential.value {
-    case .apns(let credentials): account = apnsAccount(credentials, recipe, name: use.place.name)
+    case .apns(let credentials): account = apnsAccount(credentials, recipe, name: name)
     case .fcm(let credentials):
       var settings = PoolSettings.fcm
       settings.messagesPerMinute = share(of: recipe)
-      account = pool(.fcm(FCMProvider(credentials, time: host.time, dialer: host)), settings).openAccount(use.place.name)
+      account = pool(.fcm(FCMProvider(credentials, time: host.time, dialer: host)), settings).openAccount(name)
+    case .webpush(let credentials):
+      guard let origin = recipe.origin else { preconditionFailure("web push has a pool for each push service") }
+      let webpush = WebPushProvider(credentials, origin: origin, time: host.time)
+      account = pool(.webpush(webpush), .webpush).openAccount("\(name) \(origin.authority)")
     }
     let number = free.popLast() ?? lanes.count
     if number == lanes.count {
@@ -233,7 +274,7 @@ final class PoolSet {
     return number
   }
 
-  /// An account of the pool that the recipe's credential has, or of a new pool.
+  /// An account in the existing pool for the recipe, or in a new one.
   private func apnsAccount(_ credentials: APNsCredentials, _ recipe: PoolRecipe, name: String) -> PoolAccount {
     if let pool = shared[recipe.shared] { return pool.openAccount(name) }
     var settings = PoolSettings.apns
@@ -252,8 +293,8 @@ final class PoolSet {
 
   // MARK: quotas
 
-  /// So many shards share the quotas from now on.
-  /// - Returns: false when they did so before.
+  /// Sets the number of shards that share the quotas.
+  /// - Returns: false if the number is unchanged.
   func divideQuotas(among sharers: Int) -> Bool {
     guard sharers != self.sharers else { return false }
     self.sharers = sharers
@@ -263,18 +304,16 @@ final class PoolSet {
     return true
   }
 
-  /// There is one to be divided.
   var hasQuotas: Bool { lanes.contains { $0.pool.isPaced } }
 
-  /// At least one message a minute.
+  /// Messages per minute, at least one.
   private func share(of recipe: PoolRecipe) -> Int { max(recipe.messagesPerMinute / sharers, 1) }
 
-  // MARK: what nobody uses any longer
+  // MARK: unused pools
 
-  /// Lets go of removed applications, and closes pools that nobody uses any longer, where no request in hand goes by them. To be called
-  /// about once a second.
-  /// - Parameter inHand: what requests in hand go by; asked for only where something waits for that.
-  /// - Returns: the pools that were closed.
+  /// Drops removed applications and closes unused pools that no request in hand needs. Call about once a second.
+  /// - Parameter inHand: applications and pools of the requests in hand; evaluated only if needed.
+  /// - Returns: the closed accounts.
   func letGo(inHand: @autoclosure () -> (apps: Set<Int>, pools: Set<Int>)) -> [Int] {
     for pool in left where pool.inFlight == 0 { pool.shutdown() }
     left.removeAll { $0.inFlight == 0 }
@@ -303,7 +342,7 @@ final class PoolSet {
     free.append(number)
   }
 
-  /// The last account's end is the pool's, when what is in flight has ended.
+  /// Closes the account, and its pool with the last one, once nothing is in flight.
   private func close(_ account: PoolAccount, of recipe: PoolRecipe) {
     account.pool.close(account)
     guard account.pool.openAccounts == 0 else { return }
@@ -311,6 +350,6 @@ final class PoolSet {
     if account.pool.inFlight == 0 { account.pool.shutdown() } else { left.append(account.pool) }
   }
 
-  /// At the shard's end: connections are closed before their event loop is.
+  /// At the shard's end, closes the connections before the event loop.
   func shutdown() { for pool in lanes.map(\.pool) + left { pool.shutdown() } }
 }

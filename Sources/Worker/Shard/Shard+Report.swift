@@ -3,7 +3,6 @@ import Providers
 import PushCore
 import Wire
 
-/// What a shard says of itself.
 extension Shard {
   var report: ShardReport {
     var report = ShardReport(at: time.now)
@@ -36,8 +35,8 @@ extension Shard {
     }
     report.observability = observability
     report.expiries = pools.expiries
-    report.campaigns = survey.campaigns
-    report.queues = survey.queues
+    report.campaigns = fleetFigures.campaigns
+    report.queues = fleetFigures.queues
     return report
   }
 

@@ -9,9 +9,7 @@ import Reactor
 import Settings
 import Wire
 
-/// One thread's share of a worker: its loop, its two connections to the broker, its pools, and the pipeline between them.
-///
-/// Nothing is shared with other shards; a delivery lives and dies here.
+/// One thread of a worker: broker connections, provider pools, and the pipeline between them. Shards share no deliveries.
 package final class Shard: TurnHook {
   private let configuration: Configuration
   private let number: Int
@@ -23,7 +21,7 @@ package final class Shard: TurnHook {
   private let changes: ChangeQueue
   private let acknowledgements: AcknowledgementQueue
   let registry: RegistryClient?
-  /// Of the first shard, where the configuration says how long a device may be silent.
+  /// Set in the first shard if `registryStaleAfter` is configured.
   private let stale: StaleWatch?
   let outbox: Outbox
   private let replyQueues: ReplyQueues
@@ -37,15 +35,15 @@ package final class Shard: TurnHook {
   private var fleetSize = FleetSize()
   private var nextFleetSize = MonotonicTime(nanoseconds: .min)
   private var drainDeadline: MonotonicTime?
-  let survey: Survey
+  let fleetFigures: FleetFigures
   private(set) var loopLag = LoopLag()
   /// By provider.
-  private(set) var connectionsOpened = [0, 0]
-  private(set) var goAways = [0, 0]
+  private(set) var connectionsOpened = PushTimes.providers.map { _ in 0 }
+  private(set) var goAways = PushTimes.providers.map { _ in 0 }
   private var end: Fleet.End?
   private var onEnded: (() -> Void)?
 
-  /// - Throws: when the registry cannot be used.
+  /// - Throws: if the registry can't be used.
   package init(_ setup: ShardSetup, number: Int, isUntilEmpty: Bool, host: any ShardHost, control: ShardControl)
     throws(ConfigurationError)
   {
@@ -91,7 +89,7 @@ package final class Shard: TurnHook {
         nil
       }
     broker = BrokerSession(setup, host: host, log: log, shard: number, isBatch: isUntilEmpty, outbox: outbox)
-    survey = Survey(configuration.topology, broker: broker, registry: registry, time: time)
+    fleetFigures = FleetFigures(configuration.topology, broker: broker, registry: registry, time: time)
     broker.handler = self
     pipeline.backpressure.acknowledger = broker
     pipeline.observers.trace.recorder = broker.trace?.recorder
@@ -106,10 +104,11 @@ package final class Shard: TurnHook {
     replyQueues.broker = broker
     replyQueues.onAnswer = { [unowned self] in decideReplies() }
     pools.connect(handler: pipeline, observer: self)
+    pools.onOpened = { [unowned self] in pipeline.dispatcher.take(pools.takeMade(), moved: []) }
   }
 
-  /// Begins to work, in the turns that its host gives it.
-  /// - Parameter onEnded: it is drained, has found everything empty, or can't go on; it may be called again.
+  /// Starts the work, in the turns of the host.
+  /// - Parameter onEnded: called when the shard has drained, found all queues empty, or failed; possibly more than once.
   package func start(_ onEnded: @escaping () -> Void) {
     self.onEnded = onEnded
     broker.start()
@@ -118,7 +117,7 @@ package final class Shard: TurnHook {
     everyQuarter()
   }
 
-  /// Lets go of connections and registry, and says how it ended and what was done.
+  /// Closes pools and registry. Returns how the shard ended, and its counters.
   package func close() -> (Fleet.End, Counters) {
     pools.shutdown()
     registry?.close()
@@ -137,7 +136,7 @@ package final class Shard: TurnHook {
   var isDraining: Bool { drainDeadline != nil }
   private var isIdle: Bool { pipeline.isIdle && changes.count == 0 && acknowledgements.count == 0 }
 
-  /// A batch that can't begin ends with an error; a worker that stays keeps trying.
+  /// Ends a batch that can't reach the broker; other workers keep trying.
   private func endUnlessReached() {
     time.schedule(after: Self.batchTimeout) { [weak self] in
       guard let self, !broker.hasBeenLetIn else { return }
@@ -145,11 +144,10 @@ package final class Shard: TurnHook {
     }
   }
 
-  /// Seconds.
   private static let batchTimeout = 15.0
 
-  /// Begins nothing more, lets what is in flight finish, and ends; a second call ends at once. Should the connection end meanwhile, the next one
-  /// consumes until it is ready, so that what was in hand is recognised when it comes again; what else comes is not begun.
+  /// Starts nothing new, finishes what is in flight, and ends; a second call ends at once. If the connection is lost meanwhile,
+  /// the next one consumes until it is ready, so that redelivered requests in hand are recognised; others are not started.
   package func drain() {
     guard drainDeadline == nil else { return breakOff("a second signal") }
     log.info("draining", ["in_hand": inHand, "seconds": configuration.drainTimeout])
@@ -160,13 +158,13 @@ package final class Shard: TurnHook {
     time.schedule(after: Double(configuration.drainTimeout)) { [weak self] in self?.breakOff("drainTimeout") }
   }
 
-  /// Ends with requests in hand, which the broker delivers again.
+  /// Ends although requests are in hand; the broker delivers them again.
   private func breakOff(_ reason: String) {
     guard end == nil else { return finish(.done) }
     let inHand = Array(pipeline.table.acknowledgeable)
     let given = inHand.count + pipeline.backpressure.ahead.count + changes.count + acknowledgements.count
     if given > 0 {
-      // What has been sent and not answered, or answered and not confirmed, may reach its device again.
+      // Pushes without an answer, and outcomes without a confirm, may be sent again.
       let begun = inHand.count { $0.ledger.onStreams > 0 || $0.hasBegun }
       log.warning(
         "stopped before everything was settled: the broker delivers it again",
@@ -216,14 +214,14 @@ package final class Shard: TurnHook {
     changes.reportDeadLetters()
     acknowledgements.reportDeadLetters()
     askForFleetSize()
-    if number == 0, configuration.metrics != nil { survey.look() }
+    if number == 0, configuration.metrics != nil { fleetFigures.look() }
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: time.wallClock / 1000, log)
     if isUntilEmpty, drainDeadline == nil { checkEmptiness() }
     time.schedule(after: isUntilEmpty ? 0.1 : 1) { [weak self] in self?.everySecond() }
   }
 
-  /// The quotas of FCM's projects are the fleet's.
+  /// FCM's project quotas are shared by the whole fleet.
   private func askForFleetSize() {
     guard time.now >= nextFleetSize, pools.hasQuotas else { return }
     broker.countShards { [weak self] count in
@@ -234,7 +232,7 @@ package final class Shard: TurnHook {
     }
   }
 
-  /// Of a second.
+  /// Runs four times a second.
   private func everyQuarter(due: MonotonicTime? = nil) {
     if let due { loopLag.note(time.now.seconds(since: due), at: time.now) }
     pipeline.watchAll()
@@ -247,7 +245,7 @@ package final class Shard: TurnHook {
 
   private static let reloadPortion = 32
 
-  /// New applications, credentials and settings replace the old ones without failing a push.
+  /// Replaces applications, credentials and settings without failing a push.
   package func reload(_ setup: ShardSetup) {
     broker.reload(setup.brokers)
     replyQueues.listed = setup.configuration.listedReplyQueues
@@ -257,7 +255,7 @@ package final class Shard: TurnHook {
     if !isUnderWay { advanceReload() }
   }
 
-  /// Some applications in each turn: where all of thousands change, what is sent for them doesn't wait until they have.
+  /// Applies some applications per turn, so that a change of thousands doesn't delay pushes.
   private func advanceReload() {
     let isDone = pools.advance(Self.reloadPortion)
     pipeline.dispatcher.take(pools.takeMade(), moved: pools.takeMoved())
@@ -289,12 +287,12 @@ package final class Shard: TurnHook {
     if !filled.isEmpty { log.info("waiting", ["for": LogList.first(of: filled)]) }
   }
 
-  /// - Parameter counts: ready messages of each queue; nil where something is in hand, or the broker couldn't be asked.
+  /// - Parameter counts: ready messages per queue; nil if requests are in hand or the broker couldn't be asked.
   private func found(_ counts: [Int]?) {
     guard drainDeadline == nil else { return }
     var isEmpty = counts.map { emptiness?.observe($0, at: time.now) == true } ?? false
     if counts == nil { emptiness = nil }
-    // No queue counts the messages that the broker holds because it can't route them.
+    // Messages that the broker holds because it can't route them are in no queue's count.
     if isEmpty, let watch = broker.watch, let since = emptiness?.emptySince, !watch.isSound(since: since) {
       isEmpty = false
       watch.look()
@@ -302,7 +300,7 @@ package final class Shard: TurnHook {
     if control.batch.note(number, isEmpty: isEmpty) { drain() }
   }
 
-  /// Flushes the acknowledgements, says goodbye to the broker, and stops the loop.
+  /// Closes the broker session and the exporter of spans, then calls `onEnded`.
   private func finish(_ end: Fleet.End) {
     guard self.end == nil else { onEnded?(); return }
     self.end = end
@@ -325,7 +323,7 @@ extension Shard: BrokerSessionHandler {
 extension Shard: HoldFeedHandler {
   package func heldDelivered(_ delivery: consuming Delivery, app: Int) {
     let headers = delivery.properties.headers
-    // Only workers publish to this exchange.
+    // Only workers may publish to this exchange.
     if delivery.exchange.elementsEqual(configuration.topology.holdExchange.utf8), headers[Topology.questionHeader] != nil {
       return broker.holds.acknowledge(delivery.token, app)
     }

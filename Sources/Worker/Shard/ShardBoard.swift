@@ -2,13 +2,12 @@ import Delivery
 import Synchronization
 import Wire
 
-/// Where the shards of a process meet its main thread: who runs, how each ended, what each did.
+/// The shards' state, shared between their threads and the main thread: controls, ends and counters.
 final class ShardBoard: Sendable {
   private struct State {
-    /// The shards whose loops run or have run, by number.
+    /// The controls of shards that have started, by number.
     var controls: [Int: ShardControl] = [:]
     var stops = 0
-    /// What the shards were last asked to take over.
     var setup: ShardSetup?
     var ended: Set<Int> = []
     var end = Fleet.End.done
@@ -24,7 +23,6 @@ final class ShardBoard: Sendable {
     self.began = began
   }
 
-  /// A shard's loop is about to run.
   func register(_ control: ShardControl, as number: Int) {
     let (stops, setup) = state.withLock {
       $0.controls[number] = control
@@ -50,10 +48,10 @@ final class ShardBoard: Sendable {
     for control in controls { control.reload(setup) }
   }
 
-  /// The latest report of each shard that has begun.
+  /// The latest reports of the shards that have started.
   var reports: [ShardReport] { state.withLock { $0.controls }.sorted { $0.key < $1.key }.map(\.value.report) }
 
-  /// Every shard's loop runs or has run.
+  /// True if all shards' loops have started.
   var hasBegun: Bool { state.withLock { $0.controls.count == shards } }
 
   func health(at now: MonotonicTime) -> FleetHealth {
@@ -68,7 +66,7 @@ final class ShardBoard: Sendable {
     return health
   }
 
-  /// A shard has ended; one that ended badly takes the others along.
+  /// Notes a shard's end; after a failure the other shards stop, too.
   func noteEnd(of number: Int, _ outcome: (end: Fleet.End, counters: Counters)) {
     state.withLock {
       $0.ended.insert(number)

@@ -1,21 +1,19 @@
 import Synchronization
 import Wire
 
-/// What other threads may ask of a shard, and what it reports to them.
+/// Requests of other threads to a shard, and its reports to them.
 package final class ShardControl: Sendable {
   struct Requests {
-    /// How often stopping was asked for: once drains, twice ends at once.
+    /// Number of stop requests: the first drains, the second ends at once.
     var stops = 0
-    /// Credentials and settings to take over.
     var setup: ShardSetup?
   }
 
-  /// Shared by the shards of a process.
   let batch: BatchEnd
   private let requests = Mutex(Requests())
   private let hasRequests = Atomic(false)
   private let latest: Mutex<ShardReport>
-  /// Has the shard take what is asked of it in a turn soon; from any thread.
+  /// Makes the shard's loop turn soon; callable from any thread.
   private let wake: @Sendable () -> Void
 
   package convenience init(at now: MonotonicTime, wake: @escaping @Sendable () -> Void) {
@@ -28,10 +26,10 @@ package final class ShardControl: Sendable {
     latest = Mutex(ShardReport(at: now))
   }
 
-  /// From any thread.
+  /// Callable from any thread.
   func stop() { ask { $0.stops += 1 } }
 
-  /// From any thread: credentials have changed.
+  /// Callable from any thread.
   func reload(_ setup: ShardSetup) { ask { $0.setup = setup } }
 
   private func ask(_ change: (inout Requests) -> Void) {
@@ -40,7 +38,7 @@ package final class ShardControl: Sendable {
     wake()
   }
 
-  /// By the shard, at the end of each turn.
+  /// Called by the shard at the end of each turn.
   func take() -> Requests? {
     guard hasRequests.exchange(false, ordering: .acquiringAndReleasing) else { return nil }
     return requests.withLock { pending in
@@ -49,9 +47,9 @@ package final class ShardControl: Sendable {
     }
   }
 
-  /// By the shard, about once a second.
+  /// Called by the shard about once a second.
   func report(_ report: ShardReport) { latest.withLock { $0 = report } }
 
-  /// From any thread: the shard's latest report.
+  /// The shard's latest report; callable from any thread.
   package var report: ShardReport { latest.withLock { $0 } }
 }

@@ -5,15 +5,14 @@ import Providers
 import Reactor
 import Wire
 
-/// What a shard runs on: its time, its ways to brokers, providers and the registry, and where its log goes. A worker's is an event loop, a
-/// simulation's is all in memory.
+/// A shard's environment: time, connections, registry and log. A worker uses an event loop, a simulation works in memory.
 package protocol ShardHost: Dialer, RegistryHost {
   var log: LogOutput { get }
-  /// Starts connecting; the machine hears of success or failure, never within this call.
+  /// Starts connecting. The machine is informed of success or failure, but never within this call.
   func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport
 }
 
-/// A thread's event loop: sockets, TLS, a thread for the registry, standard error.
+/// An event loop on a thread, with sockets, TLS, a thread for the registry, and standard error.
 package final class LoopHost: ShardHost {
   private let loop: EventLoop
   private let providers: LoopDialer

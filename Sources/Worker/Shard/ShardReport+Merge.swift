@@ -1,7 +1,7 @@
 import Delivery
 
 extension ShardReport {
-  /// What the shards of a process are together. Shards see the same queues and credentials, each at its own time.
+  /// Merges the reports of a process's shards. Shards see the same queues and credentials, at different times.
   static func merged(_ reports: [ShardReport]) -> ShardReport {
     guard var whole = reports.first else { return ShardReport(at: .init(nanoseconds: 0)) }
     for report in reports.dropFirst() { whole.merge(report) }
@@ -43,7 +43,7 @@ extension ShardReport {
     if let its = other.registry {
       registry = .init(isUp: registry?.isUp != false && its.isUp, isWritable: registry?.isWritable != false && its.isWritable)
     }
-    // A reload reaches one shard before the other.
+    // During a reload, shards may differ for a moment.
     if other.series.count > series.count { (series, providers) = (other.series, other.providers) }
     openBreakers += other.openBreakers
     holds += other.holds
@@ -57,7 +57,7 @@ extension ShardReport {
     queues = queues ?? other.queues
   }
 
-  /// One for all that have the same key, in the order of the keys' first.
+  /// Merges parts with the same key, in the order of first appearance.
   private static func unique<Part, Key: Hashable>(
     _ parts: [Part], by key: (Part) -> Key, _ merge: (inout Part, Part) -> Void
   ) -> [Part] {

@@ -4,57 +4,53 @@ import PushCore
 import Settings
 import Wire
 
-/// How a shard stands.
 package struct ShardReport: Sendable {
-  /// When the shard's loop had its last turn, about.
+  /// Approximate time of the loop's last turn.
   var at: MonotonicTime
   var counters = Counters()
   var times = PushTimes()
   var observability = ObservabilityCounts()
-  /// Both connections to the broker are up.
+  /// True if publishing and consuming.
   var isReady = false
-  /// A resource alarm keeps the broker from taking publications.
+  /// True while a resource alarm blocks publishing.
   var isBrokerBlocked = false
-  /// Connections to the broker that were there and ended, since the start.
+  /// Established broker connections that have ended since the start.
   var brokerConnectionsEnded = 0
-  /// It takes nothing more.
   var isDraining = false
-  /// Requests and changes of the registry in hand.
+  /// Requests and registry changes in hand.
   package var inHand = 0
-  /// Requests taken beyond what there is room for.
+  /// Requests that were read ahead.
   var ahead = 0
-  /// Requests in hand whose channel is lost: the broker delivers them again.
+  /// Requests in hand whose channel is lost, so that the broker delivers them again.
   package var orphans = 0
-  /// Publications not yet confirmed, and those of them that wait for queues which confirm nothing.
+  /// Unconfirmed publications, and those of them that wait for queues which confirm nothing.
   package var unconfirmed = 0
   var stuck = 0
-  /// Pushes on streams.
+  /// Pushes that wait for an answer.
   var inFlight = 0
-  /// Seconds since the oldest request in hand was taken.
+  /// Seconds since the oldest request in hand arrived.
   var oldestAge = 0.0
-  /// The most that the loop was late of late, in seconds.
+  /// The longest recent delay of the loop, in seconds.
   var loopLag = 0.0
-  /// nil where no registry is configured.
+  /// nil without a registry.
   var registry: Registry?
-  /// Names of the series that applications' figures stand under, by number.
+  /// Names of the applications' metric series, by number.
   var series: [String] = AppSeries().names
-  /// Of each series, the providers that its application is configured with.
+  /// For each series, the providers with which its application is configured.
   var providers: [Set<PushCounts.Provider>] = []
-  /// Applications whose breaker is open.
   var openBreakers: [[UInt8]] = []
-  /// Of each application that has a hold queue.
   var holds: [HoldReport] = []
-  /// Those in trouble, and of the others as many as are shown; there may be more.
+  /// All pools in trouble, and some of the others.
   var pools: [Pool] = []
-  /// By provider: connections made, and goodbyes received.
-  var connectionsOpened = [0, 0]
-  var goAways = [0, 0]
-  /// Since the worker began, the most frequent first.
+  /// By provider: opened connections and received GOAWAYs.
+  var connectionsOpened = PushTimes.providers.map { _ in 0 }
+  var goAways = PushTimes.providers.map { _ in 0 }
+  /// Since the start, most frequent first.
   var deadLetters: [DeadLetters] = []
-  /// When certificates end, the soonest first.
+  /// Ends of certificates, soonest first.
   var expiries: [CertificateExpiry] = []
-  /// Of the first shard, where figures are served: what it has asked others for.
-  var campaigns: CampaignSurvey?
+  /// Set by the first shard if metrics are served: campaigns from the registry, queues from the broker.
+  var campaigns: CampaignSummary?
   var queues: [Queue]?
 
   struct Registry: Sendable {
@@ -63,18 +59,18 @@ package struct ShardReport: Sendable {
   }
 
   struct Pool: Sendable {
-    /// The credential's.
+    /// The credential's name.
     var name: String
-    /// Unix milliseconds; nil while it is well.
+    /// Unix milliseconds; nil if there is no trouble.
     var troubledSince: Int64?
     var isInTrouble: Bool { troubledSince != nil }
     var isCredentialRefused = false
     var connections = 0
     var streams = 0
-    /// One word, and why where it is not well.
+    /// The state in one word, and the reason of trouble.
     var state = "idle"
     var reason: String?
-    /// What to do; nil where it is well.
+    /// What to do; nil if there is no trouble.
     var remedy: ProviderRemedy? {
       isInTrouble ? ProviderRemedy.of(reason ?? "", isCredentialRefused: isCredentialRefused) : nil
     }
@@ -89,7 +85,6 @@ package struct ShardReport: Sendable {
 
   struct Queue: Sendable {
     var name: String
-    /// Messages ready.
     var ready: Int
   }
 

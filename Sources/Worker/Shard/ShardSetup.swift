@@ -2,8 +2,7 @@ import Broker
 import Reactor
 import Settings
 
-/// One application's settings and credentials: the same object for as long as nothing of it changes, so that the few that
-/// change are found among thousands at a glance.
+/// An application's settings and credentials; the same object while unchanged, so that changes are found quickly.
 final class ApplicationSetup: Sendable {
   let settings: AppConfiguration
   let credentials: [CredentialPlace: LoadedCredential]
@@ -19,18 +18,18 @@ final class ApplicationSetup: Sendable {
   }
 }
 
-/// What a shard works with, loaded on the main thread: at the start, and again whenever files have changed.
+/// Everything that a shard works with, loaded on the main thread at the start and after changes.
 package struct ShardSetup: Sendable {
-  /// Without the applications, which are in `apps`.
+  /// The configuration without its applications.
   let configuration: Configuration
   /// Sorted by id.
   let apps: [ApplicationSetup]
   /// Never empty.
   let brokers: [BrokerAddress]
-  /// The program's, for the broker's list of connections.
+  /// The program's version, for the broker's list of connections.
   let version: String
 
-  /// - Parameter earlier: what is as it was there is the same object here.
+  /// - Parameter earlier: unchanged applications reuse its objects.
   package init(
     configuration: Configuration, credentials: [CredentialPlace: LoadedCredential], brokers: [BrokerAddress],
     after earlier: ShardSetup? = nil, version: String = "0"

@@ -5,25 +5,24 @@ import PushCore
 import Reactor
 import Wire
 
-/// Answers what `pushfleet status` asks all workers of the fleet, by a connection of its own. Delivering needs none of it: where the broker
-/// refuses it, the log says so once, and nobody is answered.
+/// Answers `pushfleet status` over its own connection. If the broker refuses it, that is logged once; delivery continues.
 final class StatusAnswers: PublisherHandler {
   /// Bytes of a question.
   private static let maximumQuestion = 1_024
-  /// Answers a second.
+  /// Answers per second.
   private static let mostAnswers = 10
 
   private let loop: EventLoop
   private let log: Log
   private let status: (_ allPools: Bool) -> [UInt8]
   private let connection: BrokerConnection
-  /// nil while it isn't ready.
+  /// nil while not connected.
   private weak var publisher: Publisher?
   private var answers = 0
   private var second = MonotonicTime(nanoseconds: 0)
   private var onEnd: (() -> Void)?
 
-  /// - Parameter status: one JSON object.
+  /// - Parameter status: returns one JSON object.
   init(
     loop: EventLoop, _ topology: Topology, _ brokers: [BrokerAddress], _ log: Log,
     status: @escaping (_ allPools: Bool) -> [UInt8]
@@ -47,7 +46,6 @@ final class StatusAnswers: PublisherHandler {
 
   func reload(_ brokers: [BrokerAddress]) { connection.brokers = brokers }
 
-  /// Says goodbye to the broker, and then calls back.
   func close(_ done: @escaping () -> Void) {
     connection.stop()
     guard let publisher else { return done() }
@@ -66,7 +64,7 @@ final class StatusAnswers: PublisherHandler {
       answers = 0
     }
     answers += 1
-    // Answers go to whoever asks, and to no queue that he may not write to.
+    // Answers go only to direct reply-to addresses, never to a queue that the asking user couldn't write to.
     guard answers <= Self.mostAnswers, publisher.canPublish, let replyTo = question.properties.replyTo,
       replyTo.starts(with: Publisher.replyTo)
     else { return }
@@ -77,7 +75,7 @@ final class StatusAnswers: PublisherHandler {
       exchange: [], routingKey: replyTo, properties: properties, body: status(question.body == StatusQuestion.pools), tag: 0)
   }
 
-  /// Whether anybody still waits for an answer is his affair.
+  /// A lost answer needs no handling.
   func confirmed(_ tag: Int) {}
   func failed(_ tag: Int, _ failure: PublishFailure) {}
   func blocked(_ publisher: Publisher, reason: String) {}

@@ -1,12 +1,12 @@
 import StatusHTTP
 
-/// The page at `/` of the figures' address: one document without anything from elsewhere, which asks for `/status.json` again and again.
+/// The page at `/` of the metrics address: a self-contained document that polls `/status.json`.
 enum DashboardPage {
-  /// `{{mark}}` stands for what the policy of an answer allows.
+  /// `{{mark}}` is replaced by the nonce of the answer's policy.
   static let html = String(decoding: PackageResources.dashboard_html, as: UTF8.self)
 
   static func answer() -> HTTPServer.Answer {
-    // Only what stands in the page itself, marked anew each time, is obeyed.
+    // The nonce is new for each answer, so only the page's own scripts and styles are accepted.
     var random = SystemRandomNumberGenerator()
     let mark = String(random.next(), radix: 36) + String(random.next(), radix: 36)
     let policy =

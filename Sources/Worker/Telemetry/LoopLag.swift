@@ -1,18 +1,16 @@
 import Wire
 
-/// The most that a shard's loop was late for what was due, within the last half minute or so.
+/// The longest delay of a shard's loop within the last 15 to 30 seconds.
 struct LoopLag {
-  /// Seconds.
   private static let period = 15.0
 
   private var periodBegan = MonotonicTime(nanoseconds: 0)
   private var earlier = 0.0
   private var present = 0.0
 
-  /// Seconds.
   var most: Double { max(earlier, present) }
 
-  /// - Parameter seconds: how late something was that was due at a time.
+  /// - Parameter seconds: the delay of something that was due.
   mutating func note(_ seconds: Double, at now: MonotonicTime) {
     if now.seconds(since: periodBegan) >= Self.period {
       periodBegan = now

@@ -3,16 +3,15 @@ import Reactor
 import StatusHTTP
 import Wire
 
-/// What the process says of itself over HTTP: its figures in Prometheus' text format at `/metrics`, at `/livez` whether every shard's loop
-/// turns, at `/readyz` whether it does its work; for people a page at `/`, which reads `/status.json` and `/history.json`.
+/// Serves `/metrics`, the probes `/livez` and `/readyz`, and a page at `/` with `/status.json` and `/history.json`.
 final class MetricsServer {
   private let server: HTTPServer
   private let report: @Sendable () -> WorkerReport
   private let history: WorkerHistory
 
   /// - Parameters:
-  ///   - version: the program's.
-  ///   - clock: the time of a request.
+  ///   - version: the program's version.
+  ///   - clock: returns the current time.
   init(
     _ endpoint: Endpoint, _ board: ShardBoard, version: String,
     clock: @escaping @Sendable () -> MonotonicTime = { SystemClock.monotonic }
@@ -51,7 +50,7 @@ final class MetricsServer {
     .init(status: isGood ? 200 : 503, contentType: "text/plain", body: sentence + "\n")
   }
 
-  /// To be called about once a second.
+  /// Call about once a second.
   func lookAround() {
     server.endSlow()
     history.note(at: SystemClock.unixMilliseconds, report)

@@ -5,10 +5,9 @@ import Reactor
 import StatusHTTP
 import Wire
 
-/// A worker's figures in Prometheus' text format.
-///
-/// Labels come from the configuration and from tables of ours, never from a message, so that their number is bounded: ``AppSeries`` bounds the
-/// applications. What may happen has a sample from the start, so that its first time is an increase.
+/// A worker's metrics in Prometheus' text format. Labels come from the configuration and fixed tables, never from messages, so
+/// that their number is bounded; ``AppSeries`` bounds the applications. Expected samples exist from the start, so that the
+/// first event shows as an increase.
 struct MetricsText {
   private let report: WorkerReport
   private var format = MetricsFormat()
@@ -60,16 +59,16 @@ struct MetricsText {
       }
     }
     format.counters(
-      "pushfleet_pushes_delivered_total", "Pushes that a provider took.", plain(.delivered) { $0.provider != .none })
+      "pushfleet_pushes_delivered_total", "Pushes accepted by a provider.", plain(.delivered) { $0.provider != .none })
     format.counters(
       "pushfleet_pushes_failed_total",
-      "Pushes that ended in a failure, by GCM code; without a provider: requests that were refused before they had devices.",
+      "Pushes that failed, by GCM code; without a provider: requests refused before they had devices.",
       byCode({ .failed($0) }, PushError.expected))
     format.counters(
-      "pushfleet_pushes_retried_total", "Pushes that are tried again, by the code of the answer.",
+      "pushfleet_pushes_retried_total", "Pushes that are retried, by the code of the answer.",
       byCode({ .retried($0) }) { $0 == .none ? [] : PushError.retried })
     format.counters(
-      "pushfleet_pushes_parked_total", "Pushes, or whole requests, put off to the retry ladder at no attempt's cost.",
+      "pushfleet_pushes_parked_total", "Pushes or whole requests moved to the retry ladder without counting an attempt.",
       plain(.parked) { _ in true })
     format.counters(
       "pushfleet_dead_letters_total", "Dead letters published.",
@@ -82,16 +81,16 @@ struct MetricsText {
       whole.series.enumerated().map { ([("app", $1)], ledger.amount(entry, $0)) }
     }
     format.counters(
-      "pushfleet_requests_accepted_total", "Requests taken from the queues of producers.", samples(.accepted))
+      "pushfleet_requests_accepted_total", "Requests received from the queues of producers.", samples(.accepted))
     format.counters(
-      "pushfleet_requests_resumed_total", "Requests taken in again after they were put off.", samples(.resumed))
+      "pushfleet_requests_resumed_total", "Requests received again after they were put off.", samples(.resumed))
     format.counters(
-      "pushfleet_requests_settled_total", "Requests of which every consequence is confirmed.", samples(.settled))
+      "pushfleet_requests_settled_total", "Requests whose consequences are all confirmed.", samples(.settled))
     format.counters(
-      "pushfleet_requests_put_off_total", "Requests put on the retry ladder, into a hold queue or the quarantine.",
+      "pushfleet_requests_put_off_total", "Requests moved to the retry ladder, a hold queue or the quarantine.",
       samples(.putOff))
     format.counters(
-      "pushfleet_requests_given_back_total", "Requests left to the broker, which delivers them again.", samples(.givenBack))
+      "pushfleet_requests_given_back_total", "Requests returned to the broker, which delivers them again.", samples(.givenBack))
     format.gauges(
       "pushfleet_requests_in_hand",
       "Accepted and resumed requests that are neither settled, put off nor given back.", samples(.inHand))
@@ -99,62 +98,45 @@ struct MetricsText {
 
   private mutating func addCounters() {
     let sum = whole.counters
-    let counters: [(String, Int, String)] = [
-      ("requests_received_total", sum.received, "Messages delivered by the broker: requests, pages, changes of the registry."),
-      (
-        "requests_redelivered_total", sum.redelivered,
-        "Messages that the broker had delivered before, to this worker or another."
-      ),
-      (
-        "requests_acknowledged_total", sum.acknowledged,
-        "Messages acknowledged to the broker, all their consequences confirmed."
-      ),
-      ("duplicates_suppressed_total", sum.duplicatesSuppressed, "Requests known as sent already."),
-      ("pushes_unknown_total", sum.unknownOutcomes, "Pushes sent whose answer never came."),
-      ("pushes_expired_total", sum.expired, "Pushes whose time was over before they were sent."),
-      ("requests_collapsed_total", sum.collapsed, "Requests that a newer one has replaced while they waited."),
-      ("retries_total", sum.retries, "Requests put on the retry ladder."),
-      ("hold_queue_requests_total", sum.putToHold, "Requests put into hold queues."),
-      (
-        "requests_quarantined_total", sum.quarantined,
-        "Requests that had come back twice and were put aside to be processed alone."
-      ),
-      ("broadcast_pages_total", sum.pages, "Pages of broadcasts that were begun."),
-      ("feedback_total", sum.feedback, "Feedback events published."),
-      ("results_total", sum.results, "Results published."),
-      ("replies_unroutable_total", sum.repliesUnroutable, "Results whose reply_to was gone."),
-      ("broker_connections_ended_total", whole.brokerConnectionsEnded, "Connections to the broker that ended."),
-      ("log_lines_dropped_total", report.droppedLogLines, "Log lines that could not be written to standard error."),
-    ]
-    for (name, value, help) in counters { format.counter("pushfleet_\(name)", value, help) }
+    for counter in Counters.all {
+      if let (name, help) = counter.metric { format.counter("pushfleet_\(name)", sum[keyPath: counter.path], help) }
+    }
+    format.counter(
+      "pushfleet_broker_connections_ended_total", whole.brokerConnectionsEnded, "Connections to the broker that ended.")
+    format.counter(
+      "pushfleet_log_lines_dropped_total", report.droppedLogLines,
+      "Log lines that could not be written to standard error.")
     format.counters(
       "pushfleet_acknowledgements_total",
-      "Acknowledgements of devices, by what became of them; refused counts messages, which may hold many.",
+      "Acknowledgements from devices, by outcome; refused counts messages, which may contain many.",
       [
         ([("outcome", "noted")], sum.acknowledgementsNoted), ([("outcome", "repeated")], sum.acknowledgementsRepeated),
         ([("outcome", "unknown")], sum.acknowledgementsUnknown), ([("outcome", "refused")], sum.acknowledgementsRefused),
       ])
     format.counters(
-      "pushfleet_provider_connections_opened_total", "Connections to providers that were made.",
+      "pushfleet_provider_connections_opened_total", "Connections to providers that were opened.",
       PushTimes.providers.map { ([("provider", $0.name)], whole.connectionsOpened[$0.rawValue]) })
     format.counters(
-      "pushfleet_provider_goaways_total", "GOAWAY frames that providers have sent.",
+      "pushfleet_provider_goaways_total", "GOAWAY frames received from providers.",
       PushTimes.providers.map { ([("provider", $0.name)], whole.goAways[$0.rawValue]) })
+    let refusals = report.refusedTunnels.merging([403, 407, 502, 504, 0].map { ($0, 0) }) { counted, _ in counted }
+    format.counters(
+      "pushfleet_proxy_refusals_total", "Connections that a proxy did not make, by the status of its answer.",
+      refusals.sorted { $0.key < $1.key }.map { ([("status", $0.key == 0 ? "none" : "\($0.key)")], $0.value) })
   }
 
-  /// What is missing in trace and spans.
   private mutating func addObservability() {
     let counts = whole.observability
     format.counters(
-      "pushfleet_trace_requests_noted_total", "Requests that `pushfleet trace` can tell of.", [([], counts.traced)])
+      "pushfleet_trace_requests_noted_total", "Requests recorded for `pushfleet trace`.", [([], counts.traced)])
     format.counters(
       "pushfleet_trace_requests_left_out_total",
-      "Requests left out of the trace: more than trace.perSecond, or not taken by the broker.",
+      "Requests left out of the trace: more than trace.perSecond, or not accepted by the broker.",
       [([("reason", "rate")], counts.untracedByRate), ([("reason", "broker")], counts.untracedByBroker)])
     format.counters(
-      "pushfleet_spans_exported_total", "Spans that the collector has taken.", [([], counts.spansExported)])
+      "pushfleet_spans_exported_total", "Spans accepted by the collector.", [([], counts.spansExported)])
     format.counters(
-      "pushfleet_spans_dropped_total", "Spans that reached no collector: no room in the buffer, or not taken.",
+      "pushfleet_spans_dropped_total", "Spans that reached no collector: no room in the buffer, or not accepted.",
       [([("reason", "buffer")], counts.spansBeyondBuffer), ([("reason", "collector")], counts.spansNotTaken)])
   }
 
@@ -162,48 +144,47 @@ struct MetricsText {
     let times = whole.times
     format.histograms(
       "pushfleet_publish_to_answer_seconds",
-      "From publishing to the provider's last word, without broadcasts. "
-        + "By timestamp alone, without the header timestamp_in_ms, up to 1 s too long.",
+      "Time from publishing to the provider's final answer, without broadcasts. "
+        + "Without the header timestamp_in_ms, it is up to 1 s too long.",
       PushTimes.providers.flatMap { provider in
         PushCounts.Lane.allCases.map { lane in
           ([("provider", provider.name), ("lane", lane.name)], times.publishToAnswer(provider, lane))
         }
       })
     format.histograms(
-      "pushfleet_provider_answer_seconds", "From the sending of a push to the provider's answer.",
+      "pushfleet_provider_answer_seconds", "Time from sending a push to the provider's answer.",
       PushTimes.providers.map { ([("provider", $0.name)], times[answersOf: $0]) })
     format.histograms(
-      "pushfleet_broker_confirm_seconds", "From a publication to the broker's confirm.", [([], times.confirms)])
+      "pushfleet_broker_confirm_seconds", "Time from a publication to the broker's confirm.", [([], times.confirms)])
   }
 
-  // MARK: at present
+  // MARK: current state
 
   private mutating func addPresent() {
     let gauges: [(String, Int, String)] = [
-      ("deliveries_in_hand", whole.inHand, "Requests and changes of the registry in hand, unacknowledged."),
-      ("requests_ahead", whole.ahead, "Requests taken beyond what there is room for, unacknowledged and not in hand."),
+      ("deliveries_in_hand", whole.inHand, "Requests and registry changes in hand, unacknowledged."),
+      ("requests_ahead", whole.ahead, "Requests read ahead beyond the available room, unacknowledged and not in hand."),
       ("publications_unconfirmed", whole.unconfirmed, "Outcomes not yet confirmed."),
       ("publications_stuck", whole.stuck, "Outcomes that wait for queues which neither confirm nor refuse them."),
       ("pushes_in_flight", whole.inFlight, "Pushes waiting for their answer."),
       ("shards", report.shards, "Shards that the worker was started with."),
       ("shards_ready", report.shardsReady, "Shards connected to the broker."),
-      ("draining", whole.isDraining ? 1 : 0, "1 while the worker takes nothing more."),
-      ("broker_blocked", whole.isBrokerBlocked ? 1 : 0, "1 while a resource alarm keeps the broker from taking publications."),
+      ("draining", whole.isDraining ? 1 : 0, "1 while the worker drains and accepts no more messages."),
+      ("broker_blocked", whole.isBrokerBlocked ? 1 : 0, "1 while a resource alarm blocks publications."),
     ]
     for (name, value, help) in gauges { format.gauge("pushfleet_\(name)", value, help) }
     format.gauge(
-      "pushfleet_oldest_request_age_seconds", whole.oldestAge, "How long the oldest request has been in hand; 0 where none is.")
+      "pushfleet_oldest_request_age_seconds", whole.oldestAge, "How long the oldest request has been in hand; 0 if none is.")
     format.gauge(
-      "pushfleet_loop_lag_seconds", whole.loopLag, "The most that a shard's loop was late within the last half minute.")
+      "pushfleet_loop_lag_seconds", whole.loopLag, "The longest delay of a shard's event loop within the last half minute.")
     format.gauges(
-      "pushfleet_registry_up", "1 while the registry answers; no sample where none is configured.",
+      "pushfleet_registry_up", "1 while the registry answers; no sample if none is configured.",
       whole.registry.map { [([], $0.isUp ? 1 : 0)] } ?? [])
     format.gauges(
-      "pushfleet_registry_writable", "1 while the registry takes writes of every kind.",
+      "pushfleet_registry_writable", "1 while the registry accepts writes of every kind.",
       whole.registry.map { [([], $0.isWritable ? 1 : 0)] } ?? [])
   }
 
-  /// By pool: a credential of an application or a sender.
   private mutating func addPools() {
     let pools = report.pools
     func samples(_ value: (ShardReport.Pool) -> Int) -> [(MetricsFormat.Labels, Int)] {
@@ -213,14 +194,14 @@ struct MetricsText {
       "pushfleet_credential_ok", "0 while the provider, or its token endpoint, refuses the credential.",
       samples { $0.isCredentialRefused ? 0 : 1 })
     format.gauges(
-      "pushfleet_pool_in_trouble", "1 while the provider serves nothing by the credential.", samples { $0.isInTrouble ? 1 : 0 })
+      "pushfleet_pool_in_trouble", "1 while the provider serves no push with it.", samples { $0.isInTrouble ? 1 : 0 })
     format.gauges(
       "pushfleet_provider_connections", "Open connections to the provider; a shared one counts with each pool.",
       samples(\.connections))
     format.gauges("pushfleet_provider_streams", "Pushes waiting for the provider's answer.", samples(\.streams))
     format.gauges(
       "pushfleet_credential_not_after_timestamp_seconds",
-      "When a certificate ends, in unix time; of the hundred that end first.",
+      "End of a certificate in Unix time; only the hundred that end first.",
       whole.expiries.prefix(100).map { ([("credential", $0.name)], Int($0.notAfter)) })
   }
 
@@ -229,7 +210,7 @@ struct MetricsText {
     let open = Set(whole.openBreakers.map(app))
     let named = whole.series.dropFirst(AppSeries.others + 1)
     format.gauges(
-      "pushfleet_breaker_open", "1 while so many of an application's tokens are refused that none is believed to be dead.",
+      "pushfleet_breaker_open", "1 while so many of an application's tokens are refused that none is marked as dead.",
       (named + open.subtracting(named).sorted().prefix(100)).map { ([("app", $0)], open.contains($0) ? 1 : 0) })
     let holds = report.holds
     format.gauges(
@@ -240,7 +221,7 @@ struct MetricsText {
       holds.map { ([("app", app($0.app))], $0.inHand) })
     format.gauges(
       "pushfleet_queue_messages_ready",
-      "Messages ready in the fleet's queues, as the broker last said; the same in each worker.",
+      "Messages ready in the fleet's queues, as last reported by the broker; the same in each worker.",
       (whole.queues ?? []).map { ([("queue", $0.name)], $0.ready) })
     format.gauges(
       "pushfleet_campaigns", "Campaigns of the registry by state; the same in each worker.",

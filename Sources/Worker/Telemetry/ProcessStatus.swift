@@ -3,7 +3,7 @@ import PushCore
 import Reactor
 import Wire
 
-/// How a worker process stands, in a form that travels: one JSON object of bounded size.
+/// A worker process's status as one JSON object of bounded size, for `pushfleet status`.
 struct ProcessStatus {
   private struct Sample {
     var at: MonotonicTime
@@ -17,14 +17,13 @@ struct ProcessStatus {
     var times: PushTimes
   }
 
-  /// Seconds that rates are of.
+  /// Seconds over which rates are measured.
   private static let span = 10
-  /// Seconds that latencies are of, and between two samples of them.
+  /// Seconds over which latencies are measured, and seconds between two samples.
   private static let latencySpan = 60.0
   private static let latencyStep = 5.0
-  /// Pools and applications that are named.
   private static let mostNamed = 50
-  /// Bytes of the pools' names where all are asked for; a longer answer wouldn't be taken.
+  /// Bytes of pool entries if all are requested; a longer answer would be truncated.
   private static let mostNames = 96 << 10
 
   /// Unix milliseconds.
@@ -35,7 +34,7 @@ struct ProcessStatus {
 
   init(startedAt: Int64) { self.startedAt = startedAt }
 
-  /// To be called once a second.
+  /// Call once a second.
   mutating func sample(_ reports: [ShardReport], at now: MonotonicTime) {
     let sum = reports.reduce(into: Counters()) { $0 += $1.counters }
     samples.append(Sample(at: now, received: sum.received, delivered: sum.delivered, failed: sum.failures))
@@ -50,7 +49,7 @@ struct ProcessStatus {
     while let first = times.first, now.seconds(since: first.at) > Self.latencySpan + Self.latencyStep { _ = times.popFirst() }
   }
 
-  /// - Parameter allPools: instead of some, those in trouble first.
+  /// - Parameter allPools: lists all pools instead of some. Pools in trouble come first.
   func json(_ report: WorkerReport, allPools: Bool = false, at now: MonotonicTime) -> [UInt8] {
     let whole = report.whole
     let sum = whole.counters
@@ -91,7 +90,7 @@ struct ProcessStatus {
 
   private typealias Members = (inout JSONObjectWriter) -> Void
 
-  /// Of the last minute, of what had any.
+  /// Histograms of the last minute that are not empty.
   private func latencies(_ now: PushTimes) -> [Members] {
     let recent = times.first.map { now.since($0.times) } ?? now
     var histograms: [(of: String, provider: PushCounts.Provider, lane: PushCounts.Lane?, histogram: Histogram)] = []
@@ -108,7 +107,7 @@ struct ProcessStatus {
         $0.set("lane", part.lane?.name)
         $0.set("count", Int64(part.histogram.count))
         $0.set("whole_seconds", part.lane.map { Int64(recent.wholeSeconds(part.provider, $0)) })
-        // null: longer than the last bound.
+        // null means longer than the last bound.
         $0.set("p50", raw: Self.seconds(part.histogram.quantile(0.5)))
         $0.set("p99", raw: Self.seconds(part.histogram.quantile(0.99)))
         $0.set("bounds", raw: Array("\(part.histogram.bounds)".utf8))
@@ -122,7 +121,7 @@ struct ProcessStatus {
     return Array("\((value * 10_000).rounded() / 10_000)".utf8)
   }
 
-  /// Those in trouble first.
+  /// Pools in trouble come first.
   private static func pools(_ pools: [ShardReport.Pool], all: Bool) -> [Members] {
     let sorted = pools.sorted { ($1.isInTrouble ? 1 : 0, $0.name) < ($0.isInTrouble ? 1 : 0, $1.name) }
     var room = mostNames
@@ -145,12 +144,12 @@ struct ProcessStatus {
     }
   }
 
-  /// Bytes of a pool's object besides its texts, which escapes may double.
+  /// Bytes of a pool's object besides its texts; escaping may double the texts.
   private static let poolOverhead = 170
 
   private static let sinceOverhead = 35
 
-  /// The longest queues first.
+  /// The longest queues come first.
   private static func holds(_ holds: [HoldReport]) -> [Members] {
     holds.longestFirst.prefix(mostNamed).map { hold in
       {
@@ -165,6 +164,6 @@ struct ProcessStatus {
     return Self.figure(Double(count - first[keyPath: part]) / now.seconds(since: first.at))
   }
 
-  /// With one digit behind the point.
+  /// With one decimal place.
   private static func figure(_ value: Double) -> [UInt8] { Array("\((value * 10).rounded() / 10)".utf8) }
 }

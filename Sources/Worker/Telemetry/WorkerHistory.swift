@@ -2,7 +2,7 @@ import Delivery
 import Synchronization
 import Wire
 
-/// The last quarter of an hour in a few figures, so that whoever opens the page sees how it came about.
+/// A few figures of the last quarter of an hour, for the page's charts.
 final class WorkerHistory: Sendable {
   /// Milliseconds between two samples.
   private static let pause: Int64 = 5_000
@@ -11,7 +11,7 @@ final class WorkerHistory: Sendable {
   private struct Sample {
     /// Unix milliseconds.
     var at: Int64
-    /// Delivered, failed, retried, parked, dead letters: since the worker began.
+    /// Totals since the start: delivered, failed, retried, parked, dead letters.
     var counts: [Int]
     var cpuSeconds: Double
     /// Answers of all providers, by the bounds of ``PushTimes/answerBounds``.
@@ -20,8 +20,8 @@ final class WorkerHistory: Sendable {
 
   private let samples = Mutex<[Sample]>([])
 
-  /// To be called about once a second.
-  /// - Parameter report: made where a sample is due.
+  /// Call about once a second.
+  /// - Parameter report: called only if a sample is due.
   func note(at now: Int64, _ report: () -> WorkerReport) {
     guard samples.withLock({ $0.last.map { now - $0.at >= Self.pause } ?? true }) else { return }
     let report = report()
@@ -38,7 +38,7 @@ final class WorkerHistory: Sendable {
     }
   }
 
-  /// Each sample as an array: time, counts, CPU, answers.
+  /// Each sample is an array of time, counts, CPU seconds and answers.
   var json: String {
     let lines = samples.withLock { $0 }.map { sample in
       let numbers = ["\(sample.at)"] + sample.counts.map { "\($0)" } + ["\(sample.cpuSeconds)"] + sample.answers.map { "\($0)" }

@@ -1,11 +1,10 @@
 import Delivery
 
 extension WorkerReport {
-  /// Of pools and of hold queues, how many are named; one more stands for all others.
+  /// The most pools and hold queues that are listed; one more entry sums up the others.
   static let mostNamed = 100
 
-  /// Those that something is wrong with and then those with most on their streams; what the others come to stands under
-  /// ``AppSeries/othersName``, which is in trouble or refused where one of them is.
+  /// Pools in trouble first, then the busiest. ``AppSeries/othersName`` sums up the others, and shows trouble of any of them.
   var pools: [ShardReport.Pool] {
     guard whole.pools.count > Self.mostNamed else { return whole.pools }
     func weight(_ pool: ShardReport.Pool) -> (Int, Int, Int, Int) {
@@ -24,7 +23,7 @@ extension WorkerReport {
     return sorted.prefix(Self.mostNamed) + [sum]
   }
 
-  /// The longest, and under ``AppSeries/othersName`` what the others come to.
+  /// The longest hold queues; the others are summed up as ``AppSeries/othersName``.
   var holds: [HoldReport] {
     guard whole.holds.count > Self.mostNamed else { return whole.holds }
     let sorted = whole.holds.longestFirst
@@ -38,7 +37,7 @@ extension WorkerReport {
 }
 
 extension [HoldReport] {
-  /// Those with most ready first, then those with most in hand, then by their names.
+  /// Sorted by ready messages, then by messages in hand, then by name.
   var longestFirst: [HoldReport] {
     sorted {
       let (first, second) = (($0.ready ?? 0, $0.inHand), ($1.ready ?? 0, $1.inHand))

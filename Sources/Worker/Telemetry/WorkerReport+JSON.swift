@@ -6,8 +6,8 @@ import Settings
 import Wire
 
 extension WorkerReport {
-  /// The report as one JSON object on one line: names of the configuration, words of providers without what may be a token, numbers; never a
-  /// token or a secret. Its size is bounded as the figures are.
+  /// The report as one JSON object on one line. It contains configured names, numbers and providers' reasons with possible
+  /// tokens removed, but no token or secret. Its size is bounded like that of the metrics.
   var json: [UInt8] {
     var object = JSONObjectWriter()
     object.set("worker", ThisProcess.name)
@@ -49,7 +49,6 @@ extension WorkerReport {
     return object.closed()
   }
 
-  /// Of a list.
   private static let most = 100
 
   private func isShown(_ series: Int) -> Bool {
@@ -63,18 +62,11 @@ extension WorkerReport {
   }
 
   private func addTotals(_ object: inout JSONObjectWriter) {
-    let counters = whole.counters
-    let totals: [(String, Int)] = [
-      ("received", counters.received), ("redelivered", counters.redelivered), ("acknowledged", counters.acknowledged),
-      ("duplicates_suppressed", counters.duplicatesSuppressed), ("delivered", counters.delivered),
-      ("failed", counters.failures), ("collapsed", counters.collapsed), ("retried", counters.postponed),
-      ("parked", counters.parked), ("expired", counters.expired), ("unknown", counters.unknownOutcomes),
-      ("put_to_hold", counters.putToHold),
-      ("quarantined", counters.quarantined), ("feedback", counters.feedback), ("dead_letters", counters.deadLetters),
-      ("results", counters.results), ("pages", counters.pages), ("acknowledgements", counters.acknowledgementsNoted),
-      ("trace_noted", whole.observability.traced), ("trace_left_out", whole.observability.untraced),
-    ]
-    for (name, count) in totals { object.set(name, Int64(count)) }
+    for counter in Counters.all {
+      if let name = counter.status { object.set(name, Int64(whole.counters[keyPath: counter.path])) }
+    }
+    object.set("trace_noted", Int64(whole.observability.traced))
+    object.set("trace_left_out", Int64(whole.observability.untraced))
   }
 
   private func addPresent(_ object: inout JSONObjectWriter) {
@@ -129,7 +121,7 @@ extension WorkerReport {
     addCodes("dead_letters") { .deadLetter($0) }
   }
 
-  /// Counts of each bound alone; the last is of what took longer.
+  /// Counts per bucket, not cumulative; the last one is above the last bound.
   private func addTimes(_ object: inout JSONObjectWriter) {
     var histograms: [(name: String, provider: PushCounts.Provider?, lane: PushCounts.Lane?, histogram: Histogram)] = []
     for provider in PushTimes.providers {
@@ -181,7 +173,7 @@ extension WorkerReport {
     object.set("count", Int64(letters.count))
   }
 
-  /// Without the target, which may name a user or a group's key.
+  /// Without the target, which may name a user or contain a group's key.
   private func add(_ campaign: Campaign, to object: inout JSONObjectWriter) {
     object.set("campaign", campaign.description.id)
     object.set("app", campaign.description.app)

@@ -4,9 +4,8 @@ import PushCore
 import Reactor
 import Wire
 
-/// How a worker stands: what its shards are together, and the process around them. All that it shows of itself is made of this.
+/// A worker's state: the merged reports of its shards, and the process. Metrics, status and page are derived from it.
 struct WorkerReport: Sendable {
-  /// The program's.
   let version: String
   /// Unix milliseconds.
   let at: Int64
@@ -16,11 +15,13 @@ struct WorkerReport: Sendable {
   let whole: ShardReport
   let usage: ProcessUsage
   let droppedLogLines: Int
+  /// Tunnels that proxies refused, by the status of the answer; 0 for none.
+  let refusedTunnels: [Int: Int]
 
-  /// - Parameter shards: that the worker was started with; fewer may have reported.
+  /// - Parameter shards: number of started shards; fewer may have reported.
   init(
-    _ reports: [ShardReport], shards: Int, health: FleetHealth, usage: ProcessUsage, droppedLogLines: Int, version: String,
-    at: Int64
+    _ reports: [ShardReport], shards: Int, health: FleetHealth, usage: ProcessUsage, droppedLogLines: Int,
+    refusedTunnels: [Int: Int] = [:], version: String, at: Int64
   ) {
     self.version = version
     self.at = at
@@ -28,6 +29,7 @@ struct WorkerReport: Sendable {
     self.health = health
     self.usage = usage
     self.droppedLogLines = droppedLogLines
+    self.refusedTunnels = refusedTunnels
     shardsReady = reports.count { $0.isReady }
     whole = ShardReport.merged(reports)
   }
@@ -35,20 +37,20 @@ struct WorkerReport: Sendable {
   init(_ board: ShardBoard, version: String, now: MonotonicTime) {
     self.init(
       board.reports, shards: board.shards, health: board.health(at: now), usage: .current(),
-      droppedLogLines: StandardError.droppedLines, version: version, at: SystemClock.unixMilliseconds)
+      droppedLogLines: StandardError.droppedLines, refusedTunnels: ProxyRefusals.shared.byStatus, version: version,
+      at: SystemClock.unixMilliseconds)
   }
 
-  /// Figures of one application, provider and lane.
   struct Row {
     var app: String
     var series: Int
     var provider: PushCounts.Provider
     var lane: PushCounts.Lane
-    /// Shown though nothing has happened: the application is configured with the provider.
+    /// True if the row is shown even with zeros, because the application is configured with the provider.
     var isExpected: Bool
   }
 
-  /// Every application with figures of its own, and what sums up others where there are any.
+  /// Rows for each application with its own series, and for the series that sum up others.
   var rows: [Row] {
     var rows: [Row] = []
     for (series, app) in whole.series.enumerated() {
@@ -66,11 +68,13 @@ struct WorkerReport: Sendable {
 }
 
 extension PushError {
-  /// Codes that a push by a provider may end with, and those that a request may be refused with before that.
+  /// Codes with which a push to the provider may end; for `none`, codes with which a request may be refused earlier.
   static func expected(with provider: PushCounts.Provider) -> [PushError] {
     switch provider {
     case .apns: allCases.filter { ![.invalidJSON, .missingRegistration, .invalidTTL, .notAllowed].contains($0) }
     case .fcm:
+      allCases.filter { ![.invalidJSON, .missingRegistration, .invalidTTL, .invalidPackageName, .notAllowed].contains($0) }
+    case .webpush:
       allCases.filter { ![.invalidJSON, .missingRegistration, .invalidTTL, .invalidPackageName, .notAllowed].contains($0) }
     case .none:
       allCases.filter {
@@ -79,7 +83,7 @@ extension PushError {
     }
   }
 
-  /// Codes after which a push is tried again.
+  /// Codes after which a push is retried.
   static let retried: [PushError] = [
     .unavailable, .internalServerError, .deviceMessageRateExceeded, .topicsMessageRateExceeded, .unknown,
   ]
