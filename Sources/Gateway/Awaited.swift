@@ -1,6 +1,6 @@
 import Wire
 
-/// An outcome that is reported once: by whoever knows it first, or when its time is over.
+/// An outcome that is reported once: by the first call of `end(as:)`, or at the time limit.
 final class Awaited<Outcome> {
   private let time: Turn
   private var then: ((Outcome) -> Void)?
@@ -13,14 +13,14 @@ final class Awaited<Outcome> {
 
   var isOver: Bool { then == nil }
 
-  /// Ends it after so many seconds, and not when an earlier call said.
+  /// Sets the time limit, in seconds from now, and the outcome to report then. Replaces an earlier limit.
   func end(after seconds: Double, as outcome: Outcome) {
     guard !isOver else { return }
     if let limit { time.cancel(limit) }
     limit = time.schedule(after: seconds) { [self] in end(as: outcome) }
   }
 
-  /// What comes later is not heard.
+  /// Reports the outcome. Later calls do nothing.
   func end(as outcome: Outcome) {
     guard let then else { return }
     self.then = nil

@@ -1,17 +1,15 @@
 import Settings
 
-/// A way into the gateway. Confined to the loop's thread.
+/// An entrance of the gateway, such as the HTTP server. Confined to the loop's thread.
 protocol Door: AnyObject {
-  /// Takes over the applications and certificates of a configuration; where something can't be used, what it had before stays.
+  /// Applies the applications and certificates of a configuration. After an error the previous ones stay in use.
   func reload(_ configuration: Configuration) throws(ConfigurationError)
-  /// When the certificate that it shows ends; nil where it shows none.
+  /// The expiry of the door's certificate; nil if it has none.
   var expiry: CertificateExpiry? { get }
-  /// Ends who takes too long to say what he wants. To be called about once a second.
+  /// Ends connections that are too slow. Called about once a second.
   func lookAround()
-  /// Takes nothing new from now on.
   func drain()
-  /// Nobody inside waits for anything.
+  /// True if no request waits for an answer.
   var isIdle: Bool { get }
-  /// Ends every connection.
   func close()
 }

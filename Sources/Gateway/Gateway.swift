@@ -4,15 +4,13 @@ import Settings
 import StatusHTTP
 import Wire
 
-/// A gateway process: its doors and its connection to the broker on one loop, and the signals that stop it.
+/// A gateway process: its doors and its broker connection on one event loop. Signals stop it.
 public final class Gateway {
-  /// SIGINT and SIGTERM: the first drains, the second ends at once.
+  /// SIGINT and SIGTERM: the first one drains, the second one ends at once.
   private static let stopSignals: [Int32] = [2, 15]
-  private static let hangUp: Int32 = 1
-  /// SIGUSR1 and SIGUSR2: they would end the process.
+  /// SIGUSR1 and SIGUSR2 are ignored; they would end the process.
   private static let forOthers: [Int32] = [10, 12]
 
-  /// Reads the configuration anew.
   public typealias Reload = () throws(ConfigurationError) -> Configuration
 
   private let context: GatewayContext
@@ -27,10 +25,11 @@ public final class Gateway {
   private var deadline = MonotonicTime.distantFuture
 
   /// - Parameters:
-  ///   - version: this program's, for the log and the figures.
-  ///   - file: the configuration's file, which is watched as the certificates' files are.
-  ///   - reload: called on SIGHUP and when one of the files has changed.
-  /// - Throws: `ConfigurationError` when a door or a credential can't be used; when the process is out of descriptors.
+  ///   - version: the program's version, for the log and the metrics.
+  ///   - file: the configuration file. It is watched for changes, like the certificate files.
+  ///   - reload: called on SIGHUP and when a watched file has changed.
+  /// - Throws: `ConfigurationError` if a door or a credential can't be used; `SystemError` if the process is out of
+  ///   descriptors.
   public init(_ configuration: Configuration, version: String, file: String?, reload: @escaping Reload) throws {
     guard configuration.gateway != nil else {
       throw ConfigurationError(
@@ -44,13 +43,13 @@ public final class Gateway {
       configuration, version: version, loop: loop, log: Log(level: configuration.log, format: configuration.logFormat))
   }
 
-  /// Runs until a signal has ended it, and everything that was taken is settled.
+  /// Runs until a signal ends the gateway and every accepted message is settled.
   public func run() throws {
     let log = context.log
     log.describeDrops()
     Signals.ignore(Self.forOthers)
-    let signals = try Signals(loop: loop, Self.stopSignals + [Self.hangUp]) { [unowned self] signal in
-      if signal == Self.hangUp { return reloadDoors(because: "SIGHUP") }
+    let signals = try Signals(loop: loop, Self.stopSignals + [Signals.hangUp]) { [unowned self] signal in
+      if signal == Signals.hangUp { return reloadDoors(because: "SIGHUP") }
       log.info("stopping", ["signal": Int(signal)])
       stop()
     }
@@ -76,13 +75,13 @@ public final class Gateway {
   private func openDoors() throws {
     if let endpoint = context.configuration.gatewayFigures { doors.append(try FiguresDoor(endpoint, context)) }
     let settings = context.configuration.gateway
-    var kinds: ConnectionRoom.Doors = []
+    var kinds: ConnectionLimits.Doors = []
     if settings?.http != nil { kinds.insert(.http) }
     if settings?.apns != nil { kinds.insert(.binary) }
     if settings?.apns?.feedback != nil { kinds.insert(.feedback) }
-    let room = ConnectionRoom(descriptors: ProcessUsage.raiseDescriptorLimit(), doors: kinds)
-    if let settings = settings?.http { doors.append(try HTTPDoor(settings, connections: room.http, context)) }
-    if let settings = settings?.apns { doors.append(try BinaryDoor(settings, room, context)) }
+    let connectionLimits = ConnectionLimits(descriptors: ProcessUsage.raiseDescriptorLimit(), doors: kinds)
+    if let settings = settings?.http { doors.append(try HTTPDoor(settings, connections: connectionLimits.http, context)) }
+    if let settings = settings?.apns { doors.append(try BinaryDoor(settings, connectionLimits, context)) }
   }
 
   private func everySecond() {
@@ -102,7 +101,7 @@ public final class Gateway {
 
   // MARK: other settings
 
-  /// What can't be used leaves in force what was there before.
+  /// After an error the previous settings stay in use.
   private func reloadDoors(because reason: String) {
     let log = context.log
     let next: Configuration
@@ -117,7 +116,7 @@ public final class Gateway {
       }
     }
     let others = next.changesForGatewayRestart(from: context.configuration)
-    if !others.isEmpty { log.warning("a restart is needed for what else has changed", ["settings": LogList(others)]) }
+    if !others.isEmpty { log.warning("some changed settings take effect only after a restart", ["settings": LogList(others)]) }
   }
 
   // MARK: the end
@@ -137,7 +136,6 @@ public final class Gateway {
     loop.schedule(after: Self.quietPause) { [weak self] in self?.awaitQuiet() }
   }
 
-  /// Seconds.
   private static let quietPause = 0.02
 
   private func end() {

@@ -2,16 +2,16 @@ import DeviceRegistry
 import PushCore
 import Settings
 
-/// The applications of the configuration, as doors ask for them.
+/// The configured applications, as the doors look them up.
 struct GatewayApplications {
   struct App {
     var id: [UInt8]
     var defaultPriority: Priority
     var limits: RequestLimits
     var isUPMC: Bool
-    /// Those that it has credentials for.
+    /// Platforms that the application has credentials for.
     var platforms: Set<Platform>
-    /// Names of its packages and bundles.
+    /// Names of the application's packages and bundles.
     var packages: Set<[UInt8]>
   }
 
@@ -35,34 +35,34 @@ struct GatewayApplications {
 
   subscript(id: [UInt8]) -> App? { apps[id] }
 
-  /// The key's only application, or that of several which `name` is.
+  /// The key's only application, or the one of several that `name` names.
   func only(of key: GatewayKey, _ name: [UInt8]?) -> App? {
     if let name, let app = named(name, of: key) { return app }
     let known = key.apps.compactMap { apps[$0] }
     return known.count == 1 ? known[0] : nil
   }
 
-  /// In FCM v1: one of the key's applications by its id, or whatever the sender calls the only one that the key is for.
+  /// For FCM v1: the key's application with this id. A key for one application works with any project name.
   func app(ofProject project: [UInt8], _ key: GatewayKey) -> App? {
     if key.apps.contains(project) { return apps[project] }
     return key.apps.count == 1 ? apps[key.apps[0]] : nil
   }
 
-  /// By its id, or by one of its packages and bundles.
+  /// Finds an application by its id, package or bundle.
   func named(_ name: [UInt8], of key: GatewayKey) -> App? {
     key.apps.compactMap { apps[$0] }.first { $0.packages.contains(name) }
   }
 
-  /// The application that a key's holder sends to: the key's only one, or that of `restricted_package_name`.
+  /// The application that a request is for: the key's only one, or the one that `restricted_package_name` names.
   func app(of key: GatewayKey, _ document: JSONDocument) throws(Rejection) -> App {
     let known = key.apps.compactMap { apps[$0] }
     if known.count == 1 { return known[0] }
-    guard !known.isEmpty else { throw Rejection(.invalidParameters, "the key's applications are configured no more") }
+    guard !known.isEmpty else { throw Rejection(.invalidParameters, "the key's applications are no longer configured") }
     guard let package = document.value("restricted_package_name", of: document.root).map(document.string) else {
       throw Rejection(.invalidParameters, "restricted_package_name: missing, the key is for \(known.count) applications")
     }
     guard let app = known.first(where: { $0.packages.contains(package) }) else {
-      throw Rejection(.invalidPackageName, "restricted_package_name: the key is for none of this name")
+      throw Rejection(.invalidPackageName, "restricted_package_name: the key is for no application with this name")
     }
     return app
   }

@@ -5,16 +5,14 @@ import PushCore
 import Reactor
 import Wire
 
-/// The gateway's connection to the broker, kept up: publishes with confirms, and takes answers by direct reply-to. Confined to the
-/// loop's thread.
+/// The gateway's broker connection, which reconnects by itself. Publishes with confirms and receives answers by direct
+/// reply-to. Confined to the loop's thread.
 final class GatewayBroker {
-  /// What became of a publication.
   enum Outcome: Equatable {
-    /// The broker answers for it.
     case confirmed
-    /// It was not taken, and may be later: no connection, an alarm, a full queue, too much under way.
+    /// The message was not accepted; it may be later: no connection, an alarm, a full queue, too many unconfirmed messages.
     case refused(String)
-    /// It may have been taken, or not: the connection ended, or no confirm came in time.
+    /// The message may have been accepted: the connection ended, or no confirm came in time.
     case unknown(String)
   }
 
@@ -26,11 +24,11 @@ final class GatewayBroker {
     var then: Confirmation
   }
 
-  /// Publications under way before further ones are refused.
+  /// Unconfirmed publications before further ones are refused.
   private static let window = 8_192
-  /// Seconds for which the broker may block before whoever waits is answered.
+  /// Seconds that the broker may block before impatient callers are answered.
   private static let blockedGrace = 2.0
-  /// Bytes of an answer that are kept: results of a thousand devices, or the failed ones of an audience.
+  /// Longest accepted answer in bytes: results of a thousand devices, or the failed devices of an audience.
   private static let maximumAnswer = 4 << 20
 
   private let loop: EventLoop
@@ -39,14 +37,14 @@ final class GatewayBroker {
   private let figures: GatewayFigures
   private let connection: BrokerConnection
   private var publisher: Publisher?
-  /// Who we are to the broker: what an application's producers are known by.
-  private(set) var user: [UInt8] = []
+  /// Our user at the broker; workers identify an application's producers by it. Nil if only our certificate names the user.
+  private(set) var user: [UInt8]?
   private var isDeclared = false
   private var confirmations = Slab<Waiting>()
   private var answers: [UInt64: Answer] = [:]
   private var lastQuestion: UInt64
   private var onClosed: (() -> Void)?
-  /// When whoever waits is answered that the broker blocks.
+  /// Fires when waiting callers are answered that the broker blocks.
   private var blockedLimit: TimerToken?
 
   init(loop: EventLoop, topology: Topology, brokers: [BrokerAddress], log: Log, figures: GatewayFigures) {
@@ -55,7 +53,7 @@ final class GatewayBroker {
     self.log = log
     self.figures = figures
     connection = BrokerConnection(loop: loop, brokers: brokers)
-    // Not guessable: an answer is believed by its number.
+    // Unpredictable, because the number is all that authenticates an answer.
     lastQuestion = UInt64.random(in: 0..<(1 << 62))
     connection.makeMachine = { [unowned self] in make($0) }
   }
@@ -67,22 +65,20 @@ final class GatewayBroker {
       settings: ConnectionSettings(broker: broker, name: "pushfleet gateway, \(ThisProcess.name)"), window: Self.window,
       maximumReply: Self.maximumAnswer, handler: self)
     self.publisher = publisher
-    user = Array(broker.user.utf8)
+    user = broker.user.isEmpty ? nil : Array(broker.user.utf8)
     return publisher
   }
 
-  /// Publications are taken.
   var isReady: Bool { isDeclared && publisher?.canPublish == true }
 
-  /// Publications whose outcome isn't known yet.
   var waiting: Int { confirmations.count }
 
   // MARK: asked by doors
 
   /// - Parameters:
-  ///   - question: of ``expectAnswer(_:)``, where an answer is wanted.
-  ///   - isPatient: waits for its confirm while the broker blocks, however long that is; others are answered that it is not known.
-  ///   - then: called once, in this call where the message is refused at once.
+  ///   - question: a number of ``expectAnswer(_:)`` if an answer is wanted.
+  ///   - isPatient: waits for the confirm however long the broker blocks; other callers get an unknown outcome.
+  ///   - then: called once; during this call if the message is refused at once.
   func publish(
     exchange: String, routingKey: String, properties: BasicProperties, body: [UInt8], question: UInt64? = nil,
     isPatient: Bool = false, then: @escaping Confirmation
@@ -103,13 +99,13 @@ final class GatewayBroker {
 
   private var reason: String {
     guard let publisher, publisher.isReady, isDeclared else { return "the broker can't be reached" }
-    return publisher.isBlocked ? Self.blocked : "too much waits for the broker"
+    return publisher.isBlocked ? Self.blocked : "too many messages wait for the broker's confirm"
   }
 
-  private static let blocked = "the broker takes nothing for now"
+  private static let blocked = "the broker accepts no messages at the moment"
 
-  /// A number for a message whose answer is wanted; what is expected is to be forgotten when it has come no sooner than it was wanted.
-  /// Answers end with the connection, without a word.
+  /// Returns a correlation number for a message that asks for an answer. If no answer has come when the caller stops waiting,
+  /// it must call `forget`. The end of the connection silently drops all pending answers.
   func expectAnswer(_ answer: @escaping Answer) -> UInt64 {
     lastQuestion += 1
     answers[lastQuestion] = answer
@@ -118,7 +114,7 @@ final class GatewayBroker {
 
   func forget(_ question: UInt64) { answers[question] = nil }
 
-  /// How many messages are ready in a queue; nil where the broker can't be asked, or has no such queue.
+  /// Counts the ready messages of a queue; nil if the broker can't be asked or has no such queue.
   func countReady(_ queue: String, _ answered: @escaping (Int?) -> Void) {
     guard let publisher, publisher.isReady else { return answered(nil) }
     publisher.perform(.queueInspect(name: queue)) { answer in
@@ -127,7 +123,6 @@ final class GatewayBroker {
     }
   }
 
-  /// Says goodbye, then calls `completion`.
   func close(_ completion: @escaping () -> Void) {
     connection.stop()
     guard let publisher else { return completion() }
@@ -135,7 +130,8 @@ final class GatewayBroker {
     publisher.close()
   }
 
-  /// The broker may have read them, or reads them when its alarm is over: their numbers stay taken until it has said what became of them.
+  /// The broker may have read these messages or may read them after its alarm. So their numbers stay in use until it has
+  /// answered.
   private func tellWaiting() {
     for tag in confirmations.indices {
       guard let waiting = confirmations[tag], !waiting.isPatient else { continue }
@@ -154,12 +150,12 @@ extension GatewayBroker: PublisherHandler {
   func ready(_ publisher: Publisher) {
     connection.established(at: loop.now)
     log.info("publishing", ["broker": connection.address])
-    // Declared first, so that the first request finds its queue whoever started first.
+    // Declare first, so that the first request finds its queue even if no worker has started yet.
     publisher.declare(topology) { [weak self] result in
       guard let self, publisher === self.publisher else { return }
       switch result {
       case .success(let notices): for notice in notices { log.warning("\(notice)") }
-      // A user without the permission to declare may still publish to what an operator has declared.
+      // A user without permission to declare may still publish to existing exchanges.
       case .failure(let failure): log.warning("the topology could not be declared", ["reason": "\(failure)"])
       }
       isDeclared = true

@@ -4,16 +4,15 @@ import Logging
 import Reactor
 import Settings
 
-/// What every door of a gateway works with. Confined to the loop's thread.
+/// The common resources of a gateway's doors. Confined to the loop's thread.
 final class GatewayContext {
   let configuration: Configuration
-  /// The program's.
   let version: String
   let topology: Topology
   let loop: EventLoop
   let log: Log
   let broker: GatewayBroker
-  /// Reads for answers, and keeps the keys; nil where no registry is configured. What changes devices goes by the broker.
+  /// Reads devices and keys; nil if no registry is configured. Changes of devices are published to the broker instead.
   let registry: RegistryClient?
   let figures: GatewayFigures
 

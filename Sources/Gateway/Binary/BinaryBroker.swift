@@ -1,14 +1,14 @@
-/// What the doors of APNs' binary interface need of the broker.
+/// The broker operations that the doors of APNs' binary interface need.
 protocol BinaryBroker: AnyObject {
-  /// Publishes once; the answer says whether the broker has confirmed it.
+  /// Publishes once and reports whether the broker confirmed the message.
   func publish(_ request: BinaryRequest, _ answered: @escaping (_ isConfirmed: Bool) -> Void)
-  /// How many messages are ready in a queue; nil where the broker can't be asked now.
+  /// Counts the ready messages of a queue; nil if the broker can't be asked now.
   func countReady(_ queue: String, _ answered: @escaping (Int?) -> Void)
 }
 
 extension GatewayBroker: BinaryBroker {
   func publish(_ request: BinaryRequest, _ answered: @escaping (_ isConfirmed: Bool) -> Void) {
-    // Which broker, and so which user, is known no sooner.
+    // The user is known only here, because it depends on the broker that is connected.
     var properties = request.properties
     properties.userID = user
     publish(

@@ -2,77 +2,78 @@ import AMQP
 import PushCore
 import Wire
 
-/// What a sender's connection asks of the door that it came by.
-protocol BinaryDesk: AnyObject {
+/// The door's side of a sender's connection.
+protocol BinaryPublisher: AnyObject {
   /// Unix time in milliseconds.
   var wallClock: Int64 { get }
   var limits: RequestLimits { get }
-  /// False while the connections together have as much to publish as they may; who waits is told by `roomCame`.
+  /// False while all connections together have as many notifications to publish as allowed. `roomCame` follows later.
   func hasRoom(for connection: BinaryConnection) -> Bool
-  /// Publishes until the broker has confirmed it or there is no hope left; the answer, whether it is confirmed, comes in a later turn.
+  /// Publishes until the broker has confirmed the notification or the time is over. Reports in a later turn whether it is
+  /// confirmed.
   func publish(_ request: BinaryRequest, _ settled: @escaping (Bool) -> Void)
-  /// A notification was refused, or a connection ends before its sender wants it.
+  /// A notification was refused, or the gateway ends a connection before its sender does.
   func noteFarewell(_ response: ErrorResponse?, of app: [UInt8]?)
-  /// A sender has gone, and no error response reaches it.
+  /// A sender has disconnected before it received its error response.
   /// - Parameters:
-  ///   - response: what it would have got.
-  ///   - lost: how many of its notifications were given up.
+  ///   - response: the response that was not sent.
+  ///   - lost: how many of the sender's notifications were given up.
   func noteUnheard(_ response: ErrorResponse?, lost: Int, of app: [UInt8]?)
-  /// The handshake is over.
-  /// - Returns: there is room for the connection.
+  /// Reports the end of the handshake.
+  /// - Returns: true if there is room for the connection.
   func opened(_ connection: BinaryConnection) -> Bool
-  /// Bytes came, or were settled. Idle: of what came nothing is left to do.
+  /// Bytes arrived or notifications were settled. `isIdle` is true if all received bytes are processed.
   func heard(_ connection: BinaryConnection, isIdle: Bool)
-  /// Nothing of the connection is left to do.
   func finished(_ connection: BinaryConnection)
 }
 
-/// One old sender's connection: takes its notifications in order, says nothing as long as all is well, and for the first that is wrong the error
-/// response, then closes. What follows that one is not looked at; what came before it is published and confirmed before the word goes out.
+/// The connection of one sender. It accepts notifications in order and sends nothing while all are good. For the first bad one
+/// it sends the error response and closes: later notifications are ignored, earlier ones are confirmed before the response is
+/// sent.
 final class BinaryConnection: Machine {
   private enum Phase {
-    /// Notifications are taken. → `settling`.
+    /// Accepts notifications. → `settling`.
     case taking
-    /// None are taken any more; what was taken is still to be confirmed. → `finished`.
+    /// Accepts none any more and waits for the confirms of accepted ones. → `finished`.
     case settling(BinaryRefusal?)
-    /// The last word is said, if there is one.
+    /// The error response, if any, is written.
     case finished
   }
 
-  /// Seconds of silence after which a connection is closed. Senders keep theirs open for hours, and what is written into one that has just been
-  /// closed is lost without a word, so that it is long; a peer that is gone is found out by the kernel's probes.
+  /// Seconds without data before a connection is closed. Long, because senders keep connections open for hours and lose
+  /// notifications that they write to a connection that has just been closed. The kernel's probes find dead peers.
   static let idleTime = 3600.0
-  /// The same within a notification.
+  /// Seconds without data before a connection is closed within a notification.
   static let stallTime = 60.0
-  /// Notifications of a connection that may wait for their confirms.
+  /// Unconfirmed notifications that one connection may have.
   static let window = 256
 
   weak var transport: (any Transport)?
-  private unowned let desk: any BinaryDesk
+  private unowned let publisher: any BinaryPublisher
   private let identify: (any Transport) -> [UInt8]?
   private var app: [UInt8]?
   private var phase = Phase.taking
   private var reader = BinaryFrameReader()
   private var ledger = SendLedger()
-  /// Bytes that came and wait for room.
+  /// Received bytes that wait for room.
   private var unread: [UInt8] = []
   private var offset = 0
   private var farewell: [UInt8] = []
-  /// The transport has ended: nothing can be said any more, but what came before that counts.
+  /// The transport has ended. No response can be sent, but the bytes received before count.
   private var isGone = false
   private var isReported = false
   private(set) var deadline = MonotonicTime.distantFuture
 
-  /// - Parameter identify: the application of an open transport's peer; nil where its certificate belongs to none.
-  init(_ desk: any BinaryDesk, identify: @escaping (any Transport) -> [UInt8]?) {
-    self.desk = desk
+  /// - Parameter identify: returns the application of an open transport's peer; nil if its certificate belongs to none.
+  init(_ publisher: any BinaryPublisher, identify: @escaping (any Transport) -> [UInt8]?) {
+    self.publisher = publisher
     self.identify = identify
   }
 
   var isFinished: Bool { if case .finished = phase { true } else { false } }
 
   func transportOpened(at now: MonotonicTime) {
-    guard desk.opened(self) else {
+    guard publisher.opened(self) else {
       transport?.close()
       return
     }
@@ -85,23 +86,22 @@ final class BinaryConnection: Machine {
     bytes.append(0..<bytes.byteCount, to: &unread)
     advance()
     deadline = now.advanced(bySeconds: reader.isInFrame ? Self.stallTime : Self.idleTime)
-    desk.heard(self, isIdle: isIdle)
+    publisher.heard(self, isIdle: isIdle)
   }
 
   private var isIdle: Bool { ledger.open == 0 && unread.isEmpty }
 
-  /// Ends, because others need the room; where it has sent notifications, its error response names the last that was taken.
+  /// Ends the connection to make room for others. If it has sent notifications, an error response names the last accepted one.
   func makeRoom() {
     if isIdle, ledger.farewell == nil { transport?.close() } else { drain() }
   }
 
-  /// Others have made room.
   func roomCame() { advance() }
 
-  /// Takes what there is, as far as there is room for it.
+  /// Processes received bytes as far as there is room.
   private func advance() {
     while case .taking = phase, offset < unread.count {
-      guard ledger.open < Self.window, desk.hasRoom(for: self) else {
+      guard ledger.open < Self.window, publisher.hasRoom(for: self) else {
         transport?.isReadingPaused = true
         return
       }
@@ -123,24 +123,25 @@ final class BinaryConnection: Machine {
       throw BinaryRefusal(status: .missingTopic, identifier: frame.identifier, isSilent: frame.isSimple)
     }
     let request = try BinaryRequest(
-      frame, app: app, now: desk.wallClock / 1000, id: UUIDText.random(), limits: desk.limits)
+      frame, app: app, now: publisher.wallClock / 1000, id: UUIDText.random(), limits: publisher.limits)
     let position = ledger.add(frame)
-    desk.publish(request) { [self] isTaken in settled(position, isTaken) }
+    publisher.publish(request) { [self] isTaken in settled(position, isTaken) }
   }
 
   private func settled(_ position: Int, _ isTaken: Bool) {
     ledger.settle(position, isTaken: isTaken)
     if !isTaken, !isGone { settle(nil) }
     advance()
-    if isIdle { desk.heard(self, isIdle: true) }
+    if isIdle { publisher.heard(self, isIdle: true) }
   }
 
-  /// Takes nothing more, because of what is wrong with a notification, or of what is wrong here.
+  /// Stops accepting: after a refused notification (`refusal`), or because the gateway ends the connection (nil).
   private func settle(_ refusal: BinaryRefusal?) {
     if case .taking = phase { phase = .settling(refusal) }
   }
 
-  /// Ends once what was taken is confirmed. Who has gone can't be told to send anything again: what it has left here is taken as well.
+  /// Ends once accepted notifications are confirmed. A sender that has disconnected can't repeat anything, so its remaining
+  /// bytes are processed too.
   func drain() {
     if !isGone { settle(nil) }
     advance()
@@ -150,19 +151,19 @@ final class BinaryConnection: Machine {
     switch phase {
     case .taking:
       guard isGone, ledger.open == 0, !isReported else { return }
-      if ledger.lost > 0 { desk.noteUnheard(nil, lost: ledger.lost, of: app) }
+      if ledger.lost > 0 { publisher.noteUnheard(nil, lost: ledger.lost, of: app) }
       report()
     case .settling(let refusal):
       guard ledger.open == 0 else { return }
       phase = .finished
-      // One that was lost stands before the one that is wrong.
+      // A lost notification came before the refused one, so the response must be about the lost one.
       let response = if let refusal, ledger.isClear { refusal.response } else { ledger.farewell }
       deadline = .distantFuture
       guard !isGone else {
-        if refusal != nil || ledger.lost > 0 { desk.noteUnheard(response, lost: ledger.lost, of: app) }
+        if refusal != nil || ledger.lost > 0 { publisher.noteUnheard(response, lost: ledger.lost, of: app) }
         return report()
       }
-      desk.noteFarewell(response, of: app)
+      publisher.noteFarewell(response, of: app)
       farewell = response?.bytes ?? []
       transport?.outputReady()
     case .finished: if isGone { report() }
@@ -172,7 +173,7 @@ final class BinaryConnection: Machine {
   private func report() {
     guard !isReported else { return }
     isReported = true
-    desk.finished(self)
+    publisher.finished(self)
   }
 
   func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime) {

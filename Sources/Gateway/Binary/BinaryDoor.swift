@@ -6,35 +6,36 @@ import Settings
 import TLS
 import Wire
 
-/// The door for senders of APNs' binary interface, with its feedback service where that is configured.
+/// The door for senders of APNs' binary interface, with its feedback service if that is configured.
 final class BinaryDoor: Door {
   private let loop: EventLoop
   private let log: Log
   private let drainTime: Double
   private let publishing: BinaryPublishing
   private var apps: Set<[UInt8]>
-  /// Whom every sender of this door sends to; nil where their certificates say.
+  /// The application of all senders of this door; nil if their certificates name the application.
   private let only: [UInt8]?
   let limits: RequestLimits
   private var listeners: [Listener] = []
   private(set) var expiry: CertificateExpiry?
-  /// Of both services, before the end of their handshake: they take no room from those who have shown who they are.
+  /// Connections of both services during their handshake. They have their own limit, so that they take no room from
+  /// authenticated ones.
   private var arrivals: BoundedConnections<any Machine>
   private var senders: BoundedConnections<BinaryConnection>
   private var readers: BoundedConnections<FeedbackConnection>
-  private var feedback: FeedbackDesk?
+  private var feedback: FeedbackService?
   private let figures: BinaryFigures
   private var throttle = LogThrottle()
-  /// When the last words of a drain have had their time to be read.
+  /// The end of the time that peers have to read the last error responses of a drain.
   private var parting = MonotonicTime(nanoseconds: 0)
 
-  /// Listens at once.
-  /// - Throws: `ConfigurationError` when a setting can't be used, `PlaceTaken` when it perhaps can later.
-  init(_ settings: GatewayAPNsSettings, _ room: ConnectionRoom, _ context: GatewayContext) throws {
+  /// Starts to listen.
+  /// - Throws: `ConfigurationError` if a setting can't be used, `AddressUnavailable` if it may be usable later.
+  init(_ settings: GatewayAPNsSettings, _ connectionLimits: ConnectionLimits, _ context: GatewayContext) throws {
     let configuration = context.configuration
-    arrivals = BoundedConnections(most: room.arrivals) { $0.transport?.close() }
-    senders = BoundedConnections(most: room.binary) { $0.makeRoom() }
-    readers = BoundedConnections(most: room.readers) { $0.transport?.close() }
+    arrivals = BoundedConnections(most: connectionLimits.arrivals) { $0.transport?.close() }
+    senders = BoundedConnections(most: connectionLimits.binary) { $0.makeRoom() }
+    readers = BoundedConnections(most: connectionLimits.readers) { $0.transport?.close() }
     loop = context.loop
     log = context.log
     drainTime = Double(configuration.drainTimeout)
@@ -49,11 +50,11 @@ final class BinaryDoor: Door {
     listeners.append(try listener(settings.listen, "gateway.apns.listen", tls) { [unowned self] in accept() })
     log.info("the door for APNs' binary interface is open", ["address": "\(settings.listen)"])
     guard let place = settings.feedback else { return }
-    let desk = FeedbackDesk(
+    let service = FeedbackService(
       context.topology, loop: loop, broker: context.broker, brokers: try configuration.brokerAddresses(), figures: figures,
       listsBadTokens: settings.listsBadTokens)
-    feedback = desk
-    listeners.append(try listener(place, "gateway.apns.feedback", tls) { [unowned self] in acceptReader(desk) })
+    feedback = service
+    listeners.append(try listener(place, "gateway.apns.feedback", tls) { [unowned self] in acceptReader(service) })
     log.info("the feedback service is open", ["address": "\(place)"])
   }
 
@@ -65,9 +66,9 @@ final class BinaryDoor: Door {
         loop: loop, host: place.host, port: place.port, tls: tls, options: LinkOptions(connectTimeout: Self.handshakeTime)
       ) { _ in accept() }
     } catch let error as SystemError where error.isInUse {
-      throw PlaceTaken(setting: key, reason: "\(place) is in use: end what listens there, or choose another port")
+      throw AddressUnavailable(setting: key, reason: "\(place) is in use: end what listens there, or choose another port")
     } catch let error as SystemError where error.isOfNoAddress {
-      throw PlaceTaken(setting: key, reason: "\(place) is no address of this machine")
+      throw AddressUnavailable(setting: key, reason: "\(place) is not an address of this machine")
     } catch {
       throw ConfigurationError(key: key, problem: "cannot be listened on: \(error)")
     }
@@ -81,9 +82,9 @@ final class BinaryDoor: Door {
     return arrivals.admit(connection) ? connection : nil
   }
 
-  private func acceptReader(_ desk: FeedbackDesk) -> (any Machine)? {
+  private func acceptReader(_ service: FeedbackService) -> (any Machine)? {
     let connection = FeedbackConnection(
-      open: { [unowned desk] in desk.open($0, $1) }, identify: { [unowned self] in identify($0) },
+      open: { [unowned service] in service.open($0, $1) }, identify: { [unowned self] in identify($0) },
       opened: { [unowned self] reader in
         arrivals.remove(reader)
         return readers.admit(reader)
@@ -106,7 +107,7 @@ final class BinaryDoor: Door {
     return nil
   }
 
-  /// Takes over who may send, and certificate, key and authorities for connections from now on.
+  /// Replaces the set of applications, and for new connections certificate, key and authorities.
   func reload(_ configuration: Configuration) throws(ConfigurationError) {
     guard let settings = configuration.gateway?.apns else { return }
     let certificate = try settings.loadCertificate()
@@ -118,13 +119,13 @@ final class BinaryDoor: Door {
 
   // MARK: the end
 
-  /// Each connection has its own time limits.
+  /// Nothing to do: each connection has its own time limits.
   func lookAround() {}
 
-  /// Takes nothing more; each sender is told after the confirms which of its notifications was the last to be taken.
+  /// Accepts nothing more. After the confirms, each sender learns which of its notifications was accepted last.
   func drain() {
     for listener in listeners { listener.close() }
-    // Last words need their time as well.
+    // Leave time for the error responses.
     publishing.hurry(max(drainTime - 2 * Self.partingTime, drainTime / 2))
     for connection in arrivals.all { connection.transport?.close() }
     for connection in senders.all { connection.drain() }
@@ -141,7 +142,7 @@ final class BinaryDoor: Door {
   }
 }
 
-extension BinaryDoor: BinaryDesk {
+extension BinaryDoor: BinaryPublisher {
   var wallClock: Int64 { loop.wallClock }
   func hasRoom(for connection: BinaryConnection) -> Bool { publishing.hasRoom(for: connection) }
 
@@ -154,7 +155,7 @@ extension BinaryDoor: BinaryDesk {
 
   func noteFarewell(_ response: ErrorResponse?, of app: [UInt8]?) {
     guard let response else { return }
-    // A reset, which the end of the process is to a peer that still writes, could overtake it.
+    // If a peer still writes, the end of the process resets its connection, and the reset could overtake the response.
     parting = loop.now.advanced(bySeconds: Self.partingTime)
     figures.responses[response.status, default: 0] += 1
     guard let omitted = throttle.admit((app ?? []) + [0, response.status.rawValue], at: loop.now) else { return }
@@ -169,14 +170,14 @@ extension BinaryDoor: BinaryDesk {
   func noteUnheard(_ response: ErrorResponse?, lost: Int, of app: [UInt8]?) {
     guard let omitted = throttle.admit((app ?? []) + [1], at: loop.now) else { return }
     log.warning(
-      "a sender of the binary interface has gone before its error response",
+      "a sender of the binary interface disconnected before its error response",
       [
         "app": app ?? [], "meaning": response?.status.word ?? "", "identifier": response.map { Int($0.identifier) } ?? 0,
         "given_up": lost, "omitted": omitted,
       ])
   }
 
-  /// Seconds for which a drain waits for the last words to be read.
+  /// Seconds that a drain leaves for peers to read the last error responses.
   private static let partingTime = 0.5
 
   func opened(_ connection: BinaryConnection) -> Bool {
@@ -195,7 +196,6 @@ extension BinaryDoor: BinaryDesk {
 }
 
 extension Configuration {
-  /// The applications that senders of the binary interface may be for.
   fileprivate func binarySenders() throws(ConfigurationError) -> Set<[UInt8]> {
     try requireBinaryApp()
     return Set(binaryApps.map { Array($0.utf8) })

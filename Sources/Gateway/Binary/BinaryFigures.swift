@@ -1,11 +1,11 @@
-/// What the doors of APNs' binary interface count.
+/// Counters of the doors of APNs' binary interface.
 final class BinaryFigures {
-  /// Connections of senders.
+  /// Open connections of senders.
   var open = 0
-  /// Notifications that the broker has confirmed, and those that were given up.
+  /// Notifications that the broker confirmed, and notifications given up.
   var taken = 0
   var lost = 0
   var responses: [BinaryStatus: Int] = [:]
-  /// Entries of lists that were read to the end.
+  /// Entries of feedback lists that were read to the end.
   var feedback = 0
 }

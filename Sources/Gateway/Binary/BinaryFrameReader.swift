@@ -1,12 +1,12 @@
-/// Reads frames of commands 0, 1 and 2 (Apple, "Legacy Notification Format" and "Binary Provider API") from bytes that come cut in any way.
+/// Reads frames of commands 0, 1 and 2 (Apple, "Legacy Notification Format" and "Binary Provider API") from a byte stream.
 ///
-/// What doesn't fit is not kept: at most one token and one payload of allowed sizes. An item that is too long is passed over, since the
-/// identifier, which the answer needs, may stand behind it.
+/// Keeps at most one token and one payload of allowed sizes. Skips an item that is too long, because the identifier, which the
+/// error response needs, may follow it.
 struct BinaryFrameReader {
   enum Part: Equatable {
     /// The first byte of a frame.
     case command
-    /// Commands 0 and 1, in this order; the first for command 1 only.
+    /// Commands 0 and 1, in this order; the first part is for command 1 only.
     case identifierAndExpiry, tokenLength, token, payloadLength, payload
     /// Command 2.
     case frameLength, itemHeader
@@ -14,29 +14,27 @@ struct BinaryFrameReader {
     case skipped
   }
 
-  /// Of the five items that a frame may have.
+  /// Bytes of a frame with all five items.
   static let longestFrame = 5 * (3 + Int(UInt16.max))
 
   private var part = Part.command
-  /// Bytes that the part has, and those of them that have come.
+  /// Size of the current part and how many of its bytes have arrived.
   private var size = 1
   private var done = 0
-  /// Of the part, unless it is skipped.
+  /// Bytes of the current part, unless it is skipped.
   private var bytes: [UInt8] = []
   private var frame = BinaryFrame()
-  /// Bytes of command 2's frame that follow the present part.
+  /// Bytes of command 2's frame after the current part.
   private var rest = 0
   private var items: Set<BinaryItem> = []
-  /// What is wrong with command 2's frame so far.
+  /// Faults found so far in command 2's frame.
   private var faults: Set<BinaryStatus> = []
-  /// A refusal ends the reading: nothing after it counts.
   private(set) var hasFailed = false
 
-  /// Whether a frame has begun and isn't whole.
   var isInFrame: Bool { part != .command }
 
-  /// Reads on from `offset`, which it moves past what it has used, up to the end of one frame.
-  /// - Returns: nil when all bytes are used and no frame has ended.
+  /// Reads from `offset` up to the end of one frame, and moves `offset` past the bytes it has used.
+  /// - Returns: nil if all bytes are used and no frame has ended.
   mutating func next(_ input: [UInt8], _ offset: inout Int) throws(BinaryRefusal) -> BinaryFrame? {
     while !hasFailed {
       let taken = min(size - done, input.count - offset)
@@ -69,7 +67,7 @@ struct BinaryFrameReader {
     items = []
     faults = []
     begin(.command, 1)
-    // An idle connection is to hold nothing.
+    // Free the memory: an idle connection must hold none.
     bytes = []
     return whole
   }
@@ -80,7 +78,7 @@ struct BinaryFrameReader {
     BinaryRefusal(status: status, identifier: frame.identifier, isSilent: frame.isSimple)
   }
 
-  /// - Returns: whether the frame is whole.
+  /// - Returns: true if the frame is complete.
   private mutating func endPart() throws(BinaryRefusal) -> Bool {
     switch part {
     case .command: try readCommand()
@@ -126,7 +124,7 @@ struct BinaryFrameReader {
 
   // MARK: command 2
 
-  /// - Returns: whether there is no further item, and the frame has what it needs.
+  /// - Returns: true if there is no further item and the frame has the required ones.
   private mutating func beginItem() throws(BinaryRefusal) -> Bool {
     guard rest == 0 else {
       guard rest >= 3 else { throw refusal(.protocolError) }
@@ -136,7 +134,7 @@ struct BinaryFrameReader {
     }
     if !items.contains(.token) { faults.insert(.missingToken) }
     if !items.contains(.payload) { faults.insert(.missingPayload) }
-    // What can't be read comes before what is merely wrong.
+    // An unreadable item takes precedence over a wrong one.
     if faults.contains(.protocolError) { throw refusal(.protocolError) }
     if let first = faults.min(by: { $0.rawValue < $1.rawValue }) { throw refusal(first) }
     return true
@@ -170,12 +168,12 @@ struct BinaryFrameReader {
   }
 }
 
-/// What a frame of command 2 may hold, each once.
+/// The items of a frame of command 2. Each may occur once.
 enum BinaryItem: UInt8, Sendable {
   case token = 1
   case payload, identifier, expiration, priority
 
-  /// What is wrong with an item of so many bytes; nil when nothing is.
+  /// The fault of an item with this many bytes; nil if the size is right.
   func fault(ofSize size: Int) -> BinaryStatus? {
     switch self {
     case .token: size == 0 ? .missingToken : BinaryFrame.tokenSizes.contains(size) ? nil : .invalidTokenSize

@@ -1,11 +1,11 @@
 import Wire
 
-/// Publishes notifications until the broker has confirmed each, for a while: a sender of this protocol isn't told to try again, so that what
-/// passes within seconds (a connection, a full queue) is waited out here.
+/// Publishes each notification until the broker has confirmed it, for up to `retryTime`. Senders of this protocol don't repeat
+/// by themselves, so this class waits out short failures, such as a lost connection or a full queue.
 final class BinaryPublishing {
-  /// Notifications of all connections that may wait for their confirms.
+  /// Unconfirmed notifications of all connections together.
   static let most = 2_000
-  /// Seconds for which one is tried, and its confirm is waited for.
+  /// Seconds to try to publish a notification and to wait for its confirm.
   static let retryTime = 10.0
 
   /// One notification that isn't settled.
@@ -16,7 +16,7 @@ final class BinaryPublishing {
 
   private let time: Turn
   private let broker: any BinaryBroker
-  /// When all are settled, one way or the other, in a gateway that stops.
+  /// When everything must be settled because the gateway stops.
   private var end = MonotonicTime.distantFuture
   private var flights: [Int: Flight] = [:]
   private var lastFlight = 0
@@ -28,10 +28,9 @@ final class BinaryPublishing {
     self.broker = broker
   }
 
-  /// Not settled.
   var open: Int { flights.count }
 
-  /// Nothing is tried or waited for after so many seconds.
+  /// Gives up everything that isn't settled after this many seconds.
   func hurry(_ seconds: Double) {
     end = min(end, time.now.advanced(bySeconds: seconds))
     time.schedule(at: end) { [self] in
@@ -39,7 +38,7 @@ final class BinaryPublishing {
     }
   }
 
-  /// Where there is none, the connection's turn comes by `roomCame`.
+  /// If this returns false, the connection's `roomCame` is called later.
   func hasRoom(for connection: BinaryConnection) -> Bool {
     if open < Self.most { return true }
     if isWaiting.insert(ObjectIdentifier(connection)).inserted { waiting.append(connection) }
@@ -65,7 +64,7 @@ final class BinaryPublishing {
     }
   }
 
-  /// What the broker says of one that is settled comes too late.
+  /// Ignores an answer of the broker for a notification that is already settled.
   private func settle(_ flight: Int, isTaken: Bool) {
     guard let settled = flights.removeValue(forKey: flight) else { return }
     time.cancel(settled.limit)

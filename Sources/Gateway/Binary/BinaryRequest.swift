@@ -1,7 +1,8 @@
 import AMQP
 import PushCore
+import Wire
 
-/// The send request that a notification becomes.
+/// The send request made from a notification.
 struct BinaryRequest {
   /// Routing key on the exchange of requests, and the request's own priority.
   let priority: Priority
@@ -9,13 +10,13 @@ struct BinaryRequest {
   let properties: BasicProperties
 
   /// - Parameters:
-  ///   - app: the application that the sender's certificate, or the listener, stands for.
+  ///   - app: the application of the sender's certificate or of the listener.
   ///   - now: Unix seconds.
-  ///   - id: the request's own.
-  /// - Throws: what the fleet would make a dead letter of: the sender is told at once instead.
+  ///   - id: the request's message id.
+  /// - Throws: the refusal of a request that would become a dead letter, so that the sender learns of it at once.
   init(_ frame: BinaryFrame, app: [UInt8], now: Int64, id: [UInt8], limits: RequestLimits) throws(BinaryRefusal) {
     let refusal = BinaryRefusal(status: .processingError, identifier: frame.identifier, isSilent: frame.isSimple)
-    // It goes into the request as it stands: it has to be one value.
+    // The payload is copied into the request unchanged, so it must be exactly one JSON value.
     guard let payload = try? JSONDocument(frame.payload), payload.kind(payload.root) == .object else { throw refusal }
     let life = Life(frame.expiry, now: now)
     priority = frame.priority == 10 ? .high : .normal
@@ -30,11 +31,10 @@ struct BinaryRequest {
     self.properties = properties
   }
 
-  /// How long the request lives.
   private struct Life {
-    /// When that begins, Unix seconds.
+    /// Start of the lifetime, Unix seconds.
     var since: Int64
-    /// Nil for as long as the fleet allows.
+    /// Nil for the longest lifetime that the fleet allows.
     var seconds: Int64?
 
     init(_ expiry: UInt32?, now: Int64) {
@@ -42,12 +42,11 @@ struct BinaryRequest {
       guard let expiry else { return }
       let end = Int64(expiry)
       if end == 0 {
-        // Now or never.
         seconds = 0
       } else if end > now {
         seconds = min(end - now, Int64(RequestLimits.longestTimeToLive))
       } else {
-        // Over before it came: it ends as expired, which nobody on this connection is told.
+        // Expired before it arrived: the request ends as expired. This protocol has no error for that.
         since = end - 1
         seconds = 1
       }
@@ -58,10 +57,7 @@ struct BinaryRequest {
     var body: [UInt8] = []
     body.reserveCapacity(frame.payload.count + 2 * frame.token.count + 200)
     body += Array(#"{"to":"apns:"#.utf8)
-    for byte in frame.token {
-      body.append(hexDigits[Int(byte >> 4)])
-      body.append(hexDigits[Int(byte & 15)])
-    }
+    body += frame.token.hexText
     body += Array(#"","priority":"\#(priority.rawValue)""#.utf8)
     if let seconds = life.seconds { body += Array(#","time_to_live":\#(seconds)"#.utf8) }
     body += Array(#","apns":{"headers":{"apns-push-type":"\#(isBackground(payload) ? "background" : "alert")""#.utf8)
@@ -72,9 +68,7 @@ struct BinaryRequest {
     return body
   }
 
-  private static let hexDigits = Array("0123456789abcdef".utf8)
-
-  /// It only wakes the app.
+  /// True for a push that only wakes the app.
   private static func isBackground(_ payload: JSONDocument) -> Bool {
     guard let aps = payload.value("aps", of: payload.root), payload.kind(aps) == .object, payload.count(aps) == 1,
       let flag = payload.value("content-available", of: aps)

@@ -1,4 +1,4 @@
-/// What an error response says (Apple, "Binary Provider API", table A-1).
+/// The status of an error response (Apple, "Binary Provider API", table A-1).
 enum BinaryStatus: UInt8, CaseIterable, Sendable {
   case processingError = 1
   case missingToken = 2
@@ -7,13 +7,12 @@ enum BinaryStatus: UInt8, CaseIterable, Sendable {
   case missingPayload = 4
   case invalidTokenSize = 5
   case invalidPayloadSize = 7
-  /// The connection closes and nobody is to blame: the identifier is that of the last notification that was taken.
+  /// The connection closes without the sender's fault. The identifier is that of the last accepted notification.
   case shutdown = 10
-  /// The frame can't be read.
   case protocolError = 128
   case unknown = 255
 
-  /// For log lines and figures.
+  /// The status in log lines and metrics.
   var word: String {
     switch self {
     case .processingError: "processing_error"
@@ -29,7 +28,7 @@ enum BinaryStatus: UInt8, CaseIterable, Sendable {
   }
 }
 
-/// The only thing that a sender is ever told: six bytes, then the connection closes.
+/// The only message to a sender: six bytes, then the connection closes.
 struct ErrorResponse: Equatable, Sendable {
   var status: BinaryStatus
   var identifier: UInt32

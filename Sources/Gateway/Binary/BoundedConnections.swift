@@ -1,14 +1,15 @@
 import Wire
 
-/// Connections of one kind, no more than a number: for the next one, the one that has been silent for longest goes.
+/// Connections of one kind with a maximum number. To admit another one, the connection that has been idle longest is asked to
+/// leave.
 struct BoundedConnections<Connection> {
-  /// Connections beyond the number, as one that is asked to leave is gone a moment later.
+  /// Connections allowed beyond the maximum, because a connection that is asked to leave closes a moment later.
   static var passing: Int { 64 }
 
   private let most: Int
   private let makeRoom: (Connection) -> Void
   private var order = IdleOrder<Connection>()
-  /// With their places in the order.
+  /// Connections with their places in the order.
   private var entries: [ObjectIdentifier: (connection: Connection, place: Int)] = [:]
 
   /// - Parameter makeRoom: asks a connection to leave.
@@ -20,10 +21,10 @@ struct BoundedConnections<Connection> {
   var count: Int { entries.count }
   var all: [Connection] { entries.values.map(\.connection) }
 
-  /// - Returns: there is room for it.
+  /// - Returns: true if there is room for the connection.
   mutating func admit(_ connection: Connection) -> Bool {
     if count >= most, let oldest = order.takeOldest() { makeRoom(oldest) }
-    // Those that were asked to go have gone by the next turn; where all are busy, nobody is asked.
+    // Connections that were asked to leave are gone by the next turn. While all are busy, none is asked.
     guard count < most + Self.passing else { return false }
     entries[ObjectIdentifier(connection as AnyObject)] = (connection, order.open(connection))
     return true

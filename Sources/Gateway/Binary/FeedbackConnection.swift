@@ -1,35 +1,34 @@
 import Reactor
 import Wire
 
-/// Gets what an application's list holds.
+/// Receives the contents of an application's feedback list.
 protocol FeedbackReader: AnyObject {
   func feedbackCame(_ tuples: [UInt8])
-  /// There is no more of it.
   func feedbackEnded()
-  /// It can't be read to its end.
   func feedbackFailed()
 }
 
-/// An application's list in the hands of one connection.
+/// An application's list while one connection reads it.
 protocol FeedbackHolder: AnyObject {
-  /// What was read is gone (`isTaken`), or stays for the next one.
+  /// Removes the entries that were read (`isTaken`), or leaves them for the next connection.
   func settle(isTaken: Bool)
 }
 
-/// One connection to the feedback service: writes what the application's list holds, closes, and strikes it off only when the peer has closed in
-/// good order after the last byte. A peer that closes earlier finds all of it again.
+/// One connection to the feedback service. It writes the application's list and closes. The entries are removed only if the
+/// peer closes in good order after the last byte. If the peer closes earlier, the next connection gets all of them again.
 final class FeedbackConnection: Machine, FeedbackReader {
   private enum Phase {
-    /// The list comes and is written. → `closing`, `finished`.
+    /// Reads and writes the list. → `closing`, `finished`.
     case writing
-    /// All is written, and our end of the stream is closed; the peer is to close its own. → `finished`.
+    /// The list is written and our side of the stream is closed. Waits for the peer to close. → `finished`.
     case closing
     case finished
   }
 
-  /// Seconds for a list to be read and written.
+  /// Seconds to read and write a list.
   static let writingTime = 120.0
-  /// Seconds that the peer has to close after the last byte; then what its system has acknowledged counts as read.
+  /// Seconds that the peer has to close after the last byte. After that, the bytes that its system has acknowledged count as
+  /// read.
   static let closingTime = 10.0
 
   weak var transport: (any Transport)?
@@ -46,8 +45,8 @@ final class FeedbackConnection: Machine, FeedbackReader {
 
   /// - Parameters:
   ///   - open: begins to read the list of an application.
-  ///   - identify: the application of an open transport's peer; nil where its certificate belongs to none.
-  ///   - opened: called at the end of the handshake: whether there is room for the connection.
+  ///   - identify: returns the application of an open transport's peer; nil if its certificate belongs to none.
+  ///   - opened: called at the end of the handshake; returns true if there is room for the connection.
   init(
     open: @escaping (_ app: [UInt8], any FeedbackReader) -> any FeedbackHolder,
     identify: @escaping (any Transport) -> [UInt8]?, opened: @escaping (FeedbackConnection) -> Bool = { _ in true },
@@ -67,7 +66,7 @@ final class FeedbackConnection: Machine, FeedbackReader {
     list = open(app, self)
   }
 
-  /// The service is not spoken to.
+  /// Ignores input: the protocol has none.
   func receive(_ bytes: RawSpan, at now: MonotonicTime) {}
 
   func feedbackCame(_ tuples: [UInt8]) {

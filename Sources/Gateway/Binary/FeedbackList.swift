@@ -2,11 +2,12 @@ import AMQP
 import Broker
 import Wire
 
-/// Reads so many messages of an application's feedback queue on a connection of its own, and holds them until they are known to have been read.
+/// Reads a number of messages from an application's feedback queue, on its own broker connection. Acknowledges them once they
+/// are known to be read.
 final class FeedbackList: ConsumerHandler, FeedbackHolder {
-  /// Messages that one connection is given; the next one gets what follows.
+  /// Most messages for one connection. The next connection gets the following ones.
   static let most = 50_000
-  /// Seconds of silence after which somebody else must have the rest.
+  /// Seconds without a delivery after which another consumer must have the remaining messages.
   private static let quiet = 1.0
 
   private weak var reader: (any FeedbackReader)?
@@ -19,12 +20,11 @@ final class FeedbackList: ConsumerHandler, FeedbackHolder {
   private var tokens: [DeliveryToken] = []
   private var isWhole = false
   private var isSettled = false
-  /// Messages that were read and acknowledged.
   private(set) var taken = 0
 
   /// - Parameters:
-  ///   - count: messages that are ready in the queue; at least one.
-  ///   - ended: the connection is closed.
+  ///   - count: number of ready messages in the queue; at least 1.
+  ///   - ended: called when the connection is closed.
   init(
     queue: String, count: Int, listsBadTokens: Bool, connection: BrokerConnection, time: Turn,
     settings: @escaping (BrokerURI) -> ConnectionSettings, reader: any FeedbackReader, ended: @escaping (FeedbackList) -> Void
@@ -63,11 +63,11 @@ final class FeedbackList: ConsumerHandler, FeedbackHolder {
     reader?.feedbackEnded()
   }
 
-  /// What comes too late is not acknowledged: it is on the list again.
+  /// Ignores late deliveries. They are not acknowledged, so they stay in the queue.
   func delivered(_ delivery: consuming Delivery) {
     guard !isWhole, !isSettled else { return }
     tokens.append(delivery.token)
-    // A message beyond the tuple's form is read like the others, or it would come for ever.
+    // Also count messages that have no tuple. Otherwise they would be delivered again forever.
     if let tuple = FeedbackTuple.bytes(delivery.body, listsBadTokens: listsBadTokens) { reader?.feedbackCame(tuple) }
     if tokens.count == expected { end() }
   }
@@ -95,7 +95,7 @@ final class FeedbackList: ConsumerHandler, FeedbackHolder {
     ended(self)
   }
 
-  /// The broker gives what is in hand to somebody else.
+  /// The broker delivers the unacknowledged messages to another consumer.
   private func fail() {
     tokens = []
     reader?.feedbackFailed()

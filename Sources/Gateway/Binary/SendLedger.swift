@@ -1,5 +1,5 @@
-/// The notifications of one connection in their order, by position, since identifiers may repeat: which are published for sure, and so what
-/// may be said of them when the connection closes.
+/// The notifications of one connection in order, and which of them are confirmed. They are numbered by position, because
+/// identifiers may repeat. From this follows the error response at the end of the connection.
 struct SendLedger {
   private enum State { case open, taken, lost }
 
@@ -9,27 +9,27 @@ struct SendLedger {
     var state = State.open
   }
 
-  /// From the first that isn't taken on.
+  /// Entries from the first one that isn't confirmed.
   private var entries: [Entry] = []
-  /// Of the first entry: so many before it are taken.
+  /// Position of the first entry: all earlier notifications are confirmed.
   private(set) var base = 0
-  /// How many are neither taken nor lost.
+  /// Number of entries that are neither confirmed nor lost.
   private(set) var open = 0
   private(set) var lost = 0
-  /// Of the last before `base`; nil where that has none, or there is none.
+  /// Identifier of the last notification before `base`; nil if there is none.
   private var lastIdentifier: UInt32?
 
-  /// Every one is taken.
+  /// True if all notifications are confirmed.
   var isClear: Bool { entries.isEmpty }
 
-  /// - Returns: its position.
+  /// - Returns: the position of the notification.
   mutating func add(_ frame: BinaryFrame) -> Int {
     entries.append(Entry(identifier: frame.identifier, isSimple: frame.isSimple))
     open += 1
     return base + entries.count - 1
   }
 
-  /// The broker has confirmed it (`isTaken`), or it was given up.
+  /// The broker has confirmed the notification (`isTaken`), or it was given up.
   mutating func settle(_ position: Int, isTaken: Bool) {
     let index = position - base
     guard entries.indices.contains(index), entries[index].state == .open else { return }
@@ -43,11 +43,11 @@ struct SendLedger {
     base += taken
   }
 
-  /// The last words where everything that was taken up is settled and nothing is wrong with what the sender wrote: it is to send again what
-  /// follows the identifier. Nil, a close without a word, where no identifier can say that.
+  /// The error response to send when all notifications are settled and none was refused: the sender repeats everything after
+  /// the identifier. Nil, which closes without a response, if no identifier can express that.
   ///
-  /// Where the very first was lost there is none that was taken, so that one is named as failed; what follows it was not taken either, or
-  /// is sent twice rather than not at all.
+  /// If the very first notification was lost, the response names it as failed. The sender then repeats the following ones: some
+  /// may be sent twice, but none is lost.
   var farewell: ErrorResponse? {
     if base > 0 { return lastIdentifier.map { ErrorResponse(status: .shutdown, identifier: $0) } }
     guard let first = entries.first, !first.isSimple, let identifier = first.identifier else { return nil }

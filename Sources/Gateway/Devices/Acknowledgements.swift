@@ -1,33 +1,32 @@
 import DeviceRegistry
 import PushCore
 import StatusHTTP
-import TLS
 
-/// `POST …/acks` and `PUT …/badge`: what devices received and read, and their badges. Each is published, and noted by a worker.
+/// `POST …/acks` and `PUT …/badge`: receipts of devices and their badges. Each is published, and a worker stores it.
 struct Acknowledgements {
-  let changes: ChangeDesk
+  let changes: ChangeService
   /// Unix milliseconds.
   let now: () -> Int64
 
-  /// `DELETE /v1/apps/<app>/installations/<id>/badge`: the counter is 0.
-  func clearBadge(_ call: HTTPCall, _ visitor: Visitor) {
-    var line = visitor.message("badge")
+  /// `DELETE /v1/apps/<app>/installations/<id>/badge`: sets the badge to 0.
+  func clearBadge(_ call: HTTPCall, _ caller: InstallationCaller) {
+    var line = caller.message("badge")
     line.set("badge_option", "reset")
-    publish(call, line.closed(), visitor.app)
+    publish(call, line.closed(), caller.app)
   }
 
   /// `PUT /v1/apps/<app>/installations/<id>/badge` with `{"badge": N}`.
-  func badge(_ call: HTTPCall, _ visitor: Visitor) {
+  func badge(_ call: HTTPCall, _ caller: InstallationCaller) {
     guard let document = call.object(JSONLimits()) else { return }
     guard let badge = document.value("badge", of: document.root) else {
       return call.refuse("InvalidParameters", "badge: expected {\"badge\": 1 to 1000}")
     }
-    var line = visitor.message("badge")
+    var line = caller.message("badge")
     line.set("badge", raw: document.raw(badge))
-    publish(call, line.closed(), visitor.app)
+    publish(call, line.closed(), caller.app)
   }
 
-  /// One object or an array, of an installation or, from a backend, of any device of the application.
+  /// Accepts one object or an array. A backend may acknowledge for any device of its application; `installation` is nil then.
   func take(_ call: HTTPCall, _ app: [UInt8], installation: [UInt8]?) {
     let document: JSONDocument
     do throws(JSONError) {
@@ -55,7 +54,7 @@ struct Acknowledgements {
     let reason: String
   }
 
-  /// One acknowledgement, in its application's and, where that is known, its installation's name.
+  /// One acknowledgement with the application and, if known, the installation added.
   private func one(
     _ document: JSONDocument, _ node: Int, _ app: [UInt8], _ installation: [UInt8]?
   ) throws(Refusal) -> [UInt8] {
@@ -68,13 +67,13 @@ struct Acknowledgements {
       switch word {
       case "app":
         guard document.kind(value) == .string, document.string(value) == app else {
-          throw Refusal(reason: "app: stands in the path")
+          throw Refusal(reason: "app: is given by the path")
         }
       case "installation", "registration", "token":
-        guard installation == nil else { throw Refusal(reason: "\(word): the installation stands in the path") }
+        guard installation == nil else { throw Refusal(reason: "\(word): the installation is given by the path") }
         line.set(word, raw: document.raw(value))
       case "notification":
-        // The push as the device had it: what names it is its object `mps`.
+        // The push as the device received it: its object `mps` identifies it.
         guard let mps = document.value("mps", of: value) else { throw Refusal(reason: "notification: has no mps") }
         if let key = document.value("pushkey", of: mps) {
           line.set("push_key", raw: document.raw(key))
@@ -89,7 +88,7 @@ struct Acknowledgements {
     return line.closed()
   }
 
-  /// What distinguishes one occasion from another: an idempotency key that comes with another body is another one.
+  /// A message id made of idempotency key and body. The same key with another body gives another id.
   static func id(of body: [UInt8], key: [UInt8]) -> [UInt8] {
     UUIDText.named(Digest.sha256(Digest.sha256(key) + Digest.sha256(body)))
   }
@@ -101,7 +100,7 @@ struct Acknowledgements {
     changes.acknowledge(body, app: app, id: id) { outcome in
       switch outcome {
       case .accepted, .answered: call.answer(.json(202) { _ in })
-      case .refused(let reason), .unknown(let reason): call.answer(Manner.own.answer(.unavailable(reason)))
+      case .refused(let reason), .unknown(let reason): call.answer(ErrorFormat.own.answer(.unavailable(reason)))
       }
     }
   }

@@ -2,7 +2,7 @@ import PushCore
 import StatusHTTP
 
 extension HTTPCall {
-  /// In the manner of our own interface: a word for programs and a reason for people.
+  /// Answers in our own form: an error code for programs and a reason for people.
   func refuse(_ error: String, _ reason: String, status: Int = 400) {
     answer(
       .json(status) {
@@ -11,7 +11,7 @@ extension HTTPCall {
       })
   }
 
-  /// The body where it is an object; nil where it isn't, and the call is answered.
+  /// The body if it is a JSON object. Otherwise answers the call with an error and returns nil.
   func object(_ limits: JSONLimits) -> JSONDocument? {
     do throws(JSONError) {
       let document = try JSONDocument(request.body, limits: limits)

@@ -1,48 +1,49 @@
 import PushCore
 import StatusHTTP
 
-/// Answers in GCM's shapes, which old clients read closely: counts as numbers, ids of tokens as strings, those of topics as numbers.
+/// Answers in GCM's shapes, which old clients read strictly: counts as numbers, ids of tokens as strings, ids of topics as
+/// numbers.
 struct GCMAnswer {
   enum Shape: Equatable {
-    /// So many targets; one token is a list of one.
+    /// This many targets; one token is a list of one.
     case multicast(Int)
     case topic
-    /// A topic, condition or whole application whose devices the fleet knows: that there are none is no error, as it was none to Google.
+    /// A topic, condition or whole application that the registry resolves. An empty audience is a success, as it was for
+    /// Google.
     case audience
     case group
-    /// Lines of text.
     case form
   }
 
   let shape: Shape
-  /// Under which the request's outcome is published.
+  /// The request's outcome is published under this id.
   let messageID: [UInt8]
 
-  /// A positive number of 63 bits that stands for the id.
+  /// A positive 63-bit number derived from the id.
   private var number: Int64 {
     let hash = messageID.reduce(UInt64(0xCBF2_9CE4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
     return Int64(bitPattern: (hash ^ hash >> 32) >> 1) | 1
   }
 
-  /// Its header has the id, for which a topic's answer has no place.
-  func answer(_ outcome: SendDesk.Outcome) -> HTTPAnswer {
+  /// Adds the message id as a header, because the answer for a topic has no field for it.
+  func answer(_ outcome: SendService.Outcome) -> HTTPAnswer {
     var answer = shaped(outcome)
     answer.headers["X-Push-Message-Id"] = String(decoding: messageID, as: UTF8.self)
     return answer
   }
 
-  private func shaped(_ outcome: SendDesk.Outcome) -> HTTPAnswer {
+  private func shaped(_ outcome: SendService.Outcome) -> HTTPAnswer {
     switch outcome {
     case .result(let body):
       guard let result = WorkerResult(body) else { return accepted }
       return answer(result)
     case .accepted: return accepted
-    case .refused(let reason), .unknown(let reason): return Manner.legacy.answer(.unavailable(reason))
-    case .reused: return Manner.legacy.answer(.reused)
+    case .refused(let reason), .unknown(let reason): return ErrorFormat.legacy.answer(.unavailable(reason))
+    case .reused: return ErrorFormat.legacy.answer(.reused)
     }
   }
 
-  /// Taken, and what comes of it is not known yet.
+  /// The answer to an accepted request whose outcome isn't known yet.
   private var accepted: HTTPAnswer {
     switch shape {
     case .multicast(let count):
@@ -58,7 +59,7 @@ struct GCMAnswer {
     }
   }
 
-  /// Refused as a whole.
+  /// The answer to a request that is refused as a whole.
   func refused(_ code: String) -> HTTPAnswer {
     let failed = WorkerResult.Target.failed(Array(code.utf8))
     switch shape {
@@ -80,9 +81,9 @@ struct GCMAnswer {
       return accepted
     case .group:
       if let refusal { return refused(refusal) }
-      // As GCM did where no member was reached.
+      // GCM answered this way if no member was reached.
       if result.success == 0, result.failure > 0 {
-        return Manner.legacy.answer(.unavailable("none of the group's devices was reached"))
+        return ErrorFormat.legacy.answer(.unavailable("none of the group's devices was reached"))
       }
       return .json(200) {
         $0.set("success", result.success)
@@ -110,7 +111,7 @@ struct GCMAnswer {
 
   // MARK: lines of text
 
-  /// Never `Unavailable`: that was a status in this form.
+  /// Never writes `Error=Unavailable`: in this form that was a status.
   private func line(_ target: WorkerResult.Target) -> HTTPAnswer {
     switch target {
     case .accepted(let id, let registration):
@@ -118,27 +119,27 @@ struct GCMAnswer {
       return .text(200, "id=\(Self.plain(id.isEmpty ? messageID : id))\n" + canonical)
     case .failed(let code):
       let word = String(decoding: code, as: UTF8.self)
-      if word == "Unavailable" { return Manner.legacy.answer(.unavailable("try again later")) }
+      if word == "Unavailable" { return ErrorFormat.legacy.answer(.unavailable("try again later")) }
       if word == "InternalServerError" { return .text(500, "InternalServerError\n", headers: ["Retry-After": "5"]) }
       return .text(200, "Error=\(word)\n")
     }
   }
 
-  /// Without what would read as another field: one `=` a line.
+  /// Removes characters that would look like another field: a line has one `=`.
   private static func plain(_ id: [UInt8]) -> String {
     String(decoding: id.filter { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "=") }, as: UTF8.self)
   }
 }
 
 extension GCMAnswer.Shape {
-  /// A request's that is refused before its targets are read: one for a list is answered for each of it.
+  /// The shape for a request that is refused before its targets are read. A list gets one error for each entry.
   init(unread document: JSONDocument) {
     if let list = document.value("registration_ids", of: document.root), document.kind(list) == .array {
       self = .multicast(document.count(list))
       return
     }
-    let isNamed = document.text(of: "to").map { $0.starts(with: "/topics/".utf8) || $0.elementsEqual("/all".utf8) } ?? false
-    self = isNamed || document.text(of: "condition") != nil ? .topic : .multicast(1)
+    let isNamed = document.string("to").map { $0.starts(with: "/topics/".utf8) || $0.elementsEqual("/all".utf8) } ?? false
+    self = isNamed || document.string("condition") != nil ? .topic : .multicast(1)
   }
 
   init(_ targets: Targets) {
@@ -150,7 +151,7 @@ extension GCMAnswer.Shape {
       case .topic, .all: self = .audience
       case .fcmTopics, .channel: self = .topic
       case .group, .user: self = .group
-      case .apns, .fcm, .registration, .invalid: self = .multicast(1)
+      case .apns, .fcm, .webpush, .registration, .invalid: self = .multicast(1)
       }
     }
   }

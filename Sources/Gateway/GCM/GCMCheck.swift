@@ -1,15 +1,16 @@
 import PushCore
 
-/// What Google's servers said of a JSON request that can't be used: status 400 and one line of text, in their words, which senders know.
+/// The checks of Google's servers. A bad JSON request gets status 400 and one line of text in Google's words, which senders
+/// know.
 struct GCMCheck {
   let document: JSONDocument
-  /// The body came by `/gcm/send`.
+  /// True if the body came by `/gcm/send`.
   let isGCM: Bool
 
-  /// Targets that a request may name.
+  /// Most targets of a request.
   private static let most = 1_000
 
-  /// The line for a body that is no JSON.
+  /// The line for a body that isn't JSON.
   static func line(_ error: JSONError, _ body: [UInt8]) -> String {
     guard error.offset < body.count else {
       return "JSON_PARSING_ERROR: Unexpected token END OF FILE at position \(body.count)."
@@ -21,7 +22,7 @@ struct GCMCheck {
     byte >= 0x20 && byte < 0x7F ? String(UnicodeScalar(byte)) : "\\x" + String(byte, radix: 16)
   }
 
-  /// Nil where nothing of the kind is wrong.
+  /// The line for the first fault; nil if there is none.
   var line: String? {
     guard document.kind(document.root) == .object else {
       let start = document.offset(document.root)
@@ -30,7 +31,7 @@ struct GCMCheck {
     return types ?? target ?? data ?? lifetime
   }
 
-  /// A member that is there and not null.
+  /// A member that exists and isn't null.
   private func value(_ name: String) -> Int? {
     document.value(name, of: document.root).flatMap { document.kind($0) == .null ? nil : $0 }
   }
@@ -91,7 +92,7 @@ struct GCMCheck {
     return nil
   }
 
-  /// A number in quotes is taken, as Google's own example sends one.
+  /// Accepts a number in quotes, because Google's example has one.
   private var lifetime: String? {
     guard let node = value("time_to_live") else { return nil }
     let seconds = document.kind(node) == .string ? Int64(document.text(node)) : try? document.integer(node)

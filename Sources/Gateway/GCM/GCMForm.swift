@@ -1,6 +1,7 @@
 import PushCore
+import Wire
 
-/// A request of GCM's first kind, a form, made JSON: `registration_id=…&collapse_key=…&data.x=…`.
+/// A form of GCM's first interface, converted to JSON: `registration_id=…&collapse_key=…&data.x=…`.
 struct GCMForm {
   enum Failure: Error {
     case missingRegistration
@@ -25,7 +26,7 @@ struct GCMForm {
       case "restricted_package_name": line.set("restricted_package_name", value)
       case "delay_while_idle": line.set("delay_while_idle", raw: Self.flag(value))
       case "dry_run": line.set("dry_run", raw: Self.flag(value))
-      // As text, which says what is wrong with it where it is no number.
+      // As text: the later check then refuses a value that isn't a number.
       case "time_to_live": line.set("time_to_live", value)
       default: continue
       }

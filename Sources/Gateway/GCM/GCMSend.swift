@@ -5,7 +5,7 @@ import StatusHTTP
 /// `POST /gcm/send` and `/fcm/send`: requests of GCM and FCM legacy, as JSON or as a form.
 struct GCMSend {
   let applications: GatewayApplications
-  let desk: SendDesk
+  let service: SendService
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     if call.isJSON { return takeJSON(call, key) }
@@ -34,7 +34,7 @@ struct GCMSend {
     send(document, call, key, GCMAnswer.Shape(unread: document))
   }
 
-  /// - Parameter shape: the answer's where the request can't be read.
+  /// - Parameter shape: the answer's shape if the request can't be read.
   private func send(_ document: JSONDocument, _ call: HTTPCall, _ key: GatewayKey, _ shape: GCMAnswer.Shape) {
     let app: GatewayApplications.App
     let request: SendRequest
@@ -45,8 +45,8 @@ struct GCMSend {
       return refuse(error, call, shape)
     }
     let shape = shape == .form ? .form : GCMAnswer.Shape(request.targets)
-    desk.send(
-      SendDesk.Request(
+    service.send(
+      SendService.Request(
         app: app.id, key: key, body: document.bytes, isHigh: request.isHigh(orElse: app.defaultPriority),
         idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
     ) { messageID, outcome in call.answer(GCMAnswer(shape: shape, messageID: messageID).answer(outcome)) }
@@ -62,7 +62,7 @@ struct GCMSend {
 }
 
 extension SendRequest {
-  /// Which of the two lanes it goes by.
+  /// True if the request is published with the routing key `high`, false for `normal`.
   func isHigh(orElse byDefault: Priority) -> Bool {
     if let priority { return priority == .high }
     if let node = android(.priority) { return document.text(node).lowercased() == "high" }

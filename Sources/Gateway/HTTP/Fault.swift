@@ -1,23 +1,23 @@
 import PushCore
 import StatusHTTP
 
-/// Why a request isn't done, whichever interface it came by.
+/// Why a request is refused, for all HTTP interfaces.
 enum Fault: Error, Equatable {
   case badTarget
   case wrongMethod(String, allowed: String)
   case noSuchPlace
   case noKey
   case wrongKey
-  /// The key is good, and not for this: another application, another right.
+  /// The key is valid, but not for this application or operation.
   case notAllowed
   case tooMany
   case badEncoding
-  /// Come again.
+  /// The caller may try again later.
   case unavailable(String)
   case badRequest(String)
-  /// An `Idempotency-Key` that another body had.
+  /// An `Idempotency-Key` that came with another body before.
   case reused
-  /// A token is asked for in another way than by an assertion.
+  /// A token request without an assertion.
   case badGrant
 
   var status: Int {
@@ -51,7 +51,8 @@ enum Fault: Error, Equatable {
     }
   }
 
-  /// Whole seconds, as old clients can't read dates; on statuses alone that tell to come again, as they loop on others.
+  /// `Retry-After` in whole seconds, because old clients can't read dates. Only for statuses that ask for a repeat: with the
+  /// header, old clients repeat any request.
   var headers: [String: String] {
     switch self {
     case .tooMany: ["Retry-After": "1"]
@@ -62,9 +63,9 @@ enum Fault: Error, Equatable {
   }
 }
 
-/// How an interface says what is wrong.
-enum Manner {
-  /// GCM and FCM legacy: HTML of a servlet for what concerns keys and methods, one line of text for the rest.
+/// The error format of an HTTP interface.
+enum ErrorFormat {
+  /// GCM and FCM legacy: HTML for errors about keys and methods, one line of text for others.
   case legacy
   /// The Instance ID service and device groups: `{"error":…}`.
   case instance
@@ -72,7 +73,7 @@ enum Manner {
   case google
   /// OAuth's token endpoint: `{"error":…,"error_description":…}` (RFC 6749 §5.2).
   case oauth
-  /// Our own: `{"error":…,"reason":…}`.
+  /// Pushfleet's own format: `{"error":…,"reason":…}`.
   case own
 
   func answer(_ fault: Fault) -> HTTPAnswer {
@@ -175,7 +176,7 @@ extension HTTPAnswer {
     HTTPAnswer(status: status, contentType: "text/plain; charset=UTF-8", headers: headers, body: text)
   }
 
-  /// Come again.
+  /// Status 503: the caller may try again later.
   static func unavailable(_ reason: String) -> HTTPAnswer {
     text(503, reason + "\n", headers: Fault.unavailable(reason).headers)
   }

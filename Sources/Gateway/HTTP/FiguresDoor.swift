@@ -2,21 +2,21 @@ import Reactor
 import Settings
 import StatusHTTP
 
-/// What the gateway says of itself, where the setting `metrics` names a place: its figures in Prometheus' text format, whether its loop turns,
-/// whether the broker takes what comes in, and a page for people.
+/// The gateway's status server, if the setting `metrics` names an address: metrics in Prometheus' text format, liveness,
+/// readiness, and a page for people.
 ///
-/// A port that another process has is tried again until it is free: a gateway works without its figures. Whoever asks is answered from
-/// the loop, so that a loop that stands still doesn't call itself alive.
+/// If another process uses the port, the door tries again until the port is free; the gateway works without it. The event loop
+/// answers all requests, so a blocked loop doesn't call itself alive.
 final class FiguresDoor: Door {
   private let context: GatewayContext
   private let endpoint: Endpoint
   private var server: HTTPServer?
   private var hasComplained = false
 
-  /// Seconds.
+  /// Seconds between attempts to open the port.
   private static let pause = 1.0
 
-  /// - Throws: when trying again would not help.
+  /// - Throws: if a later attempt would fail too.
   init(_ endpoint: Endpoint, _ context: GatewayContext) throws(ConfigurationError) {
     self.context = context
     self.endpoint = endpoint
@@ -37,7 +37,7 @@ final class FiguresDoor: Door {
           "the figures can't be served; trying again",
           [
             "reason": "\(error)", "setting": setting,
-            "hint": "where a worker has this place, name another one: gateway.metrics",
+            "hint": "if a worker uses this address, set another one in gateway.metrics",
           ])
       }
       hasComplained = true
@@ -70,8 +70,7 @@ final class FiguresDoor: Door {
 }
 
 extension GatewayContext {
-  /// Whether requests can be taken.
   var readiness: HTTPAnswer {
-    broker.isReady ? .text(200, "ready\n") : .unavailable("the broker can't be reached, or takes nothing for now")
+    broker.isReady ? .text(200, "ready\n") : .unavailable("the broker can't be reached or accepts no messages at the moment")
   }
 }

@@ -1,7 +1,7 @@
 import Reactor
 import StatusHTTP
 
-/// The page at `/` of the figures' address, without a script: browsers ask for it again every few seconds.
+/// The page at `/` of the metrics address. It needs no script: the browser reloads it every few seconds.
 enum GatewayPage {
   static func answer(_ context: GatewayContext) -> HTTPAnswer {
     var random = SystemRandomNumberGenerator()
@@ -37,7 +37,7 @@ enum GatewayPage {
       </head>
       <body>
       <h1>pushfleet gateway</h1>
-      <p>\(isReady ? "Ready: the broker takes what comes in." : "Not ready: the broker can't be reached, or takes nothing for now.")</p>
+      <p>\(isReady ? "Ready: the broker accepts messages." : "Not ready: the broker can't be reached or accepts no messages at the moment.")</p>
       <table>
       \(rows)
       </table>

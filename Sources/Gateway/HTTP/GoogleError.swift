@@ -1,15 +1,14 @@
 import PushCore
 import StatusHTTP
 
-/// An error as Google's APIs say it (AIP-193), with FCM's own code where it has one.
+/// An error in the format of Google's APIs (AIP-193), with FCM's error code if there is one.
 struct GoogleError {
   var status: Int
-  /// google.rpc.Code by name.
+  /// The name of a google.rpc.Code.
   var code: String
   var message: String
-  /// FCM's errorCode.
   var fcmCode: String?
-  /// The field that is wrong.
+  /// The wrong field.
   var field: String?
 
   init(_ status: Int, _ code: String, _ message: String, fcmCode: String? = nil, field: String? = nil) {

@@ -4,10 +4,10 @@ import Reactor
 import StatusHTTP
 import Wire
 
-/// One request in hand, until it is answered. Confined to the loop's thread.
+/// One request until its answer. Confined to the loop's thread.
 final class HTTPCall {
   let request: HTTPRequest
-  /// The path's parts, decoded; empty for the root.
+  /// The decoded parts of the path; empty for the root.
   let path: [[UInt8]]
   private let query: [(name: [UInt8], value: [UInt8])]
   private let reply: HTTPReply
@@ -15,7 +15,7 @@ final class HTTPCall {
   private let log: Log
   private let began = SystemClock.monotonic
 
-  /// Nil where the target can't be read.
+  /// Nil if the target can't be read.
   init?(_ request: HTTPRequest, _ reply: HTTPReply, _ context: GatewayContext) {
     let parts = request.target.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.first?.first == UInt8(ascii: "/") else { return nil }
@@ -24,7 +24,7 @@ final class HTTPCall {
       guard let decoded = PercentEncoding.decode(part), Self.isText(decoded) else { return nil }
       path.append(decoded)
     }
-    // One slash too many at either end is forgiven.
+    // Accept one extra slash at either end.
     if path.first?.isEmpty == true { path.removeFirst() }
     if path.last?.isEmpty == true { path.removeLast() }
     guard let query = parts.count == 2 ? PercentEncoding.fields(Array(parts[1])) : [],
@@ -38,7 +38,7 @@ final class HTTPCall {
     self.query = query
   }
 
-  /// In UTF-8, without control characters: a registry couldn't be asked for anything else.
+  /// True for UTF-8 without control characters. The registry can't look up anything else.
   private static func isText(_ bytes: [UInt8]) -> Bool {
     bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && String(validating: bytes, as: UTF8.self) != nil
   }
@@ -51,7 +51,7 @@ final class HTTPCall {
     reply.send(answer)
   }
 
-  /// The path, without what names a device, a user or a page.
+  /// The path for the log, without names of devices, users and pages.
   private var place: String {
     "/" + path.map { part in Routes.words.first { $0.utf8.elementsEqual(part) } ?? "…" }.joined(separator: "/")
   }
@@ -60,17 +60,17 @@ final class HTTPCall {
 
   func header(_ name: String) -> [UInt8]? { request.headers[name] }
 
-  /// Empty is none.
+  /// Nil if the header is empty or missing.
   var idempotencyKey: [UInt8]? { header("idempotency-key").flatMap { $0.isEmpty ? nil : $0 } }
 
-  /// What stands behind `key=` or `Bearer ` in the header `Authorization`, in any letter case.
+  /// The text after `key=` or `Bearer ` in the header `Authorization`, in any letter case.
   var credential: [UInt8]? { Self.credential(in: request.headers) }
 
   static func credential(in headers: [String: [UInt8]]) -> [UInt8]? {
     headers["authorization"].flatMap { WebToken.credential($0, behind: "key=") ?? WebToken.bearer($0) }
   }
 
-  /// The media type is JSON's, in any letter case and with any parameters.
+  /// True for JSON's media type, in any letter case and with any parameters.
   var isJSON: Bool {
     guard let header = header("content-type") else { return false }
     let type = header.lazy.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 }

@@ -3,25 +3,25 @@ import PushCore
 import Settings
 import StatusHTTP
 
-/// Who answers requests for a place.
+/// The handler of a path.
 struct Route {
   enum Work {
-    /// For everybody.
+    /// For all callers.
     case open((HTTPCall) -> Void)
-    /// For whoever has a key with one of the rights.
+    /// For keys with one of the rights.
     case keyed(Set<KeyRight>, (HTTPCall, GatewayKey) -> Void)
-    /// For the installation that the path names, by its secret, and for whoever has a key to its application with the right.
-    case installation(KeyRight, (HTTPCall, Visitor) -> Void)
-    /// For whoever signs for a service account.
+    /// For the installation in the path, by its secret, and for keys to its application with the right.
+    case installation(KeyRight, (HTTPCall, InstallationCaller) -> Void)
+    /// For callers with a signed assertion of a service account.
     case account((HTTPCall, GatewayKey) -> Void)
   }
 
   var methods: [String]
-  var manner: Manner
+  var errorFormat: ErrorFormat
   var work: Work
 }
 
-/// The places of the HTTP door (docs/openapi.yaml).
+/// The paths of the HTTP door (docs/openapi.yaml).
 final class Routes {
   private let context: GatewayContext
   private let send: GCMSend
@@ -33,23 +33,23 @@ final class Routes {
   private let acknowledgements: Acknowledgements
   private let pages: ContentPages
 
-  /// What lives on when the applications change.
-  struct Desks {
-    let send: SendDesk
-    let changes: ChangeDesk
+  /// The parts that outlive a change of the applications.
+  struct Services {
+    let send: SendService
+    let changes: ChangeService
 
     init(_ context: GatewayContext, _ settings: GatewayHTTPSettings) {
-      send = SendDesk(
+      send = SendService(
         context, wait: settings.wait, retransmission: settings.retransmission, sharesAll: settings.isShared)
-      changes = ChangeDesk(context, wait: settings.wait)
+      changes = ChangeService(context, wait: settings.wait)
     }
   }
 
-  init(_ context: GatewayContext, _ registry: RegistryClient, _ desks: Desks, _ applications: GatewayApplications) {
+  init(_ context: GatewayContext, _ registry: RegistryClient, _ services: Services, _ applications: GatewayApplications) {
     self.context = context
-    let (desk, changes) = (desks.send, desks.changes)
-    send = GCMSend(applications: applications, desk: desk)
-    v1 = V1Send(applications: applications, desk: desk)
+    let (service, changes) = (services.send, services.changes)
+    send = GCMSend(applications: applications, service: service)
+    v1 = V1Send(applications: applications, service: service)
     let http = context.configuration.gateway?.http
     let imports = TokenImport(changes: changes, registry: registry, takesUnknown: http?.registersUnknown ?? true)
     groups = DeviceGroups(applications: applications, changes: changes, registry: registry, imports: imports)
@@ -64,7 +64,7 @@ final class Routes {
     acknowledgements = Acknowledgements(changes: changes) { [context] in context.loop.wallClock }
   }
 
-  /// What paths say by themselves; everything else in them is an application's or a device's.
+  /// The fixed words of paths. All other parts are names of applications or devices.
   static let words: Set = [
     "livez", "readyz", "token", "pages", "gcm", "fcm", "send", "notification", "iid", "info", "v1", "rel", "topics",
     "v1:batchAdd",
@@ -72,27 +72,28 @@ final class Routes {
     "installations", "user", "secret", "groups", "badge", "acks",
   ]
 
-  /// A sender makes groups and topics as well, as with Google, of tokens that it has.
+  /// As with Google, a key that may send may also form groups and topics of tokens that it knows.
   private static let senders: Set<KeyRight> = [.send, .register]
 
-  /// Nil where there is nothing.
+  /// Nil if the path doesn't exist.
   func route(_ call: HTTPCall) -> Route? {
     let path = call.path.map { String(decoding: $0, as: UTF8.self) }
     switch (path.first, path.count) {
     case ("livez", 1): return probe { .text(200, "alive\n") }
     case ("readyz", 1):
       return probe { [context] in context.readiness }
-    case ("token", 1): return Route(methods: ["POST"], manner: .oauth, work: .account(giveToken))
-    case ("pages", 2): return Route(methods: ["GET", "HEAD"], manner: .own, work: .open(pages.take))
+    case ("token", 1): return Route(methods: ["POST"], errorFormat: .oauth, work: .account(giveToken))
+    case ("pages", 2): return Route(methods: ["GET", "HEAD"], errorFormat: .own, work: .open(pages.take))
     case ("gcm", 2), ("fcm", 2): return legacy(path[1])
     case ("iid", _): return instance(path)
     case ("v1", 4) where path[1] == "projects" && path[3] == "messages:send":
-      return Route(methods: ["POST"], manner: .google, work: .keyed([.send], v1.take))
+      return Route(methods: ["POST"], errorFormat: .google, work: .keyed([.send], v1.take))
     case ("v1", 6) where Self.isOfSubscriptions(path):
-      return Route(methods: ["GET", "POST"], manner: .google, work: .keyed(Self.senders, subscriptions.takeAll))
+      return Route(methods: ["GET", "POST"], errorFormat: .google, work: .keyed(Self.senders, subscriptions.takeAll))
     case ("v1", 7) where Self.isOfSubscriptions(path):
-      return Route(methods: ["GET", "DELETE", "PATCH"], manner: .google, work: .keyed(Self.senders, subscriptions.takeOne))
-    case ("v1", 4) where path[1] == "apps" && path[3] == "acks": return Route(methods: ["POST"], manner: .own, work: acks)
+      return Route(
+        methods: ["GET", "DELETE", "PATCH"], errorFormat: .google, work: .keyed(Self.senders, subscriptions.takeOne))
+    case ("v1", 4) where path[1] == "apps" && path[3] == "acks": return Route(methods: ["POST"], errorFormat: .own, work: acks)
     case ("v1", 5...7) where path[1] == "apps" && path[3] == "installations": return installation(path)
     default: return nil
     }
@@ -103,10 +104,10 @@ final class Routes {
   }
 
   private func probe(_ answer: @escaping () -> HTTPAnswer) -> Route {
-    Route(methods: ["GET", "HEAD"], manner: .own, work: .open { $0.answer(answer()) })
+    Route(methods: ["GET", "HEAD"], errorFormat: .own, work: .open { $0.answer(answer()) })
   }
 
-  /// RFC 6749 §5.1.
+  /// Answers a token request (RFC 6749 §5.1).
   private func giveToken(_ call: HTTPCall, _ key: GatewayKey) {
     let token = AccessToken(for: key, at: context.loop.wallClock / 1_000)
     call.answer(
@@ -119,8 +120,8 @@ final class Routes {
 
   private func legacy(_ place: String) -> Route? {
     switch place {
-    case "send": Route(methods: ["POST"], manner: .legacy, work: .keyed([.send], send.take))
-    case "notification": Route(methods: ["GET", "POST"], manner: .instance, work: .keyed(Self.senders, groups.take))
+    case "send": Route(methods: ["POST"], errorFormat: .legacy, work: .keyed([.send], send.take))
+    case "notification": Route(methods: ["GET", "POST"], errorFormat: .instance, work: .keyed(Self.senders, groups.take))
     default: nil
     }
   }
@@ -129,57 +130,57 @@ final class Routes {
     let work: (HTTPCall, GatewayKey) -> Void
     var rights = Self.senders
     switch (path.count, path.dropFirst().first) {
-    case (3, "info"): return Route(methods: ["GET"], manner: .instance, work: .keyed([.register], instances.info))
+    case (3, "info"): return Route(methods: ["GET"], errorFormat: .instance, work: .keyed([.register], instances.info))
     case (2, "v1:batchAdd"): work = instances.batchAdd
     case (2, "v1:batchRemove"): work = instances.batchRemove
     case (2, "v1:batchImport"): (work, rights) = (instances.batchImport, [.register])
     case (6, "v1") where path[3] == "rel" && path[4] == "topics": work = instances.join
     default: return nil
     }
-    return Route(methods: ["POST"], manner: .instance, work: .keyed(rights, work))
+    return Route(methods: ["POST"], errorFormat: .instance, work: .keyed(rights, work))
   }
 
   private func installation(_ path: [String]) -> Route? {
-    func route(_ methods: [String], _ work: @escaping (HTTPCall, Visitor) -> Void) -> Route {
-      Route(methods: methods, manner: .own, work: .installation(.register, work))
+    func route(_ methods: [String], _ work: @escaping (HTTPCall, InstallationCaller) -> Void) -> Route {
+      Route(methods: methods, errorFormat: .own, work: .installation(.register, work))
     }
     guard path.count > 5 else {
-      return route(["GET", "PUT", "DELETE"]) { [installations] call, visitor in
+      return route(["GET", "PUT", "DELETE"]) { [installations] call, caller in
         switch call.request.method {
-        case "GET": installations.get(call, visitor)
-        case "PUT": installations.put(call, visitor)
-        default: installations.delete(call, visitor)
+        case "GET": installations.get(call, caller)
+        case "PUT": installations.put(call, caller)
+        default: installations.delete(call, caller)
         }
       }
     }
     switch (path[5], path.count) {
     case ("user", 6):
-      return route(["PUT", "DELETE"]) { [installations] call, visitor in
-        call.request.method == "PUT" ? installations.putUser(call, visitor) : installations.deleteUser(call, visitor)
+      return route(["PUT", "DELETE"]) { [installations] call, caller in
+        call.request.method == "PUT" ? installations.putUser(call, caller) : installations.deleteUser(call, caller)
       }
     case ("secret", 6): return route(["POST"], installations.renewSecret)
     case ("groups", 7): return route(["PUT", "DELETE"], installations.group)
     case ("topics", 7): return route(["PUT", "DELETE"], installations.topic)
     case ("badge", 6):
       return Route(
-        methods: ["PUT", "DELETE"], manner: .own,
-        work: .installation(.ack) { [acknowledgements] call, visitor in
-          call.request.method == "PUT" ? acknowledgements.badge(call, visitor) : acknowledgements.clearBadge(call, visitor)
+        methods: ["PUT", "DELETE"], errorFormat: .own,
+        work: .installation(.ack) { [acknowledgements] call, caller in
+          call.request.method == "PUT" ? acknowledgements.badge(call, caller) : acknowledgements.clearBadge(call, caller)
         })
     case ("acks", 6):
       return Route(
-        methods: ["POST"], manner: .own,
-        work: .installation(.ack) { [acknowledgements] call, visitor in
-          acknowledgements.take(call, visitor.app, installation: visitor.installation)
+        methods: ["POST"], errorFormat: .own,
+        work: .installation(.ack) { [acknowledgements] call, caller in
+          acknowledgements.take(call, caller.app, installation: caller.installation)
         })
     default: return nil
     }
   }
 
-  /// Of a backend, for any device of its application.
+  /// Acknowledgements by a backend, for any device of its application.
   private var acks: Route.Work {
     .keyed([.ack]) { [acknowledgements] call, key in
-      guard key.apps.contains(call.path[2]) else { return call.answer(Manner.own.answer(.notAllowed)) }
+      guard key.apps.contains(call.path[2]) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
       acknowledgements.take(call, call.path[2], installation: nil)
     }
   }

@@ -2,10 +2,10 @@ import DeviceRegistry
 import PushCore
 import StatusHTTP
 
-/// `/gcm/notification` and `/fcm/notification`: device groups, made and changed by POST, their keys looked up by GET.
+/// `/gcm/notification` and `/fcm/notification`: POST creates and changes device groups, GET looks up their keys.
 struct DeviceGroups {
   let applications: GatewayApplications
-  let changes: ChangeDesk
+  let changes: ChangeService
   let registry: RegistryClient
   let imports: TokenImport
 
@@ -24,7 +24,7 @@ struct DeviceGroups {
       switch result {
       case .success(let group?): call.answer(.json(200) { $0.set("notification_key", group.notificationKey) })
       case .success(nil): call.answer(Self.error(400, "notification_key not found"))
-      case .failure: call.answer(Manner.instance.answer(.unavailable("the registry can't be read for now")))
+      case .failure: call.answer(ErrorFormat.instance.answer(.unavailable("the registry can't be read for now")))
       }
     }
   }
@@ -34,7 +34,7 @@ struct DeviceGroups {
       return call.answer(Self.error(400, "InvalidJson"))
     }
     let operations = ["create": "group_create", "add": "group_add", "remove": "group_remove"]
-    guard let word = document.text(of: "operation"), let op = operations[String(decoding: word, as: UTF8.self)] else {
+    guard let word = document.string("operation"), let op = operations[String(decoding: word, as: UTF8.self)] else {
       return call.answer(Self.error(400, "operation: expected create, add or remove"))
     }
     var line = JSONObjectWriter()
@@ -54,7 +54,7 @@ struct DeviceGroups {
     imports.registerUnknown(named ?? [], app, key) { result in
       switch result {
       case .success: apply(call, change, app.id)
-      case .failure(let unsettled): call.answer(Manner.instance.answer(.unavailable(unsettled.reason)))
+      case .failure(let unsettled): call.answer(ErrorFormat.instance.answer(.unavailable(unsettled.reason)))
       }
     }
   }
@@ -62,10 +62,10 @@ struct DeviceGroups {
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8]) {
     changes.change(change, app: app) { outcome in
       guard let answer = outcome.document(or: call, .instance, late: "") else { return }
-      if let error = answer.text(of: "error") {
+      if let error = answer.string("error") {
         return call.answer(Self.error(400, String(decoding: error, as: UTF8.self)))
       }
-      call.answer(.json(200) { $0.set("notification_key", answer.text(of: "notification_key") ?? []) })
+      call.answer(.json(200) { $0.set("notification_key", answer.string("notification_key") ?? []) })
     }
   }
 

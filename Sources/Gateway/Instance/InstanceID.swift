@@ -2,14 +2,14 @@ import DeviceRegistry
 import PushCore
 import StatusHTTP
 
-/// `/iid/…`: what is known of a device, topics joined and left, APNs tokens registered.
+/// `/iid/…`: reads a device, joins and leaves topics, registers APNs tokens.
 struct InstanceID {
   let applications: GatewayApplications
-  let changes: ChangeDesk
+  let changes: ChangeService
   let registry: RegistryClient
   let imports: TokenImport
 
-  /// Tokens of one import, and of one call that joins or leaves.
+  /// Most tokens of one import, and of one call that joins or leaves.
   private static let (mostImported, mostTogether) = (100, 1_000)
 
   private func app(_ call: HTTPCall, _ key: GatewayKey) -> GatewayApplications.App? {
@@ -33,19 +33,19 @@ struct InstanceID {
           return call.answer(Self.error(404, "No information found about this instance id."))
         }
         call.answer(Self.info(record, isDetailed: isDetailed))
-      case .failure: call.answer(Manner.instance.answer(.unavailable("the registry can't be read for now")))
+      case .failure: call.answer(ErrorFormat.instance.answer(.unavailable("the registry can't be read for now")))
       }
     }
   }
 
   private static func info(_ record: DeviceRecord, isDetailed: Bool) -> HTTPAnswer {
     let device = record.device
-    // Days on which topics were joined are not kept: the device's own stands for them.
+    // The registry has no dates of subscriptions, so the date of the registration is used.
     let day = Array(Timestamp.text(record.registeredAt).prefix(10))
     return .json(200) { body in
       body.set("application", device.app)
       body.set("authorizedEntity", device.sender ?? device.app)
-      body.set("platform", device.platform == .apns ? "IOS" : "ANDROID")
+      body.set("platform", name(of: device.platform))
       if let version = device.appVersion { body.set("applicationVersion", version) }
       body.set("scope", "*")
       guard isDetailed else { return }
@@ -60,6 +60,14 @@ struct InstanceID {
               }
             })
         })
+    }
+  }
+
+  private static func name(of platform: Platform) -> String {
+    switch platform {
+    case .apns: "IOS"
+    case .fcm: "ANDROID"
+    case .webpush: "CHROME"
     }
   }
 
@@ -83,7 +91,7 @@ struct InstanceID {
 
   private func batch(_ call: HTTPCall, _ key: GatewayKey, _ op: String) {
     guard let app = app(call, key) else { return }
-    guard let document = try? JSONDocument(call.request.body), let topic = document.text(of: "to") else {
+    guard let document = try? JSONDocument(call.request.body), let topic = document.string("to") else {
       return call.answer(Self.error(400, "InvalidParameters"))
     }
     let node = document.value("registration_tokens", of: document.root).flatMap { document.kind($0) == .null ? nil : $0 }
@@ -115,7 +123,7 @@ struct InstanceID {
     imports.registerUnknown(op == "subscribe" ? tokens : [], app, key) { result in
       switch result {
       case .success: apply(call, change, app.id, then: then)
-      case .failure(let unsettled): call.answer(Manner.instance.answer(.unavailable(unsettled.reason)))
+      case .failure(let unsettled): call.answer(ErrorFormat.instance.answer(.unavailable(unsettled.reason)))
       }
     }
   }
@@ -124,7 +132,7 @@ struct InstanceID {
     changes.change(change, app: app) { outcome in
       guard let answer = outcome.document(or: call, .instance) else { return }
       guard let results = answer.value("results", of: answer.root) else {
-        return call.answer(Self.error(400, answer.text(of: "error").map { String(decoding: $0, as: UTF8.self) } ?? "INTERNAL"))
+        return call.answer(Self.error(400, answer.string("error").map { String(decoding: $0, as: UTF8.self) } ?? "INTERNAL"))
       }
       then(
         answer.elements(of: results).map { result in
@@ -136,7 +144,7 @@ struct InstanceID {
   // MARK: POST /iid/v1:batchImport
 
   func batchImport(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let document = try? JSONDocument(call.request.body), let name = document.text(of: "application"),
+    guard let document = try? JSONDocument(call.request.body), let name = document.string("application"),
       let node = document.value("apns_tokens", of: document.root), let tokens = document.texts(of: node),
       (1...Self.mostImported).contains(tokens.count)
     else { return call.answer(Self.error(400, "InvalidParameters")) }
@@ -155,7 +163,7 @@ struct InstanceID {
           }
         }
         call.answer(.json(200) { $0.set("results", objects: items) })
-      case .failure(let unsettled): call.answer(Manner.instance.answer(.unavailable(unsettled.reason)))
+      case .failure(let unsettled): call.answer(ErrorFormat.instance.answer(.unavailable(unsettled.reason)))
       }
     }
   }

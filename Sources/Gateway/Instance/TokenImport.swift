@@ -1,21 +1,22 @@
 import DeviceRegistry
 import PushCore
 
-/// Registers provider tokens as they are: those of an import, and those that senders name and nobody has registered, as senders of GCM never did.
+/// Registers provider tokens directly: tokens of an import, and unknown tokens in requests, since senders of GCM never
+/// registered any.
 struct TokenImport {
-  let changes: ChangeDesk
+  let changes: ChangeService
   let registry: RegistryClient
   /// `gateway.http.registerUnknown`.
   let takesUnknown: Bool
 
-  /// Nobody knows what became of a token. The whole may come again: to register twice is to register once.
+  /// The outcome for some token is unknown. The caller may repeat all: registering twice does no harm.
   struct Unsettled: Error {
     let reason: String
   }
 
   typealias Completion = (Result<[[UInt8]?], Unsettled>) -> Void
 
-  /// - Parameter then: called once, with the registrations in the order of the tokens, nil for a token that is refused.
+  /// - Parameter then: called once with the registrations in the order of the tokens; nil for a refused token.
   func register(
     _ tokens: [(platform: Platform, token: [UInt8])], _ app: [UInt8], environment: DeviceEnvironment?, sender: [UInt8]?,
     then: @escaping Completion
@@ -26,7 +27,7 @@ struct TokenImport {
       var line = JSONObjectWriter()
       line.set("op", "register")
       line.set("app", app)
-      line.set("platform", platform == .apns ? "apns" : "fcm")
+      line.set("platform", platform.word)
       line.set("token", token)
       if platform == .apns, let environment { line.set("environment", environment.name) }
       if let sender { line.set("sender", sender) }
@@ -37,23 +38,24 @@ struct TokenImport {
       }
       changes.change(change, app: app) { outcome in
         switch outcome {
-        case .answered(let answer): round.end(index, answer.text(of: "registration"))
-        case .accepted: round.leave("it is accepted, and not done yet")
+        case .answered(let answer): round.end(index, answer.string("registration"))
+        case .accepted: round.leave("the change is accepted but not applied yet")
         case .refused(let reason), .unknown(let reason): round.leave(reason)
         }
       }
     }
   }
 
-  /// Registers those of the texts that are tokens of a provider that the application has, and that the registry doesn't know.
-  /// - Parameter then: called once. A later use of a text finds that it is no token, or that it was refused.
+  /// Registers those texts that are tokens of the application's providers and unknown to the registry. Senders of GCM know no
+  /// subscriptions to web push.
+  /// - Parameter then: called once. Texts that are no tokens and refused tokens fail when they are used later.
   func registerUnknown(
     _ texts: [[UInt8]], _ app: GatewayApplications.App, _ key: GatewayKey, then: @escaping (Result<Void, Unsettled>) -> Void
   ) {
     let tokens = Set(texts).compactMap { text -> (platform: Platform, token: [UInt8])? in
-      guard case .token(let platform, let token)? = DeviceReference(text: text), app.platforms.contains(platform) else {
-        return nil
-      }
+      guard case .token(let platform, let token)? = DeviceReference(text: text), platform != .webpush,
+        app.platforms.contains(platform)
+      else { return nil }
       return (platform, token)
     }
     guard takesUnknown, !tokens.isEmpty else { return then(.success(())) }
@@ -75,7 +77,7 @@ struct TokenImport {
     }
   }
 
-  /// Answers that are awaited together.
+  /// Collects answers until all have arrived.
   private final class Round<Answer> {
     private var answers: [Answer]
     private var open: Int

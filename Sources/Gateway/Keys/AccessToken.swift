@@ -1,26 +1,25 @@
 import DeviceRegistry
-import TLS
+import PushCore
+import Wire
 
-/// What the token endpoint gives out for a service account's key: `pf1t~<the key's id>~<end>~<HMAC>`. The HMAC's key is the hash that the
-/// registry has of the key, so that each gateway can judge it, nothing is kept of it, and who revokes the key ends it.
+/// The token endpoint's token for a service account's key: `pf1t~<the key's id>~<end>~<HMAC>`. The HMAC's key is the registry's
+/// hash of the key. So each gateway can verify the token without storing it, and it ends when the key is revoked.
 struct AccessToken {
-  /// Seconds.
   static let lifetime: Int64 = 3_600
   private static let prefix = Array("pf1t".utf8)
 
   let keyID: [UInt8]
-  /// Unix seconds.
   private let end: Int64
   private let code: [UInt8]
 
-  /// - Parameter now: unix seconds.
+  /// - Parameter now: Unix seconds.
   init(for key: GatewayKey, at now: Int64) {
     keyID = key.id
     end = now + Self.lifetime
     code = Self.code(keyID, end, key.hash)
   }
 
-  /// Nil where the text can't be one.
+  /// Nil if the text has another form.
   init?(_ text: [UInt8]) {
     guard text.count <= 128, text.starts(with: Self.prefix) else { return nil }
     let parts = text.split(separator: 0x7E, omittingEmptySubsequences: false).map(Array.init)
@@ -33,7 +32,7 @@ struct AccessToken {
   var text: [UInt8] { Self.start(keyID, end) + [0x7E] + code }
 
   func isGood(for key: GatewayKey, at now: Int64) -> Bool {
-    // A key that is shown as a text has no tokens: who reads its hash could make some.
+    // Only keys of service accounts have tokens. For a text key, anybody who can read its hash could make tokens.
     key.account != nil && Digest.areEqual(code, Self.code(keyID, end, key.hash)) && now < end
   }
 

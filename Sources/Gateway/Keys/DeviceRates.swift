@@ -1,15 +1,14 @@
 import Wire
 
-/// How often each installation may ask with its secret: a device that is in trouble, or whose secret somebody else has, must not fill the
-/// queues of all. Time is an argument.
+/// Limits the requests of each installation's secret, so that a faulty device or a stolen secret can't fill the queues of all.
 struct DeviceRates {
-  /// Requests a second, and at once.
+  /// Requests a second, and requests at once.
   private static let (rate, burst) = (10.0, 100.0)
-  /// Installations that are remembered: one that has been quiet for ten seconds has nothing to be remembered for.
+  /// Most remembered installations. After ten quiet seconds an installation needs no entry.
   private static let most = 16_384
 
   private struct Bucket {
-    /// Requests that may come at once, as of `filledAt`.
+    /// Requests allowed at once, as of `filledAt`.
     var tokens: Double
     var filledAt: MonotonicTime
 
@@ -25,7 +24,7 @@ struct DeviceRates {
 
   private var buckets: [Name: Bucket] = [:]
 
-  /// - Returns: the request is within the rate, and counted.
+  /// - Returns: true if the request is within the rate. It is counted then.
   mutating func admits(_ app: [UInt8], _ installation: [UInt8], at now: MonotonicTime) -> Bool {
     if buckets.count >= Self.most {
       buckets = buckets.filter { $0.value.filled(at: now) < Self.burst }

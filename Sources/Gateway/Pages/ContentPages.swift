@@ -2,11 +2,11 @@ import DeviceRegistry
 import PushCore
 import StatusHTTP
 
-/// `GET /pages/<name>`: content for which a push had no room (rule UP-21), for everybody who knows its name.
+/// `GET /pages/<name>`: content that was too large for a push (rule UP-21), for anybody who knows its name.
 struct ContentPages {
   let registry: RegistryClient
 
-  /// What is unknown, what is over, and what was never a name have the same answer.
+  /// Unknown, expired and invalid names have the same answer.
   func take(_ call: HTTPCall) {
     let name = call.path[1]
     guard ContentPage.isName(name) else { return call.answer(Self.missing) }
@@ -14,7 +14,7 @@ struct ContentPages {
       switch result {
       case .success(let content?): call.answer(Self.answer(200, Self.page(content)))
       case .success(nil): call.answer(Self.missing)
-      case .failure: call.answer(Manner.own.answer(.unavailable("the pages can't be read for now")))
+      case .failure: call.answer(ErrorFormat.own.answer(.unavailable("the pages can't be read for now")))
       }
     }
   }
@@ -22,7 +22,7 @@ struct ContentPages {
   private static let missing = answer(
     404, document(Array("<p>This page is not here, or not here any more.</p>".utf8)))
 
-  /// What looks like a document of its own is one; anything else is text that is shown as it is.
+  /// Content that begins with `<` is an HTML document. Other content is shown as plain text.
   static func page(_ content: [UInt8]) -> [UInt8] {
     let start = content.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }
     guard start.first != UInt8(ascii: "<") else { return content }
@@ -55,8 +55,8 @@ struct ContentPages {
     HTTPAnswer(status: status, contentType: "text/html; charset=utf-8", headers: headers, body: body)
   }
 
-  /// The content is the application's, not ours: it runs no script, sends no form, is framed by nobody, loads nothing but images, and tells
-  /// nobody its address.
+  /// The content comes from the application, not from us. It runs no script, sends no form, can't be framed, loads nothing but
+  /// images, and sends no referrer.
   private static let headers = [
     "Content-Security-Policy":
       "default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "

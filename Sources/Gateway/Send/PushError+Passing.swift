@@ -1,7 +1,7 @@
 import PushCore
 
 extension PushError {
-  /// Who sends it again later may have more luck.
+  /// True if a later repeat may succeed.
   var isPassing: Bool {
     switch self {
     case .unavailable, .internalServerError, .deviceMessageRateExceeded, .topicsMessageRateExceeded: true

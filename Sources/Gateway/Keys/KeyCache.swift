@@ -1,25 +1,26 @@
 import DeviceRegistry
+import PushCore
 import Reactor
-import TLS
 import Wire
 
-/// Which keys open the door: asked of the registry, remembered for a few seconds. Confined to the loop's thread.
-final class KeyRing {
+/// Checks keys against the registry and remembers them for a few seconds. Confined to the loop's thread.
+final class KeyCache {
   enum Denial: Error {
     case wrong
-    /// The registry can't be asked.
+    /// The registry can't be read.
     case unknown
-    /// More requests than the key is for.
+    /// The key's rate is exceeded.
     case tooMany
   }
 
   typealias Verdict = (Result<GatewayKey, Denial>) -> Void
-  /// Whether the caller has shown that the key is his.
+  /// Returns true if the caller has proved that the key is theirs.
   typealias Proof = (GatewayKey) -> Bool
 
-  /// Seconds for which a key is believed, and for which one is while the registry can't be asked: sends need no registry otherwise.
+  /// Seconds for which a key is cached, and for which it is cached while the registry can't be read: sends need no registry
+  /// otherwise.
   private static let (fresh, stale) = (5.0, 900.0)
-  /// Seconds between notes of a key's use.
+  /// Seconds between two updates of a key's last use.
   private static let notePause = 60.0
   private static let most = 4_096
 
@@ -27,7 +28,7 @@ final class KeyRing {
     var key: GatewayKey
     var readAt: MonotonicTime
     var notedAt: MonotonicTime?
-    /// Requests that may come at once, as of `filledAt`.
+    /// Requests allowed at once, as of `filledAt`.
     var tokens: Double
     var filledAt: MonotonicTime
 
@@ -52,8 +53,8 @@ final class KeyRing {
   }
 
   /// - Parameters:
-  ///   - text: a key, or what the token endpoint has given out for one.
-  ///   - then: called once, at once where the key is remembered.
+  ///   - text: a key, or an access token of the token endpoint.
+  ///   - then: called once; during this call if the key is cached.
   func admit(_ text: [UInt8], then: @escaping Verdict) {
     if let id = NewSecret.id(in: text, .key) {
       admit(id, by: { Digest.areEqual(Digest.sha256(text), $0.hash) }, then: then)

@@ -4,38 +4,37 @@ import DeviceRegistry
 import PushCore
 import Wire
 
-/// Publishes changes of the registry, and waits for their answers. Confined to the loop's thread.
-final class ChangeDesk {
+/// Publishes changes of the registry and waits for their answers. Confined to the loop's thread.
+final class ChangeService {
   enum Outcome {
-    /// What the worker has said.
     case answered(JSONDocument)
-    /// The broker has it, and it will be applied.
+    /// The broker has the change. A worker will apply it.
     case accepted
     case refused(String)
-    /// Taken or not: the same change may be sent again.
+    /// Accepted or not: the same change may be sent again.
     case unknown(String)
 
-    /// The worker's answer; nil where the call is answered, as it can't be had.
-    /// - Parameter late: the words for a change that is accepted, and not done yet.
+    /// The worker's answer. If there is none, answers the call with an error and returns nil.
+    /// - Parameter late: the error text for a change that is accepted but not applied yet.
     func document(
-      or call: HTTPCall, _ manner: Manner, late: String = "it is accepted, and not done yet"
+      or call: HTTPCall, _ errorFormat: ErrorFormat, late: String = "the change is accepted but not applied yet"
     ) -> JSONDocument? {
       switch self {
       case .answered(let document): return document
-      case .accepted: call.answer(manner.answer(.unavailable(late)))
-      case .refused(let reason), .unknown(let reason): call.answer(manner.answer(.unavailable(reason)))
+      case .accepted: call.answer(errorFormat.answer(.unavailable(late)))
+      case .refused(let reason), .unknown(let reason): call.answer(errorFormat.answer(.unavailable(reason)))
       }
       return nil
     }
   }
 
-  /// Seconds that the broker has for a confirm.
+  /// Seconds to wait for the broker's confirm.
   private static let confirmTime = 15.0
   private static let unconfirmed = Outcome.unknown("the broker has not confirmed it in time")
 
   private let context: GatewayContext
   let limits: RegistryLimits
-  /// Seconds.
+  /// Seconds to wait for a worker's answer.
   private let wait: Double
 
   init(_ context: GatewayContext, wait: Int) {
@@ -70,7 +69,7 @@ final class ChangeDesk {
     }
   }
 
-  /// What devices have acknowledged; ends as `accepted` where the broker has it.
+  /// Publishes acknowledgements of devices; ends as `accepted` when the broker has confirmed them.
   /// - Parameter then: called once.
   func acknowledge(_ body: [UInt8], app: [UInt8], id: [UInt8]?, then: @escaping (Outcome) -> Void) {
     var properties = properties(app)
@@ -102,7 +101,7 @@ final class ChangeDesk {
 }
 
 extension JSONObjectWriter {
-  /// A message that lets tokens of an application join or leave a topic.
+  /// A change that subscribes tokens to a topic, or unsubscribes them.
   static func topicChange(_ op: String, _ app: [UInt8], _ topic: [UInt8], tokens: [[UInt8]]) -> [UInt8] {
     var line = JSONObjectWriter()
     line.set("op", op)
@@ -114,18 +113,13 @@ extension JSONObjectWriter {
 }
 
 extension JSONDocument {
-  /// A string member of the root.
-  func text(of name: String) -> [UInt8]? {
-    value(name, of: root).flatMap { kind($0) == .string ? string($0) : nil }
-  }
-
-  /// A value as it stands in the source.
+  /// The source text of a value.
   func raw(_ node: Int) -> [UInt8] {
     let end = source(node).upperBound + (kind(node) == .string ? 1 : 0)
     return Array(bytes[offset(node)..<end])
   }
 
-  /// The strings of an array; nil where the value is another.
+  /// The strings of an array; nil if the value is something else.
   func texts(of node: Int) -> [[UInt8]]? {
     guard kind(node) == .array else { return nil }
     var texts: [[UInt8]] = []

@@ -1,12 +1,11 @@
 import PushCore
 
-/// Who asks for an installation, and which it is: the device itself by its secret, or a backend by a key for the application.
-struct Visitor {
+/// The caller of an installation's path: the device with its secret, or a backend with a key for the application.
+struct InstallationCaller {
   var app: [UInt8]
   var installation: [UInt8]
   var isBackend: Bool
 
-  /// The beginning of a message that says what is asked for the installation.
   func message(_ operation: String) -> JSONObjectWriter {
     var line = JSONObjectWriter()
     line.set("op", operation)

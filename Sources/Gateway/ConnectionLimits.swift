@@ -1,7 +1,7 @@
 import StatusHTTP
 
-/// How many connections each door may have, so that the process is never out of descriptors.
-struct ConnectionRoom {
+/// How many connections each door may have, so that the process never runs out of descriptors.
+struct ConnectionLimits {
   struct Doors: OptionSet {
     let rawValue: Int
     static let http = Doors(rawValue: 1)
@@ -9,20 +9,20 @@ struct ConnectionRoom {
     static let feedback = Doors(rawValue: 4)
   }
 
-  /// For the broker, the registry, the figures, the lists of the feedback service and files.
+  /// Descriptors for the broker, the registry, the metrics, the lists of the feedback service and files.
   private static let reserve = 384
 
   let http: Int
-  /// Of the binary interface, after their handshake.
+  /// Connections of the binary interface after their handshake.
   let binary: Int
-  /// Of the feedback service, after their handshake.
+  /// Connections of the feedback service after their handshake.
   let readers: Int
-  /// Of both, before the end of their handshake.
+  /// Connections of both during their handshake.
   let arrivals: Int
 
   /// - Parameters:
-  ///   - descriptors: that the process may have open.
-  ///   - doors: which are open. Old senders keep their connections open for hours, and get the larger part.
+  ///   - descriptors: how many the process may have open.
+  ///   - doors: the open doors. The binary interface gets the larger part, because its senders stay connected for hours.
   init(descriptors: Int, doors: Doors) {
     let passing =
       (doors.contains(.http) ? Int(HTTPServerLimits.passing) : 0)

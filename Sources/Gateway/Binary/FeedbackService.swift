@@ -3,9 +3,9 @@ import Broker
 import Reactor
 import Wire
 
-/// Hands out the applications' lists to connections of the feedback service.
-final class FeedbackDesk {
-  /// Lists that are read at once; each takes a connection to the broker.
+/// Gives connections of the feedback service the lists of their applications.
+final class FeedbackService {
+  /// Lists read at the same time. Each needs a connection to the broker.
   static let most = 16
 
   private let topology: Topology
@@ -14,7 +14,7 @@ final class FeedbackDesk {
   private let brokers: [BrokerAddress]
   private var lists: [ObjectIdentifier: FeedbackList] = [:]
   private var waiting: [FeedbackTurn] = []
-  /// Turns that ask how long their list is.
+  /// Turns that wait for the length of their queue.
   private var asking = 0
   private let figures: BinaryFigures
   private let listsBadTokens: Bool
@@ -33,7 +33,7 @@ final class FeedbackDesk {
 
   var isIdle: Bool { lists.isEmpty }
 
-  /// Nobody is given a list any more.
+  /// Ends the connections that wait for a list.
   func drain() {
     for turn in waiting { turn.fail() }
     waiting = []
