@@ -1,14 +1,14 @@
 import Wire
 
-/// Remembers requests for a while, so that one that comes again is answered as it was, and not done twice. Bounded in number and bytes.
+/// Remembers recent requests, so that a repeated one gets the same answer and isn't done twice. Limited in number and bytes.
 final class RequestWindow {
   enum State {
-    /// Whoever else has sent it waits for the same answer. Then `answered`, `again`, `failed` or nothing.
-    case waiting([SendDesk.Completion])
-    case answered(SendDesk.Outcome)
-    /// It is not known whether it was taken: to be published again under the same id.
+    /// Unanswered; the completions belong to repeats that wait for the same answer. → `answered`, `again`, `failed`, removed.
+    case waiting([SendService.Completion])
+    case answered(SendService.Outcome)
+    /// It is unknown whether the broker has the request. A repeat is published under the same id.
     case again
-    /// It has reached nobody: to be published again under another id, as a worker may still know this one.
+    /// The request reached no device. A repeat is published under another id, because a worker may still know this one.
     case failed
   }
 
@@ -22,9 +22,9 @@ final class RequestWindow {
   private static let most = 16_384
   private static let mostBytes = 16 << 20
 
-  /// Seconds.
+  /// Seconds for which an answered request is remembered.
   let lifetime: Double
-  /// What all gateways know; nil where each knows only its own.
+  /// The requests of all gateways; nil if each gateway knows only its own.
   let shared: SharedRequests?
   private var entries: [RequestDigest: Entry] = [:]
   private var order = Ring<(key: RequestDigest, until: MonotonicTime)>()
@@ -41,13 +41,13 @@ final class RequestWindow {
     entries[key] = Entry(messageID: messageID, body: body, state: .waiting([]), until: .distantFuture)
   }
 
-  func join(_ key: RequestDigest, _ then: @escaping SendDesk.Completion) {
+  func join(_ key: RequestDigest, _ then: @escaping SendService.Completion) {
     guard case .waiting(let others)? = entries[key]?.state else { return }
     entries[key]?.state = .waiting(others + [then])
   }
 
-  /// - Returns: who has waited for it.
-  func end(_ key: RequestDigest, _ state: State?, at now: MonotonicTime) -> [SendDesk.Completion] {
+  /// - Returns: the completions of waiting repeats.
+  func end(_ key: RequestDigest, _ state: State?, at now: MonotonicTime) -> [SendService.Completion] {
     guard let place = entries.index(forKey: key), case .waiting(let others) = entries.values[place].state else { return [] }
     guard let state else {
       entries.remove(at: place)
@@ -71,7 +71,7 @@ final class RequestWindow {
     }
   }
 
-  /// An entry that is published again is waited for again.
+  /// A repeat is published again, so the entry waits for an answer again.
   func resume(_ key: RequestDigest, as messageID: [UInt8]) {
     guard let place = entries.index(forKey: key) else { return }
     bytes -= Self.weight(entries.values[place].state)
@@ -85,7 +85,7 @@ final class RequestWindow {
   }
 }
 
-/// A SHA-256 as a key: no allocation, and hashed by a part of it, as nobody can choose that.
+/// A SHA-256 as a dictionary key, without allocation. Only its first 8 bytes are hashed, because nobody can choose them.
 struct RequestDigest: Hashable {
   private let (first, second, third, fourth): (UInt64, UInt64, UInt64, UInt64)
 

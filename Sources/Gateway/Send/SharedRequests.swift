@@ -2,33 +2,33 @@ import DeviceRegistry
 import Reactor
 import Wire
 
-/// Requests as all gateways of a registry know them: one publishes, and all give the same answer. While the registry
-/// can't be asked each gateway knows only its own, and the workers know what they have seen.
+/// The requests of all gateways of a registry: one gateway publishes, and all give the same answer. While the registry can't be
+/// used, each gateway recognises only its own requests, and the workers those that they have seen.
 struct SharedRequests {
-  /// Seconds between two looks at a request that another gateway has in hand.
+  /// Seconds between checks of a request that another gateway is publishing.
   private static let pause = 0.1
-  /// Seconds that the broker has for a confirm.
+  /// Seconds that a gateway waits for the broker's confirm.
   private static let confirmTime = 15.0
 
   let registry: RegistryClient
   let loop: EventLoop
-  /// Seconds for which a request is known.
+  /// Seconds for which a request is remembered.
   let lifetime: Double
-  /// Seconds for which another gateway's answer is waited for: then it has died, or has no answer either.
+  /// Seconds to wait for another gateway's answer. After that the gateway has died or has no answer either.
   let answerTimeout: Double
 
-  /// Unix milliseconds.
   private func until(after seconds: Double) -> Int64 { loop.wallClock + Int64(seconds * 1_000) }
 
-  /// - Parameter then: called with what became of the request; with nil where it is to be published, late where another gateway had it.
-  func claim(_ name: [UInt8], body: [UInt8], then: @escaping (SendDesk.Outcome?, _ isLate: Bool) -> Void) {
+  /// - Parameter then: gets the known outcome, or nil if this gateway must publish the request. `isLate` if it has waited for
+  ///   another one.
+  func claim(_ name: [UInt8], body: [UInt8], then: @escaping (SendService.Outcome?, _ isLate: Bool) -> Void) {
     look(name, body, deadline: loop.now.advanced(bySeconds: answerTimeout), then)
   }
 
   private func look(
-    _ name: [UInt8], _ body: [UInt8], deadline: MonotonicTime, _ then: @escaping (SendDesk.Outcome?, _ isLate: Bool) -> Void
+    _ name: [UInt8], _ body: [UInt8], deadline: MonotonicTime, _ then: @escaping (SendService.Outcome?, _ isLate: Bool) -> Void
   ) {
-    // Known for as long as its answer may take, and the broker's confirm.
+    // An unanswered request is remembered for at least the wait for an answer and for the confirm.
     let until = until(after: max(lifetime, answerTimeout + Self.confirmTime))
     registry.call(.claimRequest(name, body: body, until: until)) { result in
       guard case .success(let known?) = result else { return then(nil, false) }
@@ -44,8 +44,8 @@ struct SharedRequests {
     }
   }
 
-  /// - Parameter then: called with the answer that stands, which is another gateway's where that was first.
-  func settle(_ name: [UInt8], _ outcome: SendDesk.Outcome, then: @escaping (SendDesk.Outcome) -> Void) {
+  /// - Parameter then: gets the valid answer, which is another gateway's if that was first.
+  func settle(_ name: [UInt8], _ outcome: SendService.Outcome, then: @escaping (SendService.Outcome) -> Void) {
     let state: GatewayRequest.State? =
       switch outcome {
       case .result(let body): outcome.isFinal ? .result(body) : nil

@@ -1,6 +1,6 @@
 import PushCore
 
-/// A result as workers publish it (docs/schema/result.schema.json, fan-out-result.schema.json).
+/// A result that a worker has published (docs/schema/result.schema.json, fan-out-result.schema.json).
 struct WorkerResult {
   enum Target {
     case accepted(id: [UInt8], registration: [UInt8]?)
@@ -11,10 +11,10 @@ struct WorkerResult {
   var failure: Int64 = 0
   /// In the order of the request's targets; empty for an audience.
   var targets: [Target] = []
-  /// Of a group or a user's devices: the registrations that weren't reached.
+  /// The registrations of a group or user that weren't reached.
   var failedRegistrations: [[UInt8]] = []
 
-  /// Nil where it isn't one.
+  /// Nil if the body isn't a result.
   init?(_ body: [UInt8]) {
     guard let document = try? JSONDocument(body, limits: JSONLimits(bytes: 4 << 20)),
       let success = document.value("success", of: document.root), let failure = document.value("failure", of: document.root)
@@ -36,8 +36,8 @@ struct WorkerResult {
     }
   }
 
-  /// It reached nobody, and what stood in the way passes: the same request is to be tried again when it comes again. An audience's that is so large that
-  /// its result names nobody is none: workers know its campaign, and would send nothing.
+  /// True if all targets failed for a temporary reason, so that a repeat may be sent again. False for a campaign, whose result
+  /// names no device: workers would recognise a repeat and send nothing.
   var isPassing: Bool {
     guard success == 0, failure > 0 else { return false }
     guard !targets.isEmpty else { return !failedRegistrations.isEmpty }
@@ -50,7 +50,7 @@ struct WorkerResult {
     }
   }
 
-  /// The only word on all of a request's targets, where it was refused as a whole.
+  /// The error of a request that was refused as a whole: its result has one failed target.
   var refusal: [UInt8]? {
     if targets.count == 1, case .failed(let code) = targets[0] { code } else { nil }
   }

@@ -2,11 +2,11 @@ import DeviceRegistry
 import PushCore
 import StatusHTTP
 
-/// `/v1/projects/<id>/registrations/<token>/topicSubscriptions`: topics joined and left one device at a time, as Firebase's newer libraries
-/// do it. The topics are those of the registry.
+/// `/v1/projects/<id>/registrations/<token>/topicSubscriptions`: the topics of one device, as newer Firebase libraries join and
+/// leave them. The topics are those of the registry.
 struct TopicSubscriptions {
   let applications: GatewayApplications
-  let changes: ChangeDesk
+  let changes: ChangeService
   let registry: RegistryClient
   let imports: TokenImport
   let now: () -> Int64
@@ -26,7 +26,7 @@ struct TopicSubscriptions {
     }
   }
 
-  /// All at once: a device has 2,000 topics at most, which is a page of the longest kind.
+  /// Answers in one page: a device has at most 2,000 topics, which fit the longest page.
   private func list(_ call: HTTPCall, _ record: DeviceRecord) {
     let items = record.device.topics.map { topic in
       { (item: inout JSONObjectWriter) in describe(call, topic, to: &item) }
@@ -56,7 +56,7 @@ struct TopicSubscriptions {
       call.answer(
         .json(200) {
           describe(call, topic, to: &$0)
-          // Of a topic that was joined before, when isn't kept.
+          // The registry doesn't store when an existing subscription was made.
           if isNew { $0.set("createTime", time: now()) }
         })
     }
@@ -70,19 +70,21 @@ struct TopicSubscriptions {
 
   // MARK: steps
 
-  /// The device that the path names by a token, a registration or a Firebase installation's id, of the application that the project is.
+  /// Finds the device that the path names by token, registration or Firebase installation id, in the project's application.
   private func device(_ call: HTTPCall, _ key: GatewayKey, then: @escaping ([UInt8], DeviceRecord) -> Void) {
     guard let app = applications.app(ofProject: call.path[2], key) else {
-      return call.answer(Manner.google.answer(.notAllowed))
+      return call.answer(ErrorFormat.google.answer(.notAllowed))
     }
     let texts = [call.path[4], Array("fid:".utf8) + call.path[4]].filter { DeviceReference(text: $0) != nil }
     let references = texts.compactMap { DeviceReference(text: $0) }[...]
     find(references, app.id, call) { record in
       if let record { return then(app.id, record) }
-      // Of a text that can be both, a token or an installation's id, it is the id.
+      // A text that can be a token or an installation id is an installation id.
       guard joins(call), let text = texts.last else { return missing(call) }
       imports.registerUnknown([text], app, key) { result in
-        guard case .success = result else { return call.answer(Manner.google.answer(.unavailable("it is not registered yet"))) }
+        guard case .success = result else {
+          return call.answer(ErrorFormat.google.answer(.unavailable("it is not registered yet")))
+        }
         find(references, app.id, call) { record in
           if let record { then(app.id, record) } else { missing(call) }
         }
@@ -90,7 +92,7 @@ struct TopicSubscriptions {
     }
   }
 
-  /// It makes the device a member, whether it is one or not.
+  /// True if the request subscribes the device even if it is unknown so far.
   private func joins(_ call: HTTPCall) -> Bool {
     call.request.method == "POST" || call.request.method == "PATCH" && mayBeMissing(call)
   }
@@ -108,7 +110,7 @@ struct TopicSubscriptions {
       case .success(let records):
         if let record = records.first, record.state != .gone { return then(record) }
         find(references.dropFirst(), app, call, then: then)
-      case .failure: call.answer(Manner.google.answer(.unavailable("the registry can't be read for now")))
+      case .failure: call.answer(ErrorFormat.google.answer(.unavailable("the registry can't be read for now")))
       }
     }
   }

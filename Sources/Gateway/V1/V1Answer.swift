@@ -1,21 +1,21 @@
 import PushCore
 import StatusHTTP
 
-/// Answers in the shape of FCM's HTTP v1.
+/// Answers in the format of FCM's HTTP v1.
 struct V1Answer {
   let project: [UInt8]
-  /// Under which the request's outcome is published.
+  /// The request's outcome is published under this id.
   let messageID: [UInt8]
   let isDryRun: Bool
-  /// It is for a topic, a condition or the whole application: that nobody is there is no error.
+  /// True for a topic, a condition or the whole application: an empty audience is a success.
   var isAudience = false
 
-  func answer(_ outcome: SendDesk.Outcome) -> HTTPAnswer {
+  func answer(_ outcome: SendService.Outcome) -> HTTPAnswer {
     switch outcome {
     case .result(let body): WorkerResult(body).map(answer) ?? success(messageID)
     case .accepted: success(messageID)
-    case .refused(let reason), .unknown(let reason): Manner.google.answer(.unavailable(reason))
-    case .reused: Manner.google.answer(.reused)
+    case .refused(let reason), .unknown(let reason): ErrorFormat.google.answer(.unavailable(reason))
+    case .reused: ErrorFormat.google.answer(.reused)
     }
   }
 
@@ -25,12 +25,12 @@ struct V1Answer {
     case .failed(let code)?: return failure(String(decoding: code, as: UTF8.self))
     case nil where result.success == 0 && !result.failedRegistrations.isEmpty:
       return Self.error(PushError.unavailable.rawValue).answer(headers: ["Retry-After": "10"])
-    // An audience's.
+    // An audience.
     case nil: return success(messageID)
     }
   }
 
-  /// FCM's own name of a message is taken apart: the project is the sender's.
+  /// Only the last part of FCM's own message name is used; the project is the sender's.
   private func success(_ id: [UInt8]) -> HTTPAnswer {
     let last = isDryRun ? Array("fake_message_id".utf8) : id.split(separator: UInt8(ascii: "/")).last.map(Array.init) ?? id
     return .json(200) {
@@ -39,14 +39,13 @@ struct V1Answer {
   }
 
   private func failure(_ code: String) -> HTTPAnswer {
-    // What was too late was dropped without a word.
+    // FCM dropped expired messages silently.
     if code == PushError.expired.rawValue { return success(messageID) }
     if isAudience, code == PushError.invalidRegistration.rawValue { return success(messageID) }
     let isPassing = PushError(rawValue: code)?.isPassing == true
     return Self.error(code).answer(headers: isPassing ? ["Retry-After": "10"] : [:])
   }
 
-  /// Each of GCM's codes in FCM v1's words.
   private static func error(_ code: String) -> GoogleError {
     switch PushError(rawValue: code) {
     case .notRegistered: GoogleError(404, "NOT_FOUND", "Requested entity was not found.", fcmCode: "UNREGISTERED")

@@ -5,12 +5,12 @@ import StatusHTTP
 /// `POST /v1/projects/<id>/messages:send`: FCM's HTTP v1.
 struct V1Send {
   let applications: GatewayApplications
-  let desk: SendDesk
+  let service: SendService
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     let project = call.path.count > 2 ? call.path[2] : []
     guard let app = applications.app(ofProject: project, key) else {
-      return call.answer(Manner.google.answer(.notAllowed))
+      return call.answer(ErrorFormat.google.answer(.notAllowed))
     }
     let body = call.request.body
     let request: SendRequest
@@ -19,8 +19,8 @@ struct V1Send {
     } catch {
       return call.answer(Self.error(error).answer())
     }
-    desk.send(
-      SendDesk.Request(
+    service.send(
+      SendService.Request(
         app: app.id, key: key, body: body, isHigh: request.isHigh(orElse: app.defaultPriority),
         idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
     ) { messageID, outcome in
@@ -31,7 +31,7 @@ struct V1Send {
     }
   }
 
-  /// GCM's shape has its own place.
+  /// Accepts FCM v1's shape only; GCM's shape has a separate path.
   private static func envelope(_ body: [UInt8], _ limits: JSONLimits) throws(Rejection) -> JSONDocument {
     let document = try SendRequest.document(body, limits)
     for (name, _) in document.members(of: document.root) {
@@ -43,7 +43,7 @@ struct V1Send {
     return document
   }
 
-  /// A request that nothing has been published of.
+  /// The error for a request of which nothing has been published.
   static func error(_ rejection: Rejection) -> GoogleError {
     switch rejection.code {
     case .invalidJSON:
@@ -52,7 +52,7 @@ struct V1Send {
       return GoogleError(400, "INVALID_ARGUMENT", "Recipient of the message is not set.", field: "message")
     case .invalidRegistration:
       let field = field(rejection) ?? "message.token"
-      // Senders drop the token that they have named when they read this.
+      // Senders delete the token when they read this message.
       let words =
         field == "message.token" ? "The registration token is not a valid FCM registration token" : rejection.reason
       return GoogleError(400, "INVALID_ARGUMENT", words, fcmCode: "INVALID_ARGUMENT", field: field)
@@ -61,7 +61,7 @@ struct V1Send {
     }
   }
 
-  /// The place that a reason begins with.
+  /// The field at the start of a reason.
   private static func field(_ rejection: Rejection) -> String? {
     guard let end = rejection.reason.firstRange(of: ": ")?.lowerBound else { return nil }
     let place = String(rejection.reason[..<end])

@@ -2,27 +2,24 @@ import AMQP
 import Broker
 import DeviceRegistry
 import PushCore
-import TLS
 import Wire
 
-/// Publishes send requests, each once, and waits for their results. Confined to the loop's thread.
+/// Publishes each send request once and waits for its result. Confined to the loop's thread.
 ///
-/// A request's id follows from its key and body, so that a retransmission is known here, by another gateway and by the workers.
-final class SendDesk {
-  /// What became of a request.
+/// A request's message id is derived from its key and body, so this gateway, other gateways and the workers recognise a repeat.
+final class SendService {
   enum Outcome {
-    /// The worker's result.
     case result([UInt8])
-    /// The broker has it; its outcome is published under its id.
+    /// The broker has the request; its outcome is published under its id.
     case accepted
-    /// Not taken.
+    /// The broker has not accepted the request.
     case refused(String)
-    /// Taken or not: the same request may be sent again.
+    /// Accepted or not: the same request may be sent again.
     case unknown(String)
     /// The idempotency key came with another body before.
     case reused
 
-    /// The same request that comes again has the same answer.
+    /// True if a repeat of the request gets the same answer.
     var isFinal: Bool {
       switch self {
       case .result(let body): WorkerResult(body)?.isPassing != true
@@ -46,7 +43,7 @@ final class SendDesk {
 
   struct Request {
     var app: [UInt8]
-    /// By whose holder it is a retransmission, and whose sender and environment are the request's.
+    /// The sender's key. Only requests of the same key are repeats; it also sets the request's sender and environment.
     var key: GatewayKey
     var body: [UInt8]
     var isHigh: Bool
@@ -54,23 +51,24 @@ final class SendDesk {
     var traceparent: [UInt8]?
   }
 
-  /// Seconds for which a request with an idempotency key is known again after its answer.
+  /// Seconds for which a request with an idempotency key is remembered after its answer.
   private static let idempotency = 600.0
-  /// Seconds for which another gateway's answer is waited for at least, and beyond `wait`: it ends its own waiting then, and writes that down.
+  /// Seconds to wait for another gateway's answer: the minimum, and the time beyond `wait`, in which that gateway ends its own
+  /// waiting and stores its answer.
   private static let (leastAnswerTimeout, answerMargin) = (2.0, 1.0)
-  /// Seconds that the broker has for a confirm.
+  /// Seconds to wait for the broker's confirm.
   private static let confirmTime = 15.0
 
   private let context: GatewayContext
   private let exchange: String
-  /// Seconds.
+  /// Seconds to wait for a worker's result.
   private let wait: Double
-  /// Of requests with and without an idempotency key.
+  /// Requests without and with an idempotency key.
   private let (plain, keyed): (RequestWindow, RequestWindow)
 
   /// - Parameters:
-  ///   - retransmission: seconds for which a request without an idempotency key is known again; 0 where each is one of its own.
-  ///   - sharesAll: such requests are one for all gateways as well, which costs two writes to the registry each.
+  ///   - retransmission: seconds for which a request without an idempotency key is remembered; 0 treats each request as new.
+  ///   - sharesAll: also share such requests between gateways, which costs two registry writes each.
   init(_ context: GatewayContext, wait: Int, retransmission: Int, sharesAll: Bool) {
     self.context = context
     self.wait = Double(wait)
@@ -87,16 +85,16 @@ final class SendDesk {
     keyed = window(Self.idempotency, isShared: true)
   }
 
-  /// How a request is known.
+  /// How a request is recognised.
   private struct Name {
     let window: RequestWindow
-    /// SHA-256 of the sender, the application, and the idempotency key or the body.
+    /// SHA-256 of the sender's key, the application, and the idempotency key or the body.
     var identity: [UInt8]
     var digest: RequestDigest
     var messageID: [UInt8]
   }
 
-  /// - Parameter then: called once, at once where the answer is known.
+  /// - Parameter then: called once; during this call if the answer is known.
   func send(_ request: Request, then: @escaping Completion) {
     let now = context.loop.now
     let digest = Digest.sha256(request.body)
@@ -108,7 +106,7 @@ final class SendDesk {
       name.messageID = UUIDText.random()
       return publish(request, name, wait: wait, then)
     }
-    // What is sent again on purpose, later, is another request: to the workers as well.
+    // A repeat in a later period is meant as a new request, also for the workers.
     let occasion = isKeyed ? 0 : context.loop.wallClock / Int64(window.lifetime * 1000)
     name.messageID = UUIDText.named(Digest.sha256(identity + digest + Array(String(occasion).utf8)))
     let body = RequestDigest(digest)
@@ -131,7 +129,7 @@ final class SendDesk {
     claim(request, name, body: digest, then)
   }
 
-  /// Publishes it, unless another gateway has it in hand or has dealt with it.
+  /// Publishes the request, unless another gateway is publishing it or has published it.
   private func claim(_ request: Request, _ name: Name, body: [UInt8], _ then: @escaping Completion) {
     guard let shared = name.window.shared else { return publish(request, name, wait: wait, then) }
     shared.claim(name.identity, body: body) { [weak self] outcome, isLate in
@@ -142,7 +140,6 @@ final class SendDesk {
     }
   }
 
-  /// Of whoever sends it, the application and what it is known by.
   private static func identity(_ request: Request, _ body: [UInt8]) -> [UInt8] {
     var text: [UInt8] = []
     for part in [request.key.id, request.app, request.idempotencyKey ?? body] {
@@ -153,7 +150,7 @@ final class SendDesk {
     return Digest.sha256(text)
   }
 
-  /// - Parameter wait: seconds for its result.
+  /// - Parameter wait: seconds to wait for the result.
   private func publish(_ request: Request, _ name: Name, wait: Double, _ then: @escaping Completion) {
     let flight = Flight()
     let ended = Awaited<Outcome>(context.loop.time) { [weak self] outcome in
@@ -187,7 +184,7 @@ final class SendDesk {
     }
   }
 
-  /// One publication and what has come of it.
+  /// One publication and its state.
   private final class Flight {
     var question: UInt64?
     var isConfirmed = false
