@@ -2,12 +2,11 @@ import HTTP2
 import PushCore
 import Wire
 
-/// One client's connection to the APNs simulator.
 final class APNsConnection: ServerSessionHandler {
   private unowned let service: APNsService
   private let number: Int
   private var tokens: ProviderTokenCheck
-  /// A request with a valid provider token has come: the stream limit has been raised.
+  /// True after a request with a valid provider token, which raises the stream limit.
   private var isAuthorised: Bool
 
   init(_ service: APNsService, number: Int) {
@@ -37,7 +36,7 @@ final class APNsConnection: ServerSessionHandler {
     service.journal.note(entry)
   }
 
-  /// What APNs would say, were there no script.
+  /// The answer of APNs without a script.
   private func judge(_ request: ServerRequest, _ entry: inout JournalEntry, _ session: ServerSession) -> APNsVerdict {
     inspectPayload(request, &entry)
     if (request.header(":path") ?? []).starts(with: BroadcastCheck.pathPrefix) {
@@ -157,7 +156,7 @@ final class APNsConnection: ServerSessionHandler {
     return headers
   }
 
-  /// Echoed, or made where none is given.
+  /// The id in the request, or a new one.
   private func id(given name: [UInt8], _ entry: JournalEntry) -> [UInt8] {
     let given = entry.headers.first { $0.name == name }?.value
     return given.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? service.environment.makeUUID()

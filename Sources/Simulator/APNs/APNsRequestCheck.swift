@@ -1,23 +1,23 @@
 import HTTP2
 import PushCore
 
-/// The checks of one request that need nothing but the request, in APNs' terms (Apple, "Sending notification requests
-/// to APNs", "Handling notification responses from APNs").
+/// The checks of one request that need only the request (Apple, "Sending notification requests to APNs", "Handling notification
+/// responses from APNs").
 struct APNsRequestCheck {
   let request: ServerRequest
-  /// Bundle ids allowed; empty for any.
+  /// Accepted bundle ids; empty for all.
   let topics: [[UInt8]]
-  /// A certificate's topic stands in for a missing `apns-topic`.
+  /// True if a certificate's topic replaces a missing `apns-topic`.
   let isTopicOptional: Bool
 
   static let pathPrefix = Array("/3/device/".utf8)
 
-  /// The device token in the path, whatever its form.
+  /// The device token in the path, not checked.
   static func token(in path: [UInt8]) -> [UInt8] {
     path.starts(with: pathPrefix) ? Array(path.dropFirst(pathPrefix.count)) : []
   }
 
-  /// What the path and the method are refused for; before anything else is looked at.
+  /// Checks path and method, before everything else.
   func checkTarget() throws(APNsVerdict) {
     let path = request.header(":path") ?? []
     guard path.starts(with: Self.pathPrefix) else { throw APNsVerdict(status: 404, reason: "BadPath") }
@@ -25,7 +25,6 @@ struct APNsRequestCheck {
     guard !Self.token(in: path).isEmpty else { throw .bad("MissingDeviceToken") }
   }
 
-  /// - Returns: the push type, `alert` where none is given.
   func checkHeaders() throws(APNsVerdict) {
     var seen: Set<[UInt8]> = []
     for header in request.headers where !seen.insert(header.name).inserted { throw .bad("DuplicateHeaders") }
@@ -51,14 +50,14 @@ struct APNsRequestCheck {
     guard topics.isEmpty || topics.contains(bundleID) else { throw .bad("TopicDisallowed") }
   }
 
-  /// Bytes in hexadecimal, of any even length that a device may have; Apple asks not to assume one.
+  /// Accepts hexadecimal of any even length up to 400 digits; Apple asks not to assume a length.
   func checkToken() throws(APNsVerdict) {
     let token = Self.token(in: request.header(":path") ?? [])
     let isHex = token.allSatisfy { $0 &- 0x30 < 10 || ($0 | 0x20) &- 0x61 < 6 }
     guard isHex, token.count % 2 == 0, token.count <= 400 else { throw .bad("BadDeviceToken") }
   }
 
-  /// Seconds since 1970; milliseconds pass, as they do there, and are journaled.
+  /// Seconds since 1970. Milliseconds are accepted, as at APNs, and noted in the journal.
   static func seconds(_ text: [UInt8]) -> Int64? {
     guard !text.isEmpty, text.count <= 18, text.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
     return text.reduce(0) { $0 * 10 + Int64($1 - 0x30) }

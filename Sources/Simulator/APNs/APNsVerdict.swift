@@ -1,4 +1,4 @@
-/// An answer of APNs: a status and, unless it is 200, a reason (Apple, "Handling notification responses from APNs").
+/// An answer of APNs: a status and, except for 200, a reason (Apple, "Handling notification responses from APNs").
 struct APNsVerdict: Error, Equatable {
   var status: Int
   var reason: String?
@@ -12,7 +12,7 @@ struct APNsVerdict: Error, Equatable {
     self.reason = reason
   }
 
-  /// The reason that a script means which gives a status only.
+  /// The reason for a scripted status without one.
   static let usualReason: [Int: String] = [
     400: "BadDeviceToken", 403: "InvalidProviderToken", 404: "BadPath", 405: "MethodNotAllowed", 410: "Unregistered",
     413: "PayloadTooLarge", 429: "TooManyRequests", 500: "InternalServerError", 503: "ServiceUnavailable",

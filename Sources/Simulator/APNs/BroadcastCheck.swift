@@ -1,17 +1,17 @@
 import HTTP2
 import PushCore
 
-/// The checks of one broadcast to a channel (Apple, "Sending broadcast push notification requests to APNs", "Handling error responses from
-/// APNs").
+/// The checks of one broadcast to a channel (Apple, "Sending broadcast push notification requests to APNs", "Handling error
+/// responses from APNs").
 struct BroadcastCheck {
   let request: ServerRequest
-  /// Bundle ids allowed; empty for any.
+  /// Accepted bundle ids; empty for all.
   let topics: [[UInt8]]
 
   static let pathPrefix = Array("/4/broadcasts/apps/".utf8)
   static let payloadLimit = 5120
 
-  /// The bundle id in the path, whatever its form.
+  /// The bundle id in the path, not checked.
   var app: [UInt8] { Array((request.header(":path") ?? []).dropFirst(Self.pathPrefix.count)) }
 
   func checkTarget() throws(APNsVerdict) {
@@ -19,7 +19,7 @@ struct BroadcastCheck {
     guard request.header(":method") == Array("POST".utf8) else { throw APNsVerdict(status: 405, reason: "MethodNotAllowed") }
   }
 
-  func checkHeaders(_ channels: ChannelBook) throws(APNsVerdict) {
+  func checkHeaders(_ channels: ChannelRegistry) throws(APNsVerdict) {
     var seen: Set<[UInt8]> = []
     for header in request.headers where !seen.insert(header.name).inserted { throw .bad("DuplicateHeaders") }
     // The path has the bundle id without a push type's suffix.
@@ -41,7 +41,7 @@ struct BroadcastCheck {
     guard request.bodySize <= Self.payloadLimit else { throw APNsVerdict(status: 413, reason: "PayloadTooLarge") }
   }
 
-  /// What goes unnoticed there, or shows on the device only.
+  /// Mistakes that APNs doesn't report, or that show only on the device.
   func violations(_ payload: JSONDocument?) -> [String] {
     var violations: [String] = []
     if request.header("apns-topic") != nil { violations.append("apns-topic: a broadcast has none") }

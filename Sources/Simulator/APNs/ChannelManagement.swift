@@ -1,7 +1,7 @@
 import HTTP2
 import PushCore
 
-/// One request to make, read, delete or list channels (Apple, "Sending channel management requests to APNs").
+/// One request to create, read, delete or list channels (Apple, "Sending channel management requests to APNs").
 struct ChannelManagement {
   struct Answer {
     var status: Int
@@ -10,14 +10,14 @@ struct ChannelManagement {
   }
 
   let request: ServerRequest
-  /// Bundle ids allowed; empty for any.
+  /// Accepted bundle ids; empty for all.
   let topics: [[UInt8]]
 
   static let pathPrefix = Array("/1/apps/".utf8)
 
   private enum Operation { case create, read, delete, list }
 
-  /// The bundle id, and what is asked for.
+  /// The bundle id and the requested operation.
   private func target() throws(APNsVerdict) -> (app: [UInt8], Operation) {
     let path = (request.header(":path") ?? []).dropFirst(Self.pathPrefix.count)
     let parts = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -36,8 +36,8 @@ struct ChannelManagement {
 
   func checkTarget() throws(APNsVerdict) { _ = try target() }
 
-  /// - Parameter id: for a channel that is made.
-  func perform(on channels: inout ChannelBook, id: [UInt8]) throws(APNsVerdict) -> Answer {
+  /// - Parameter id: the id of a new channel.
+  func perform(on channels: inout ChannelRegistry, id: [UInt8]) throws(APNsVerdict) -> Answer {
     let (app, operation) = try target()
     guard PushType.byName[Array("alert".utf8)]?.bundleID(of: app) != nil, topics.isEmpty || topics.contains(app) else {
       throw .bad("TopicDisallowed")
@@ -67,12 +67,12 @@ struct ChannelManagement {
     return id
   }
 
-  /// Both fields are required; an absent or bad policy has an undocumented reason (seen by clients).
-  private func policy() throws(APNsVerdict) -> ChannelBook.Policy {
+  /// Both fields are required. The reason for a missing or bad policy is undocumented, but clients have seen it.
+  private func policy() throws(APNsVerdict) -> ChannelRegistry.Policy {
     guard request.bodySize > 0 else { throw .bad("PayloadEmpty") }
     guard let body = try? JSONDocument(request.body), body.kind(body.root) == .object else { throw .bad("BadRequestPayload") }
     guard let node = body.value("message-storage-policy", of: body.root), let number = try? body.integer(node),
-      let policy = ChannelBook.Policy(rawValue: number)
+      let policy = ChannelRegistry.Policy(rawValue: number)
     else { throw .bad("MissingChannelQueueSize") }
     guard let type = body.value("push-type", of: body.root) else { throw .bad("MissingPushType") }
     guard body.isString(type, "LiveActivity") else { throw .bad("InvalidPushType") }

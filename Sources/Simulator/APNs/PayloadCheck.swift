@@ -1,7 +1,7 @@
 import PushCore
 
-/// Finds what is wrong in a payload. APNs itself passes most of it on to a device that then shows nothing, so these are
-/// violations in the journal rather than answers (Apple, "Generating a remote notification").
+/// Finds mistakes in a payload. APNs passes most of them to the device, which then shows nothing. So they are violations in the
+/// journal, not error answers (Apple, "Generating a remote notification").
 struct PayloadCheck {
   let document: JSONDocument
   let pushType: [UInt8]
@@ -63,7 +63,7 @@ struct PayloadCheck {
     if pushType == Array("background".utf8) { checkBackground(aps) }
   }
 
-  /// Apple, "Pushing background updates to your app": `content-available` and nothing else.
+  /// A background push has `content-available` and nothing else (Apple, "Pushing background updates to your app").
   private mutating func checkBackground(_ aps: Int) {
     for (name, _) in document.members(of: aps) where !document.isString(name, "content-available") {
       violations.append("a background push has aps.\(document.text(name))")

@@ -1,17 +1,16 @@
 import PushCore
 import TLS
 
-/// Judges provider tokens as APNs does: per connection one team, a token at most an hour old, and new ones not more often
-/// than every 20 minutes (Apple, "Establishing a token-based connection to APNs").
+/// Checks provider tokens like APNs: one team for each connection, tokens at most an hour old, and a new one at most every 20
+/// minutes (Apple, "Establishing a token-based connection to APNs").
 struct ProviderTokenCheck {
   let key: VerifyingKey?
-  /// The connection's token so far.
   private(set) var current: (text: [UInt8], authorization: JournalEntry.Authorization)?
 
   init(key: VerifyingKey?) { self.key = key }
 
   /// - Parameter header: the value of `authorization`.
-  /// - Returns: what to journal of the token, where it could be read at all, and why it is refused, if it is.
+  /// - Returns: the journal's note of the token if it is readable, and the refusal if the token is not accepted.
   mutating func judge(_ header: [UInt8]?, at milliseconds: Int64) -> (JournalEntry.Authorization?, APNsVerdict?) {
     guard let header else { return (nil, .forbidden("MissingProviderToken")) }
     let now = milliseconds / 1000
@@ -36,7 +35,7 @@ struct ProviderTokenCheck {
   }
 
   private static func judgeAge(_ authorization: JournalEntry.Authorization, at now: Int64) -> APNsVerdict? {
-    // The bounds come first, so that no time of issue can overflow the difference.
+    // The bounds come first, so that no issue time can overflow the difference.
     if authorization.issuedAt < now - 3600 { return .forbidden("ExpiredProviderToken") }
     if authorization.issuedAt > now + 3600 { return .forbidden("InvalidProviderToken") }
     return nil

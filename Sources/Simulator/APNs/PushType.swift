@@ -1,7 +1,7 @@
-/// A value of `apns-push-type` and what it demands of the topic and the payload.
+/// A value of `apns-push-type` and its requirements for topic and payload.
 struct PushType {
   let name: String
-  /// What follows the bundle id in the topic.
+  /// The part of the topic after the bundle id.
   let suffix: String
   let payloadLimit: Int
 
@@ -22,7 +22,7 @@ struct PushType {
 
   static let byName = Dictionary(uniqueKeysWithValues: all.map { (Array($0.name.utf8), $0) })
 
-  /// The bundle id that `topic` means for this type; nil when it carries the wrong suffix.
+  /// The bundle id of `topic` for this type; nil if the suffix is wrong.
   func bundleID(of topic: [UInt8]) -> [UInt8]? {
     guard suffix.isEmpty else {
       let tail = Array(suffix.utf8)

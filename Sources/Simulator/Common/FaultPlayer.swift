@@ -1,13 +1,13 @@
 import HTTP2
 import PushCore
 
-/// Does to one stream what a step says, after its delay.
+/// Performs a step's fault on one stream, after the step's delay.
 struct FaultPlayer {
   let environment: SimulatorEnvironment
-  let session: ServerSession
+  let session: any SimulatedConnection
   let stream: Int32
 
-  /// Whether the request is answered at all, beside or without a fault.
+  /// True if the request is answered, with or without a fault.
   func isAnswered(_ fault: Step.Fault?) -> Bool {
     switch fault {
     case nil: true

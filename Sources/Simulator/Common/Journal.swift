@@ -2,7 +2,7 @@ import Foundation
 import PushCore
 import Synchronization
 
-/// Where a simulator notes every request: a file of NDJSON, memory, or both. Readable from any thread.
+/// The simulator's record of all requests: an NDJSON file, memory, or both. Readable from any thread.
 public final class Journal: Sendable {
   private struct State {
     var entries: [JournalEntry] = []
@@ -17,12 +17,12 @@ public final class Journal: Sendable {
   private let hasFile: Bool
 
   /// - Parameters:
-  ///   - path: appended to, created when absent; nil for none.
-  ///   - keepsEntries: for `entries`, at the price of memory for each request.
+  ///   - path: the file to append to, created if missing; nil for no file.
+  ///   - keepsEntries: keep all requests in memory for `entries`.
   public init(path: String? = nil, keepsEntries: Bool = false) throws {
     var file: FileHandle?
     if let path {
-      // It has tokens and payloads.
+      // Private, because it contains tokens and payloads.
       if !FileManager.default.fileExists(atPath: path) {
         _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
       }
@@ -36,13 +36,12 @@ public final class Journal: Sendable {
 
   deinit { flush() }
 
-  /// Requests noted so far.
   public var count: Int { state.withLock { $0.count } }
 
-  /// The requests so far, when they are kept.
+  /// The requests so far, if they are kept.
   public var entries: [JournalEntry] { state.withLock { $0.entries } }
 
-  /// What clients did to HTTP/2 itself; kept whether entries are or not, up to a thousand.
+  /// Violations of HTTP/2 by clients, up to a thousand. They are always kept.
   public var violations: [String] { state.withLock { $0.violations } }
 
   func noteViolation(_ what: String, connection: Int, at time: Int64) {
@@ -67,7 +66,7 @@ public final class Journal: Sendable {
     }
   }
 
-  /// Writes out the lines noted since the last time: whole lines only, so that a reader sees no half one.
+  /// Writes the lines noted since the last call. Only whole lines, so that a reader never sees a partial one.
   func flush() {
     guard hasFile else { return }
     state.withLock { Self.write(&$0) }
@@ -75,7 +74,7 @@ public final class Journal: Sendable {
 
   private static func write(_ state: inout State) {
     guard !state.pending.isEmpty else { return }
-    // A full disk costs the journal lines, not the simulation.
+    // If the disk is full, the lines are lost and the simulation goes on.
     try? state.file?.write(contentsOf: Data(state.pending))
     state.pending.removeAll(keepingCapacity: true)
   }

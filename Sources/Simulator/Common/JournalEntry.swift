@@ -1,27 +1,28 @@
 import HTTP2
 import PushCore
 
-/// One request as a simulator saw it, and what it answered.
 public struct JournalEntry: Sendable {
-  /// Unix milliseconds when the request was whole.
+  /// Unix milliseconds of the request's end.
   public var time: Int64
-  /// Counted from 1 in order of connecting.
+  /// Number of the connection, counted from 1.
   public var connection: Int
   public var stream: Int32
   public var method: [UInt8]
   public var path: [UInt8]
-  /// The device token, or what stands in its place; empty where the request has none.
+  /// The device token or other target; empty if the request has none. Web push: the subscription's id.
   public var token: [UInt8] = []
-  /// In order, without pseudo-headers and `authorization`.
   public var headers: [HeaderField] = []
-  /// What the `authorization` header says of itself; never the token.
+  /// The claims of the `authorization` header, without the token itself.
   public var authorization: Authorization?
+  /// The claims of a web push's token.
+  public var vapid: Vapid?
+  /// Web push: decrypted; empty if that fails.
   public var payload: [UInt8] = []
-  /// The payload is one strict JSON text.
+  /// True if the payload is one strict JSON text.
   public var isJSON = false
-  /// What a client of the real service must not do, even where that would not be noticed there.
+  /// Violations of the provider's rules, including those that the real service doesn't notice.
   public var violations: [String] = []
-  /// The status answered; nil when a fault stood in for the answer.
+  /// The status of the answer; nil if a fault replaced the answer.
   public var status: Int?
   public var reason: String?
   /// The scripted fault: `stall`, `refuse`, …
@@ -31,6 +32,16 @@ public struct JournalEntry: Sendable {
     public var keyID: [UInt8]
     public var issuer: [UInt8]
     public var issuedAt: Int64
+  }
+
+  /// RFC 8292 §2 and §3.2.
+  public struct Vapid: Sendable, Equatable {
+    /// The public key in Base64.
+    public var key: [UInt8]
+    public var audience: [UInt8]?
+    public var subject: [UInt8]?
+    /// Unix seconds.
+    public var expires: Int64?
   }
 
   public func header(_ name: String) -> String? {
@@ -62,6 +73,14 @@ extension JournalEntry {
           json.set("kid", authorization.keyID)
           json.set("iss", authorization.issuer)
           json.set("iat", authorization.issuedAt)
+        }
+      }
+      if let vapid {
+        json.set("authorization") { json in
+          json.set("k", vapid.key)
+          json.set("aud", vapid.audience)
+          json.set("sub", vapid.subject)
+          json.set("exp", vapid.expires)
         }
       }
     }

@@ -2,9 +2,9 @@ import Foundation
 import Reactor
 import Synchronization
 
-/// A simulator on a thread of its own. Safe to use from any thread; ends with `stop` or when it is let go of.
+/// A simulator on a separate thread. Safe to use from any thread. Ends with `stop` or when it is released.
 public final class RunningSimulator: Sendable {
-  /// What `launch` learns from the simulator it has made on its thread.
+  /// The data that `launch` needs from the simulator on its thread.
   struct Part {
     let port: UInt16
     let close: () -> Void
@@ -36,14 +36,14 @@ public final class RunningSimulator: Sendable {
 
   deinit { stop() }
 
-  /// Drops all connections and waits for the thread's end.
+  /// Closes all connections and waits for the thread's end.
   public func stop() {
     mailbox.post { $0.stop() }
     thread.withLock { $0.take() }?.join()
   }
 }
 
-/// Hands the port, or the error, from the new thread to the one that waits for it.
+/// Passes the port or the error from the new thread to the waiting one.
 private final class Beginning: Sendable {
   private let outcome = Mutex<Result<(UInt16, Mailbox), any Error>?>(nil)
   private let arrived = DispatchSemaphore(value: 0)

@@ -1,10 +1,10 @@
 import PushCore
 
-/// Device tokens and what they provoke: `{"<token>": {"status": 410, "reason": "Unregistered"}, "*": {…}}`.
+/// Device tokens and their scripted answers: `{"<token>": {"status": 410, "reason": "Unregistered"}, "*": {…}}`.
 ///
-/// A value is one step, which holds for every request (or for `times` of them, then all is normal), or an array of steps
-/// for successive requests (each once, or `times`), after which all is normal. `*` stands for every token without an
-/// entry of its own; its `times` are counted per token.
+/// A single step applies to every request, or to the first `times` requests. An array of steps applies to successive requests,
+/// each step to one or to `times` requests. Later requests get the normal answer. `*` applies to all tokens without an entry;
+/// its `times` are counted for each token.
 public struct Script: Sendable {
   struct Entry: Sendable {
     var steps: [Step]
@@ -16,7 +16,6 @@ public struct Script: Sendable {
 
   public init() {}
 
-  /// One step for one token; `*` for all others.
   public init(_ steps: [String: Step]) {
     for (token, step) in steps { add(token, Entry(steps: [step], isSequence: false)) }
   }
@@ -25,7 +24,7 @@ public struct Script: Sendable {
     for (token, steps) in sequences { add(token, Entry(steps: steps, isSequence: true)) }
   }
 
-  /// - Throws: a `ScriptError` that names the place and what may stand there.
+  /// - Throws: a `ScriptError` that names the position and the accepted values.
   public init(parsing json: [UInt8]) throws(ScriptError) {
     let document: JSONDocument
     do throws(JSONError) { document = try JSONDocument(json) } catch { throw ScriptError("\(error)") }
@@ -44,7 +43,7 @@ public struct Script: Sendable {
     }
   }
 
-  /// FCM takes an installation's id as `fid` and as `token`: it is one device, with or without `fid:`.
+  /// FCM accepts an installation id as `fid` and as `token`. It is one device, with or without `fid:`.
   static func key(_ token: [UInt8]) -> [UInt8] { token.starts(with: "fid:".utf8) ? Array(token.dropFirst(4)) : token }
 
   private mutating func add(_ token: String, _ entry: Entry) {
@@ -52,7 +51,7 @@ public struct Script: Sendable {
   }
 }
 
-/// What is wrong in a script, and where.
+/// The mistake in a script and its position.
 public struct ScriptError: Error, Equatable, CustomStringConvertible {
   public let description: String
   init(_ description: String) { self.description = description }

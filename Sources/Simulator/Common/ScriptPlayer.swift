@@ -1,4 +1,4 @@
-/// Plays a script: remembers how often each token has come.
+/// Plays a script: counts the requests of each token.
 final class ScriptPlayer {
   private var script: Script
   private var visits: [[UInt8]: Int] = [:]
@@ -6,14 +6,13 @@ final class ScriptPlayer {
 
   init(_ script: Script) { self.script = script }
 
-  /// Another script from now on; what has come before doesn't count in it.
   func replace(_ script: Script) {
     self.script = script
     visits = [:]
     everyCounts = [:]
   }
 
-  /// The step for the next request of `token`; nil is the normal answer.
+  /// The step for the next request of `token`; nil for the normal answer.
   func next(_ given: [UInt8]) -> Step? {
     let token = Script.key(given)
     let own = script.entries[token]
@@ -29,7 +28,7 @@ final class ScriptPlayer {
     return nil
   }
 
-  /// Counted per entry: for `*`, over all tokens.
+  /// Counts the requests of each entry; for `*`, those of all its tokens.
   private func every(_ step: Step, _ entry: [UInt8]) -> Step? {
     guard let every = step.every else { return step }
     let count = everyCounts[entry, default: 0] + 1

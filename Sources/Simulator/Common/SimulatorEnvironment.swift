@@ -1,14 +1,14 @@
 import PushCore
 import Reactor
 
-/// What a simulator asks of the place it runs in: the time of day, and to be called later. A test owns both.
+/// The simulator's clock and timers. Tests can replace them.
 public struct SimulatorEnvironment {
   /// Unix time in milliseconds.
   public var wallClock: () -> Int64
-  /// Calls the closure once, after so many seconds, on the simulator's own thread.
+  /// Calls the closure once after this many seconds, on the simulator's thread.
   public var later: (Double, @escaping () -> Void) -> Void
 
-  /// Ids and access tokens are made of it.
+  /// Makes ids and access tokens.
   public var makeUUID: () -> [UInt8]
 
   public init(

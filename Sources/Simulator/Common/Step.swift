@@ -1,24 +1,25 @@
 import HTTP2
 
-/// What a script has a simulator do with one request.
+/// The scripted handling of one request.
 public struct Step: Sendable, Equatable {
-  /// Answered with this status; nil is the normal answer.
+  /// The status of the answer; nil for the normal answer.
   public var status: Int?
-  /// APNs: the `reason`. FCM: the `errorCode`, or the `status` of an error without one.
+  /// APNs: the `reason`. FCM: the `errorCode`, or the `status` of an error without one. Web push: as the
+  /// vendor names it: Mozilla's and ntfy's code, Apple's `reason`, FCM's title, WNS's description.
   public var reason: String?
-  /// APNs, with 410: when the token was found invalid, in milliseconds.
+  /// For APNs' status 410: the time in Unix milliseconds at which the token became invalid.
   public var timestamp: Int64?
-  /// Value of a `retry-after` header: seconds or anything else.
+  /// Value of the `retry-after` header: seconds or any text.
   public var retryAfter: String?
-  /// Sent in place of the body that status and reason would give.
+  /// Replaces the body that status and reason would give.
   public var body: String?
   public var fault: Fault?
-  /// The streams that the connection may have from here on.
+  /// New limit of the connection's streams.
   public var streams: Int?
   public var delayMilliseconds: Int64 = 0
-  /// Requests that this step is for; nil is one in a sequence, and all of them where it stands alone.
+  /// Number of requests for this step. Nil means 1 in a sequence, and all for a single step.
   public var times: Int?
-  /// Only each so-manieth request that reaches this step is hit; the others are answered normally.
+  /// Apply the step only to each n-th request that reaches it. The others get the normal answer.
   public var every: Int?
 
   public init(status: Int? = nil, reason: String? = nil) {
@@ -27,14 +28,12 @@ public struct Step: Sendable, Equatable {
   }
 
   public enum Fault: Sendable, Equatable {
-    /// GOAWAY; the request itself is answered when `lastStream` covers it.
+    /// GOAWAY. The request itself is answered if `lastStream` covers it.
     case goAway(GoAwayPlan)
     /// RST_STREAM with REFUSED_STREAM.
     case refuse
-    /// No answer, ever.
     case stall
     case reset(ErrorCode)
-    /// The connection is dropped.
     case close
 
     var name: String {
@@ -49,11 +48,11 @@ public struct Step: Sendable, Equatable {
   }
 
   public struct GoAwayPlan: Sendable, Equatable {
-    /// Which stream the GOAWAY names as the last one acted upon.
+    /// The stream that the GOAWAY names as the last processed one.
     public enum LastStream: String, Sendable { case this, previous, none, max }
     public var lastStream = LastStream.this
     public var code = ErrorCode.noError
-    /// Sent as `{"reason": …}`; nil leaves the debug data empty.
+    /// Sent as `{"reason": …}`. Nil leaves the debug data empty.
     public var reason: String?
 
     public init() {}

@@ -1,7 +1,7 @@
 import HTTP2
 import PushCore
 
-/// One step of a script from its JSON object. Unknown keys are refused, so that a misspelt one doesn't pass for normal.
+/// Reads one step from its JSON object. Refuses unknown keys, so that a misspelt key is not ignored.
 struct StepReader {
   let document: JSONDocument
 
@@ -35,7 +35,7 @@ struct StepReader {
     return step
   }
 
-  /// `true`, a reason, or `{"last": "this", "code": 0, "reason": "Shutdown"}`.
+  /// Accepts `true`, a reason, or `{"last": "this", "code": 0, "reason": "Shutdown"}`.
   private func goAway(_ node: Int) throws(ScriptError) -> Step.Fault? {
     var plan = Step.GoAwayPlan()
     switch document.kind(node) {

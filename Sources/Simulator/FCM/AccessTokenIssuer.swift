@@ -3,7 +3,6 @@ import TLS
 
 /// The OAuth token endpoint: exchanges a service account's signed assertion for an access token (RFC 7523 §2.1).
 final class AccessTokenIssuer {
-  /// RFC 6749 §5.2.
   struct Refusal: Error, Equatable {
     var error: String
     var description: String
@@ -11,7 +10,7 @@ final class AccessTokenIssuer {
 
   private let configuration: FCMConfiguration
   private let key: VerifyingKey?
-  /// Valid tokens and when they end, in Unix seconds.
+  /// Valid tokens and their ends in Unix seconds.
   private var ends: [[UInt8]: Int64] = [:]
 
   private let makeUUID: () -> [UInt8]
@@ -22,7 +21,7 @@ final class AccessTokenIssuer {
     if let pem = configuration.accountKey { key = try VerifyingKey(pem: pem) } else { key = nil }
   }
 
-  /// - Returns: the answer's body, and who asked.
+  /// - Returns: the body of the answer, and the account that asked.
   func exchange(_ form: [UInt8], at milliseconds: Int64) -> (Result<[UInt8], Refusal>, JournalEntry.Authorization?) {
     let fields = Self.fields(form)
     guard fields["grant_type"] == Array("urn:ietf:params:oauth:grant-type:jwt-bearer".utf8) else {
@@ -46,7 +45,7 @@ final class AccessTokenIssuer {
 
   private func judge(_ token: WebToken, _ issuer: [UInt8], _ issuedAt: Int64, _ expires: Int64, now: Int64) -> Refusal? {
     let time = "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe."
-    // The bounds keep the differences from overflowing.
+    // The bounds prevent an overflow of the differences.
     guard (0...1 << 40).contains(issuedAt), (0...1 << 40).contains(expires), expires > now, expires - issuedAt <= 3600,
       issuedAt <= now + 300, issuedAt > now - 3600
     else { return Refusal(error: "invalid_grant", description: time) }
@@ -66,7 +65,7 @@ final class AccessTokenIssuer {
     return nil
   }
 
-  /// Whether an `authorization` header carries a token that was issued here and still lives.
+  /// True if the `authorization` header has a token that was issued here and is still valid.
   func accepts(_ header: [UInt8]?, at milliseconds: Int64) -> Bool {
     guard let token = header.flatMap(WebToken.bearer) else { return false }
     return ends[token].map { $0 > milliseconds / 1000 } ?? false
@@ -76,7 +75,7 @@ final class AccessTokenIssuer {
     "https://www.googleapis.com/auth/firebase.messaging", "https://www.googleapis.com/auth/cloud-platform",
   ]
 
-  /// `application/x-www-form-urlencoded` (WHATWG URL §5.1).
+  /// Decodes `application/x-www-form-urlencoded` (WHATWG URL §5.1).
   static func fields(_ form: [UInt8]) -> [String: [UInt8]] {
     var fields: [String: [UInt8]] = [:]
     for pair in form.split(separator: UInt8(ascii: "&")) {

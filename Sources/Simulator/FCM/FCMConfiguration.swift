@@ -1,24 +1,24 @@
 import HTTP2
 
-/// How the FCM simulator presents itself: the send endpoint and, on the same port, the OAuth token endpoint `/token`.
+/// Settings of the FCM simulator: the send endpoint and, on the same port, the OAuth token endpoint `/token`.
 public struct FCMConfiguration: SimulatorConfiguration {
   public var host = "127.0.0.1"
-  /// 0 takes any free port.
+  /// 0 chooses any free port.
   public var port: UInt16 = 0
-  /// PEM files of the server's certificate chain and key; without them there is no TLS.
+  /// PEM files of the server's certificate chain and key. Without them there is no TLS.
   public var certificate: String?
   public var key: String?
-  /// Client certificates are never asked for.
+  /// Always nil: FCM asks for no client certificates.
   public var clientAuthority: String? { nil }
-  /// The only project that exists; nil for any.
+  /// The only existing project; nil for any.
   public var project: String?
   /// `client_email` of the only service account; nil for any.
   public var clientEmail: String?
-  /// PEM of the service account's public key (or of the private one): the signatures of assertions are then checked.
+  /// PEM of the service account's public or private key. If it is set, the signatures of assertions are checked.
   public var accountKey: [UInt8]?
-  /// Seconds that an access token lives.
+  /// Lifetime of an access token in seconds.
   public var tokenLifetime = 3599
-  /// Keys are tokens, ids of installations, `/topics/<name>`, conditions, and `/token` for the token endpoint.
+  /// Its keys are tokens, installation ids, `/topics/<name>`, conditions, and `/token` for the token endpoint.
   public var script = Script()
   public var http2 = ServerConfiguration()
 

@@ -2,7 +2,6 @@ import HTTP2
 import PushCore
 import Wire
 
-/// One client's connection to the FCM simulator.
 final class FCMConnection: ServerSessionHandler {
   private unowned let service: FCMService
   private let number: Int
@@ -12,7 +11,7 @@ final class FCMConnection: ServerSessionHandler {
     self.number = number
   }
 
-  /// What a request comes to, before a script has its say.
+  /// The answer to a request without a script.
   private enum Answer {
     case sent([UInt8])
     case refused(FCMError)
@@ -33,7 +32,7 @@ final class FCMConnection: ServerSessionHandler {
     service.journal.note(entry)
   }
 
-  /// The assertion is a credential, so the journal keeps only what it says of itself.
+  /// The journal has only the assertion's claims, because the assertion is a credential.
   private func exchange(_ request: ServerRequest, _ entry: inout JournalEntry) -> Answer {
     if entry.method != Array("POST".utf8) { entry.violations.append("the token endpoint takes POST only") }
     if !(request.header("content-type") ?? []).starts(with: "application/x-www-form-urlencoded".utf8) {
@@ -55,7 +54,7 @@ final class FCMConnection: ServerSessionHandler {
     do throws(FCMError) {
       let project = try project(in: entry.path)
       if entry.method != Array("POST".utf8) { throw Self.notFound }
-      // Read before it is judged, so that the journal shows it and a script can tell the target.
+      // Parse before the checks, so that the journal shows the body and a script can match the target.
       let document: JSONDocument
       do throws(JSONError) { document = try JSONDocument(request.body) } catch { throw Self.malformed(error) }
       entry.isJSON = true
@@ -96,7 +95,7 @@ final class FCMConnection: ServerSessionHandler {
     player.play(step) { session.respond(stream, status: status, headers: headers, body: body) }
   }
 
-  /// A script changes only what would have succeeded.
+  /// A script changes only successful answers.
   private func outcome(_ answer: Answer, _ step: Step?) -> (status: Int, reason: String?, body: [UInt8]) {
     switch answer {
     case .refused(let error): return (error.status, error.reason, error.body())

@@ -1,12 +1,11 @@
 import PushCore
 
-/// An error answer of FCM v1 as Google's APIs shape it (Google, "ErrorCode"; google.rpc.Status).
+/// An error answer of FCM v1 in the format of Google's APIs (Google, "ErrorCode"; google.rpc.Status).
 struct FCMError: Error, Equatable {
   var status: Int
-  /// `error.status`.
   var code: String
   var message: String
-  /// `errorCode` of the FcmError detail; nil leaves the detail out.
+  /// `errorCode` of the FcmError detail; nil for no such detail.
   var errorCode: String?
   var violations: [FieldViolation] = []
 
@@ -15,7 +14,7 @@ struct FCMError: Error, Equatable {
     var description: String
   }
 
-  /// Errors by the `reason` of a script; those above the line carry an FcmError detail, those below don't.
+  /// Errors by the `reason` of a script. Those above the blank line have an FcmError detail, those below don't.
   static let table: [String: FCMError] = {
     func row(_ status: Int, _ code: String, _ errorCode: String?, _ message: String) -> FCMError {
       FCMError(status: status, code: code, message: message, errorCode: errorCode)
@@ -43,13 +42,13 @@ struct FCMError: Error, Equatable {
     ]
   }()
 
-  /// The reason that a script means which gives a status only.
+  /// The reason for a scripted status without one.
   static let usualReason: [Int: String] = [
     400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "SENDER_ID_MISMATCH", 404: "UNREGISTERED", 429: "QUOTA_EXCEEDED",
     500: "INTERNAL", 503: "UNAVAILABLE",
   ]
 
-  /// What a scripted step provokes; a reason that the table doesn't have stands as it is, with an FcmError detail.
+  /// The error of a scripted step. A reason that isn't in the table is used unchanged, with an FcmError detail.
   static func scripted(_ step: Step) -> FCMError? {
     let reason = step.reason ?? step.status.flatMap { usualReason[$0] }
     guard step.status != 200, step.status != nil || reason != nil else { return nil }
@@ -60,7 +59,7 @@ struct FCMError: Error, Equatable {
     return error
   }
 
-  /// What a journal calls it: the FcmError's code before the status.
+  /// The reason in the journal: FCM's code if there is one, otherwise the status.
   var reason: String { errorCode ?? code }
 
   func body() -> [UInt8] {

@@ -1,6 +1,6 @@
 import PushCore
 
-/// Checks a send request as strictly as the real service does: unknown fields, wrong types, targets, sizes.
+/// Checks a send request as strictly as the real service: unknown fields, wrong types, targets, sizes.
 struct FCMMessageCheck {
   let document: JSONDocument
   private(set) var violations: [FCMError.FieldViolation] = []
@@ -13,7 +13,7 @@ struct FCMMessageCheck {
     case topic([UInt8])
     case condition([UInt8])
 
-    /// The script's key for it.
+    /// The target's key in scripts.
     var scriptKey: [UInt8] {
       switch self {
       case .token(let token): token
@@ -44,7 +44,7 @@ struct FCMMessageCheck {
   // MARK: Types
 
   private mutating func check(_ node: Int, _ kind: FCMSchema.Kind, _ path: String) {
-    // Protocol Buffers' JSON mapping: null is the absent field.
+    // In Protocol Buffers' JSON mapping, null is an absent field.
     if document.kind(node) == .null { return }
     switch kind {
     case .string: require(document.kind(node) == .string, node, path, "a string")
@@ -122,7 +122,7 @@ struct FCMMessageCheck {
     let value = field(name, of: message).map { document.string($0) } ?? []
     switch name {
     case "token":
-      // Also of one that is refused: a provider in trouble doesn't look at it.
+      // Set for a refused token too: a script may answer before the token is checked.
       target = .token(value)
       let isToken = !value.isEmpty && value.count <= 4096 && value.allSatisfy { Self.tokenCharacters.contains($0) }
       guard isToken else { throw FCMError.table["INVALID_ARGUMENT"] ?? invalid("message.token", "not a token") }
@@ -143,7 +143,8 @@ struct FCMMessageCheck {
     }
   }
 
-  /// Google, "AndroidConfigV2": one of the two, and in the second one of its two kinds.
+  /// Only one of `android` and `android_v2` may be set, and the second needs exactly one of its two kinds (Google,
+  /// "AndroidConfigV2").
   private func checkAndroid(_ message: Int) throws(FCMError) {
     guard let second = field("android_v2", of: message) else { return }
     if field("android", of: message) != nil {
@@ -159,10 +160,9 @@ struct FCMMessageCheck {
     }
   }
 
-  /// Whichever of the two blocks there is.
   private func android(_ message: Int) -> Int? { field("android", of: message) ?? field("android_v2", of: message) }
 
-  /// Google, "Message": keys that an app may not use.
+  /// Checks reserved keys and the lifetime (Google, "Message").
   private func checkData(_ message: Int) throws(FCMError) {
     let android = android(message)
     for data in [field("data", of: message), android.flatMap { field("data", of: $0) }].compactMap({ $0 }) {
@@ -179,7 +179,7 @@ struct FCMMessageCheck {
     if seconds > 2_419_200 { throw invalid("message.\(block).ttl", "Invalid ttl: at most four weeks") }
   }
 
-  /// Google, "ErrorCode": 4,096 bytes of payload, 2,048 to a topic; counted here as the text of keys and values.
+  /// At most 4,096 bytes of payload, 2,048 to a topic (Google, "ErrorCode"). Counts the texts of keys and values.
   private func checkSize(_ message: Int) throws(FCMError) {
     var size = 0
     let android = android(message)
@@ -199,7 +199,7 @@ struct FCMMessageCheck {
     guard size <= limit else { throw invalid("message", "Android message is too big") }
   }
 
-  /// The value of a field under either of its names; nil when absent or null.
+  /// The value of a field in either spelling; nil if it is absent or null.
   private func field(_ name: String, of node: Int) -> Int? {
     for (key, value) in document.members(of: node)
     where document.kind(value) != .null && FCMSchema.snakeCase(document.text(key)) == name {
@@ -214,7 +214,7 @@ struct FCMMessageCheck {
       violations: [.init(field: field, description: description)])
   }
 
-  /// What isn't a message by its shape.
+  /// The error for a request that can't be parsed as a message.
   private func unreadable(_ field: String, _ description: String) -> FCMError {
     FCMError(
       status: 400, code: "INVALID_ARGUMENT", message: "Invalid JSON payload received.",

@@ -1,4 +1,4 @@
-/// The fields of a send request as the v1 discovery document lists them, for strict checking.
+/// The fields of a send request in FCM's v1 discovery document.
 enum FCMSchema {
   indirect enum Kind: Sendable {
     case string, bool, integer, number

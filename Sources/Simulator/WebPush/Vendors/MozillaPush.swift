@@ -1,0 +1,68 @@
+import HTTP2
+import PushCore
+
+/// Mozilla's autopush. A reason is its `errno` (autopush, "Error codes").
+struct MozillaPush: WebPushVendor {
+  /// False for endpoints of version 1, whose subscriptions have no key.
+  let bindsKeys: Bool
+  var requiresToken: Bool { bindsKeys }
+
+  /// Seconds; a longer life is cut.
+  private static let longestLife: Int64 = 2_592_000
+
+  func accept(_ push: WebPushAcceptance) -> WebPushAnswer {
+    WebPushAnswer(
+      status: 201,
+      headers: [
+        HeaderField("location", "\(push.origin)/m/\(String(decoding: push.messageID, as: UTF8.self))"),
+        HeaderField("ttl", String(min(push.headers.timeToLive, Self.longestLife))),
+      ])
+  }
+
+  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {
+    switch refusal {
+    case .wrongMethod: (405, usualReason(405))
+    case .unknownSubscription: (404, "102")
+    case .missingToken, .badToken, .badKey, .otherKey: (401, "109")
+    case .missingTTL: (400, "111")
+    case .badTTL: (400, "112")
+    case .badTopic: (400, "113")
+    case .badUrgency: (400, "999")
+    case .badEncoding, .undecryptable: (400, "110")
+    case .tooLarge: (413, "104")
+    }
+  }
+
+  func usualReason(_ status: Int) -> String {
+    switch status {
+    case 400: "110"
+    case 401: "109"
+    case 404: "102"
+    case 410: "106"
+    case 413: "104"
+    case 502: "900"
+    case 503: "201"
+    default: "999"
+    }
+  }
+
+  func refuse(_ status: Int, _ reason: String) -> WebPushAnswer {
+    var json = JSONObjectWriter()
+    json.set("code", Int64(status))
+    json.set("errno", Int64(reason) ?? 999)
+    json.set("error", StatusPhrase.of(status))
+    json.set("message", Self.messages[reason] ?? reason)
+    json.set("more_info", "http://autopush.readthedocs.io/en/latest/http.html#error-codes")
+    var headers = [HeaderField("content-type", "application/json")]
+    if status == 410 { headers.append(HeaderField("cache-control", "max-age=86400")) }
+    return WebPushAnswer(status: status, reason: reason, headers: headers, body: json.closed())
+  }
+
+  private static let messages = [
+    "102": "Request did not validate: invalid token", "103": "Expired URL endpoint", "104": "Data payload too large",
+    "105": "Endpoint became unavailable during request", "106": "Invalid subscription", "109": "Invalid authentication",
+    "110": "Invalid crypto headers", "111": "Missing TTL header", "112": "Invalid TTL header value",
+    "113": "Invalid topic header value", "201": "Use exponential back-off for retries", "202": "Immediate retry ok",
+    "900": "The bridge is not available", "999": "Unknown error",
+  ]
+}

@@ -1,0 +1,46 @@
+import HTTP2
+import PushCore
+
+/// A push server for UnifiedPush, with ntfy's answers. A reason is ntfy's code: the status and two digits.
+struct UnifiedPush: WebPushVendor {
+  var requiresToken: Bool { false }
+
+  func accept(_ push: WebPushAcceptance) -> WebPushAnswer {
+    var json = JSONObjectWriter()
+    json.set("id", push.messageID)
+    json.set("time", push.time / 1000)
+    json.set("event", "message")
+    json.set("topic", push.subscription)
+    return WebPushAnswer(status: 200, headers: Self.headers, body: json.closed())
+  }
+
+  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {
+    let status =
+      switch refusal {
+      case .wrongMethod: 405
+      case .unknownSubscription: 404
+      case .missingToken, .badToken, .badKey: 401
+      case .otherKey: 403
+      case .missingTTL, .badTTL, .badUrgency, .badTopic, .badEncoding, .undecryptable: 400
+      case .tooLarge: 413
+      }
+    return (status, usualReason(status))
+  }
+
+  func usualReason(_ status: Int) -> String { "\(status)01" }
+
+  func refuse(_ status: Int, _ reason: String) -> WebPushAnswer {
+    var json = JSONObjectWriter()
+    json.set("code", Int64(reason) ?? Int64(status) * 100)
+    json.set("http", Int64(status))
+    json.set("error", Self.messages[reason] ?? StatusPhrase.of(status).lowercased())
+    json.set("link", "https://ntfy.sh/docs/publish/")
+    return WebPushAnswer(status: status, reason: reason, headers: Self.headers, body: json.closed())
+  }
+
+  private static let messages = [
+    "42901": "limit reached: too many requests",
+    "50701": "cannot publish to UnifiedPush topic without previously active subscriber",
+  ]
+  private static let headers = [HeaderField("content-type", "application/json")]
+}

@@ -1,0 +1,120 @@
+import HTTP2
+import PushCore
+import Wire
+
+final class WebPushConnection: ServerSessionHandler {
+  private unowned let service: WebPushService
+  private let number: Int
+
+  init(_ service: WebPushService, number: Int) {
+    self.service = service
+    self.number = number
+  }
+
+  func requestReceived(_ request: ServerRequest, on session: ServerSession) { answer(request, on: session) }
+
+  func answer(_ request: ServerRequest, on connection: any SimulatedConnection) {
+    let path = request.header(":path") ?? []
+    var entry = JournalEntry(
+      time: service.environment.wallClock(), connection: number, stream: request.stream,
+      method: request.header(":method") ?? [], path: path)
+    entry.headers = request.headers.filter { $0.name.first != UInt8(ascii: ":") && $0.name != Self.authorization }
+    if let target = WebPushTarget(path) {
+      entry.token = target.id
+      let verdict = judge(request, target, &entry)
+      perform(verdict, target.vendor, target.id, &entry, request.stream, connection)
+    } else {
+      perform(Self.noSubscription, nil, path, &entry, request.stream, connection)
+    }
+    service.journal.note(entry)
+  }
+
+  private static let noSubscription = WebPushAnswer(status: 404, reason: StatusPhrase.of(404))
+
+  /// The vendor's answer without a script.
+  private func judge(_ request: ServerRequest, _ target: WebPushTarget, _ entry: inout JournalEntry) -> WebPushAnswer {
+    let authority = request.header(":authority") ?? request.header("host") ?? []
+    let origin = WebPushOrigin(Array("https://".utf8) + authority)?.text
+    do throws(WebPushRefusal) {
+      guard entry.method == Array("POST".utf8) else { throw .wrongMethod }
+      guard target.isKnown else { throw .unknownSubscription }
+      try authorise(request, target, origin, &entry)
+      let headers = try WebPushHeaders(request)
+      try target.vendor.check(headers, of: request)
+      try decrypt(request.body, target, &entry)
+      return target.vendor.accept(
+        WebPushAcceptance(
+          headers: headers, origin: origin ?? "", subscription: target.id, messageID: service.environment.makeUUID(),
+          time: entry.time))
+    } catch {
+      if let violation = error.violation { entry.violations.append(violation) }
+      return target.vendor.answer(to: error)
+    }
+  }
+
+  private func authorise(
+    _ request: ServerRequest, _ target: WebPushTarget, _ origin: String?, _ entry: inout JournalEntry
+  ) throws(WebPushRefusal) {
+    let given = request.headers.filter { $0.name == Self.authorization }
+    guard let header = given.first?.value else {
+      if target.vendor.requiresToken { throw .missingToken }
+      return
+    }
+    guard given.count == 1, let token = VAPIDToken(header) else { throw .badToken("expected vapid t=TOKEN, k=KEY") }
+    entry.vapid = token.claims
+    if let fault = token.fault(origin: origin, now: entry.time / 1000) { throw .badToken(fault) }
+    guard target.vendor.accepts(subject: token.claims.subject) else { throw .badToken("sub is not what the service accepts") }
+    let point = try service.tokens.verify(token)
+    if target.vendor.bindsKeys, !service.tokens.bind(target.path, to: point) { throw .otherKey }
+    if target.vendor.limitsRenewals, let violation = service.tokens.noteUse(token) { entry.violations.append(violation) }
+  }
+
+  /// Only the simulator can do this: it has the browser's keys.
+  private func decrypt(
+    _ body: [UInt8], _ target: WebPushTarget, _ entry: inout JournalEntry
+  ) throws(WebPushRefusal) {
+    guard !body.isEmpty else { return }
+    guard let keys = try? SubscriptionKeys(path: target.path), let plaintext = keys.pair.decrypt(body, auth: keys.auth) else {
+      throw .undecryptable
+    }
+    entry.payload = plaintext
+    entry.isJSON = (try? JSONDocument(plaintext)) != nil
+  }
+
+  /// - Parameter id: in scripts: the subscription's id, or the path of what is no subscription.
+  private func perform(
+    _ verdict: WebPushAnswer, _ vendor: (any WebPushVendor)?, _ id: [UInt8], _ entry: inout JournalEntry, _ stream: Int32,
+    _ connection: any SimulatedConnection
+  ) {
+    let step = service.decide?(id) ?? service.player.next(id)
+    entry.fault = step?.fault?.name
+    if let streams = step?.streams { connection.setMaxConcurrentStreams(streams) }
+    let player = FaultPlayer(environment: service.environment, session: connection, stream: stream)
+    guard player.isAnswered(step?.fault) else { return player.play(step) }
+    var answer = verdict
+    // A script changes only successful answers.
+    if verdict.reason == nil, let vendor, let status = step?.status {
+      if 200..<300 ~= status {
+        answer.status = status
+      } else {
+        answer = vendor.refuse(status, step?.reason ?? vendor.usualReason(status))
+      }
+    }
+    if let body = step?.body { answer.body = Array(body.utf8) }
+    if let retryAfter = step?.retryAfter { answer.headers.append(HeaderField("retry-after", retryAfter)) }
+    (entry.status, entry.reason) = (answer.status, answer.reason)
+    player.play(step) { connection.respond(stream, status: answer.status, headers: answer.headers, body: answer.body) }
+  }
+
+  func protocolViolated(_ what: String, on session: ServerSession) { noteViolation(what) }
+
+  func noteViolation(_ what: String) {
+    service.journal.noteViolation(what, connection: number, at: service.environment.wallClock())
+  }
+
+  func sessionEnded(_ reason: TransportEnd, of session: ServerSession) { connectionEnded() }
+
+  func connectionEnded() { service.connectionEnded(number) }
+
+  private static let authorization = Array("authorization".utf8)
+}
