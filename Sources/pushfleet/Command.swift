@@ -16,7 +16,7 @@ enum ExitStatus: Int32 {
   /// Ended by SIGINT or SIGTERM before everything was done, as shells count it.
   case interrupted = 130
 
-  /// For people: as the help, the manual and README.md say it.
+  /// For people: as the help, the manual and docs/operate/install.md say it.
   static let words =
     "0 done, 64 usage, 65 bad input, 69 broker or provider unreachable, or it refuses the user, or the output can't be written, "
     + "or a place to listen on is taken; 78 bad configuration, 130 interrupted."

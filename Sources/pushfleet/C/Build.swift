@@ -1,10 +1,9 @@
 import CBuild
 
-/// What the program was built from.
 enum Build {
   static let version = "0.1.0"
 
-  /// Nil where whoever built it named no commit.
+  /// The source commit; nil if the build didn't name one.
   static let commit: String? = {
     let text = unsafe String(cString: build_commit())
     return text.isEmpty ? nil : text

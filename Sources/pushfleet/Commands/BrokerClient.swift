@@ -3,9 +3,9 @@ import Broker
 import Reactor
 import Settings
 
-/// A command's one connection to the broker: connects within a time limit, then does its work on the loop until it is done.
+/// A command's broker connection: connects within a time limit, then works on the event loop until done.
 class BrokerClient {
-  /// Seconds within which one of the brokers must answer, unless a command is asked to give up sooner.
+  /// Seconds within which a broker must answer, unless a command sets a shorter limit.
   static let connectTimeout = 15.0
 
   private let connectTimeout: Double
@@ -17,9 +17,6 @@ class BrokerClient {
   private(set) var isUp = false
   private var hasComplained = false
 
-  /// - Parameters:
-  ///   - loop: what the connection runs on, where the command has others beside it.
-  ///   - connectTimeout: seconds within which one of the brokers must answer.
   init(_ configuration: Configuration, loop: EventLoop? = nil, connectTimeout: Double = BrokerClient.connectTimeout) throws {
     self.configuration = configuration
     self.connectTimeout = connectTimeout
@@ -28,10 +25,10 @@ class BrokerClient {
     connection = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
   }
 
-  /// Whether SIGINT and SIGTERM end it; false where the command has them handled otherwise.
+  /// True if SIGINT and SIGTERM end the command; false if the command handles them itself.
   var handlesSignals = true
 
-  /// - Throws: status 69 when no broker could be reached or the connection was lost for good, 130 when it was interrupted.
+  /// - Throws: status 69 if no broker can be reached or the connection is lost for good, 130 on a signal.
   func run() throws {
     let signals = handlesSignals ? try Signals(loop: loop, [2, 15]) { [unowned self] _ in interrupt() } : nil
     defer { signals?.close() }
@@ -54,7 +51,6 @@ class BrokerClient {
     finish()
   }
 
-  /// SIGINT or SIGTERM has come.
   func interrupt() { fail(.interrupted, "interrupted") }
 
   func finish() {
@@ -62,7 +58,7 @@ class BrokerClient {
     loop.stop()
   }
 
-  /// The connection has ended; dials again unless that can't help.
+  /// Handles the end of the connection: reconnects unless that can't help.
   func lost(_ reason: ConnectionEnd) {
     if !isUp, !hasComplained, !reason.isRefusal, !reason.isFatalConfiguration {
       hasComplained = true

@@ -1,11 +1,10 @@
 import DeviceRegistry
 import PushCore
 
-/// A campaign as commands show it.
 extension Campaign {
   var id: String { String(printing: description.id) }
 
-  /// Devices done with, of 100. The total is an estimate, so that only the end is the end.
+  /// Percentage of the devices that are done. The total is an estimate, so only a finished campaign shows 100.
   var percent: Int {
     guard state == .cancelled || !isComplete && state != .completed else { return 100 }
     return description.total > 0 ? Int(min(99, (sent + failed) * 100 / description.total)) : 0
@@ -48,7 +47,6 @@ extension Campaign {
     "\(Figures.count(count.devices)) \(count.error.rawValue)\(count.platform.map { " (\($0.label))" } ?? "")"
   }
 
-  /// Where their tokens are.
   private var failedDevices: String {
     "`pushfleet dead show \(String(printing: description.messageID))`; gone ones: "
       + "`pushfleet devices list --app \(String(printing: description.app)) --state gone --since \(Figures.time(createdAt))`"
@@ -61,17 +59,16 @@ extension CampaignState {
   var words: String {
     switch self {
     case .running: "running"
-    case .paused: "paused: `campaigns resume` goes on, `campaigns cancel` ends it"
+    case .paused: "paused: `campaigns resume` continues it, `campaigns cancel` ends it"
     case .held:
-      "held: an abnormal share of the tokens was refused (look at environment, topic and credential), or a page is a dead letter "
-        + "(`dead list`, `dead replay`); then `campaigns resume`, or `campaigns cancel`"
+      "held: an abnormal share of the tokens was refused (check environment, topic and credential), or a page is a dead letter "
+        + "(`dead list`, `dead replay`); then run `campaigns resume` or `campaigns cancel`"
     case .cancelled: "cancelled"
     case .completed: "completed"
     }
   }
 }
 
-/// Figures as text.
 enum Figures {
   /// `1,234,567`
   static func count(_ value: Int64) -> String {
@@ -86,13 +83,13 @@ enum Figures {
 
   static func count(_ value: Int) -> String { count(Int64(value)) }
 
-  /// `2026-11-20T21:22:00.000Z`; of Unix milliseconds.
+  /// - Parameter value: Unix milliseconds, shown as `2026-11-20T21:22:00.000Z`.
   static func moment(_ value: Int64) -> String { String(decoding: Timestamp.text(value), as: UTF8.self) }
 
-  /// `2026-11-20T21:22:00Z`; of Unix milliseconds.
+  /// - Parameter value: Unix milliseconds, shown as `2026-11-20T21:22:00Z`.
   static func time(_ value: Int64) -> String { String(decoding: Timestamp.text(value).prefix(19), as: UTF8.self) + "Z" }
 
-  /// `12 s`, `3 min 20 s`, `1 h 5 min`; of seconds.
+  /// - Parameter value: seconds, shown as `12 s`, `3 min 20 s` or `1 h 5 min`.
   static func duration(_ value: Double) -> String {
     guard value < 1e9 else { return "years" }
     let seconds = Int(value.rounded(.up))
@@ -104,7 +101,6 @@ enum Figures {
   }
 }
 
-/// Campaigns below each other, one on a line.
 struct CampaignTable {
   private let campaigns: [Campaign]
   private let idLength: Int
@@ -114,7 +110,7 @@ struct CampaignTable {
     idLength = Self.length(telling: campaigns.map(\.id))
   }
 
-  /// How many characters of the ids make them unique; at least eight.
+  /// The shortest prefix length, at least 8, that keeps the ids unique.
   private static func length(telling ids: [String]) -> Int {
     var length = 8
     let longest = ids.map(\.count).max() ?? 0
@@ -122,7 +118,7 @@ struct CampaignTable {
     return min(length, max(longest, 8))
   }
 
-  /// - Parameter width: of the terminal: a row becomes no longer than it, at the cost of the bars, then of what the targets are called.
+  /// - Parameter width: columns of the terminal. Narrow tables first lose the bars, then shorten the targets.
   func text(withBars: Bool, width: Int = .max) -> String {
     let table = table(withBars)
     return withBars && table.width > width ? text(withBars: false, width: width) : table.text(width: width)

@@ -13,19 +13,20 @@ enum CampaignsCommand: Command {
       .action("pause|resume|cancel", "--config", ["--json"], "ID"),
     ],
     """
-    A campaign is a request to a topic, a condition or a large group while it is sent by pages, and for some time after. The list
-    has those that aren't over and the newest of the others, with devices sent to, failed and remaining, devices a second and
-    the time left. An ID may be abbreviated as long as it is one campaign's only.
+    A campaign is a request to a topic, a condition or a large group, which workers send in pages. The list has all campaigns
+    that aren't over and the newest of the others: devices sent to, failed and remaining, devices per second, and the time left.
+    An ID may be shortened as long as it is unique.
 
-    pause, resume and cancel take effect with the next page on every worker; what is on its way is delivered. resume also ends a
-    hold: a campaign is held when an abnormal share of an application's tokens is refused, so look at environment, topic and
-    credentials first; and when one of its pages has become a dead letter, so replay that first. What is over stays over, and what is not possible is refused (exit status 65).
+    pause, resume and cancel take effect with the next page on every worker; pages that are being sent are still delivered. A
+    campaign is held when an abnormal share of an application's tokens is refused: check environment, topic and credentials,
+    then resume. It is also held when one of its pages becomes a dead letter: replay that letter, then resume. A campaign that
+    is over can't be changed. A change that isn't possible is refused (exit status 65).
     """,
     [
       .config(", which names the registry"), .option("app", "APP", "only this application's campaigns"),
-      .option("limit", "N", "of those that are over, at most N (20)"),
+      .option("limit", "N", "at most N campaigns that are over (20)"),
       .flag("follow", "refresh every second until none is running"),
-      .json("one JSON object per campaign, on a line of its own"),
+      .json("one JSON object per campaign, each on its own line"),
     ],
     example: "pushfleet campaigns --config pushfleet.json5 --follow")
 
@@ -41,21 +42,21 @@ enum CampaignsCommand: Command {
       campaign.failures = try store.failures(of: campaign.description.id)
       return options.print(campaign.json, text: campaign.text)
     }
-    try Steering(options.action).apply(to: campaign, in: store)
+    try CampaignStateChange(options.action).apply(to: campaign, in: store)
     let now = try store.campaign(campaign.description.id) ?? campaign
     options.print(now.json, text: "\(now.id) is \(now.state.name)")
   }
 
   // MARK: one campaign
 
-  static func find(_ id: String, in store: any DeviceStore) throws -> Campaign {
+  static func find(_ id: String, in store: DeviceStore) throws -> Campaign {
     if let exact = try store.campaign(Array(id.utf8)) { return exact }
     let matches = try store.campaigns(limit: mostListed).filter { $0.id.hasPrefix(id) }
     guard let match = matches.first else {
-      throw CommandFailure(.badInput, "there is no campaign \(Shown.value(id)); `pushfleet campaigns` lists them")
+      throw CommandFailure(.badInput, "there is no campaign \(SafeText.value(id)); `pushfleet campaigns` lists them")
     }
     guard matches.count == 1 else {
-      throw CommandFailure(.badInput, "\(Shown.value(id)) is ambiguous: \(matches.count) campaign ids begin with it")
+      throw CommandFailure(.badInput, "\(SafeText.value(id)) is ambiguous: \(matches.count) campaign ids begin with it")
     }
     return match
   }
@@ -83,7 +84,7 @@ enum CampaignsCommand: Command {
     }
   }
 
-  private static func selection(_ store: any DeviceStore, _ app: [UInt8]?, _ limit: Int) throws -> [Campaign] {
+  private static func selection(_ store: DeviceStore, _ app: [UInt8]?, _ limit: Int) throws -> [Campaign] {
     var room = limit
     return try store.campaigns(limit: mostListed).filter { campaign in
       if let app, campaign.description.app != app { return false }
@@ -98,7 +99,7 @@ enum CampaignsCommand: Command {
     return CampaignTable(campaigns).text(withBars: Terminal.isOutputInteractive, width: Terminal.width)
   }
 
-  /// What is drawn over has to be on the screen, with a line for the cursor.
+  /// Shortens the text to the screen, with a line left for the cursor, so that `erase` can reach all of it.
   static func cut(_ text: String, to height: Int) -> String {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     let room = max(height - 2, 1)
@@ -106,14 +107,13 @@ enum CampaignsCommand: Command {
     return lines.prefix(room).joined(separator: "\n") + "\n… and \(lines.count - room) more"
   }
 
-  /// Back to where the text began.
   private static func erase(_ text: String) {
     Terminal.write(Array("\u{1B}[\(text.split(separator: "\n", omittingEmptySubsequences: false).count)A\u{1B}[J".utf8))
   }
 }
 
-/// What an operator wants of a campaign.
-private struct Steering {
+/// An operator's change of a campaign's state.
+private struct CampaignStateChange {
   let verb: String
   let state: CampaignState
 
@@ -122,17 +122,17 @@ private struct Steering {
     state = verb == "pause" ? .paused : verb == "resume" ? .running : .cancelled
   }
 
-  /// - Throws: status 65 when the campaign's state doesn't allow it.
-  func apply(to campaign: Campaign, in store: any DeviceStore) throws {
+  /// - Throws: status 65 if the campaign's state doesn't allow the change.
+  func apply(to campaign: Campaign, in store: DeviceStore) throws {
     guard try !store.setState(state, of: campaign.description.id, now: RegistrySession.now) else { return }
     guard let current = try store.campaign(campaign.description.id) else {
-      throw CommandFailure(.badInput, "campaign \(campaign.id) is no longer kept: it was over long ago")
+      throw CommandFailure(.badInput, "campaign \(campaign.id) ended long ago and is no longer in the registry")
     }
     if current.state == state { throw CommandFailure(.badInput, "campaign \(current.id) is \(state.name) already") }
     guard !current.state.isOver else {
       throw CommandFailure(
         .badInput,
-        "campaign \(current.id) is over (\(current.state.name)): there is nothing to \(verb), only a new request sends again")
+        "campaign \(current.id) is over (\(current.state.name)): there is nothing to \(verb); send a new request instead")
     }
     throw CommandFailure(.badInput, "campaign \(current.id) is \(current.state.name): there is nothing to \(verb)")
   }

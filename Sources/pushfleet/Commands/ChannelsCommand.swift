@@ -21,14 +21,14 @@ enum ChannelsCommand: Command {
     [
       .config(), .option("app", "APP", "the application; may be left out when one is configured"),
       .option("sender", "S", "one of its senders, in place of the application's own credential"),
-      .option("environment", "E", "production or sandbox: channels belong to one of them. The app's first without it"),
+      .option("environment", "E", "production or sandbox: each channel belongs to one of them; the app's first without it"),
       .option(
         "storage", "none", in: "none|latest",
-        "APNs stores nothing; broadcasts need the expiration 0, and may be more (the default)"),
+        "APNs stores nothing; broadcasts need expiration 0 and may be more frequent (the default)"),
       .option("storage", "latest", "APNs keeps the latest broadcast for devices that are away, up to 8 hours"),
       .json("print JSON, one object on a line"),
     ],
-    "When no answer came to create, the channel may have been made: compare with list before it is tried again (exit status 69).",
+    "If create gets no answer (exit status 69), the channel may exist all the same: look with list before you try again.",
     example: "pushfleet channels create --config pushfleet.json5 --app com.example.app --storage latest")
 
   static func run(_ options: Options) throws {
@@ -48,14 +48,14 @@ enum ChannelsCommand: Command {
     try print(operation, answer, options)
   }
 
-  /// With or without the prefix that requests use.
+  /// Accepts the id with or without the prefix that requests use.
   private static func channel(_ options: Options) throws(CommandFailure) -> [UInt8] {
     guard let text = options.operands.first, options.operands.count == 1 else {
       throw CommandFailure(.usage, "name one channel by its id; `pushfleet channels list` lists them")
     }
     let target = text.hasPrefix("apns-channel:") ? text : "apns-channel:" + text
     guard case .success(.channel(let id)) = Target.classify(Array(target.utf8)) else {
-      throw CommandFailure(.usage, "\(Shown.value(text)) is no channel's id: 1 to 256 characters of base64")
+      throw CommandFailure(.usage, "\(SafeText.value(text)) is not a channel id: expected 1 to 256 characters of base64")
     }
     return id
   }
@@ -86,7 +86,7 @@ enum ChannelsCommand: Command {
     }
     loop.run()
     signals.close()
-    let advice = if case .create = operation { ": the channel may have been made, compare with `channels list`" } else { "" }
+    let advice = if case .create = operation { ": the channel may exist; look with `channels list`" } else { "" }
     if isInterrupted { throw CommandFailure(.interrupted, "interrupted\(advice)") }
     switch outcome {
     case .notSent(let reason): throw CommandFailure(.unavailable, "APNs is unreachable: \(reason)")
@@ -121,7 +121,7 @@ enum ChannelsCommand: Command {
     switch operation {
     case .create(let storesLatest):
       guard let id = answer.channel else {
-        throw CommandFailure(.unavailable, "APNs has named no channel: compare with `pushfleet channels list`")
+        throw CommandFailure(.unavailable, "APNs returned no channel id; look with `pushfleet channels list`")
       }
       show(id, storage: storesLatest ? "latest" : "none", text: String(decoding: id, as: UTF8.self))
     case .delete(let id):

@@ -1,10 +1,10 @@
 enum CompletionsCommand: Command {
   static let page = CommandPage(
-    "completions", "print what a shell needs to complete commands and options",
+    "completions", "print a shell's completion script for commands and options",
     forms: [.action("bash|zsh|fish")],
     """
-    Prints a script for the shell: for bash read by `source <(pushfleet completions bash)` or kept in
-    /usr/share/bash-completion/completions/pushfleet, for zsh a file _pushfleet in a folder of $fpath, for fish
+    Prints a completion script. For bash, read it by `source <(pushfleet completions bash)`, or save it as
+    /usr/share/bash-completion/completions/pushfleet. For zsh, save it as _pushfleet in a folder of $fpath. For fish, save it as
     ~/.config/fish/completions/pushfleet.fish.
     """,
     example: "pushfleet completions fish > ~/.config/fish/completions/pushfleet.fish")

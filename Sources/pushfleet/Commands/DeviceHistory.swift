@@ -1,27 +1,25 @@
 import DeviceRegistry
 import PushCore
 
-/// Devices, and the broadcasts whose audience they belong to now, as the registry knows them.
+/// Devices, and the broadcasts whose audience they currently belong to, read from the registry.
 struct DeviceHistory {
   struct Broadcast {
     let campaign: Campaign
     let device: DeviceRecord
-    /// The page with the device; nil while the broadcast has not come as far.
+    /// The page that includes the device; nil if the broadcast hasn't reached it yet.
     let page: CampaignPage?
   }
 
   let devices: [DeviceRecord]
-  /// The one broadcast that was asked for.
+  /// The broadcast that the user named, if any.
   let campaign: Campaign?
   let broadcasts: [Broadcast]
-  private let store: any DeviceStore
+  private let store: DeviceStore
 
-  /// The newest broadcasts are looked at.
   private static let mostCampaigns = 10_000
-  /// Broadcasts of a device that are told of.
   private static let mostBroadcasts = 100
 
-  init(of devices: [DeviceRecord], campaign: Campaign?, in store: any DeviceStore) throws(RegistryError) {
+  init(of devices: [DeviceRecord], campaign: Campaign?, in store: DeviceStore) throws(RegistryError) {
     self.devices = devices
     self.campaign = campaign
     self.store = store
@@ -42,11 +40,11 @@ struct DeviceHistory {
   }
 
   private static func isMember(
-    _ device: DeviceRecord, of campaign: Campaign, _ store: any DeviceStore
+    _ device: DeviceRecord, of campaign: Campaign, _ store: DeviceStore
   ) throws(RegistryError) -> Bool {
     let text = campaign.description.target
-    // Broadcasts go to the tokens that alerts go to, unless their request says otherwise.
-    guard device.device.kind == nil || device.device.platform == .fcm else { return false }
+    // Unless a request says otherwise, broadcasts go to alert tokens.
+    guard device.device.kind == nil || device.device.platform != .apns else { return false }
     if let condition = try? Condition.parse(text) {
       var subscribed: UInt32 = 0
       for (index, topic) in condition.topics.enumerated() where device.device.topics.contains(topic) {
@@ -65,7 +63,7 @@ struct DeviceHistory {
     }
   }
 
-  /// When each device acknowledged messages, in the order of the ids.
+  /// When each device acknowledged the messages, in the order of the ids.
   func acknowledgements(of messages: [[UInt8]]) throws(RegistryError) -> [(DeviceRecord, [AcknowledgementTimes])] {
     var times: [(DeviceRecord, [AcknowledgementTimes])] = []
     for device in devices { times.append((device, try store.acknowledgements(of: messages, by: device.id))) }
@@ -74,7 +72,7 @@ struct DeviceHistory {
 }
 
 extension DeviceHistory {
-  /// Why a request to a user reached no device; nil where the registry can't be read.
+  /// Why a request to a user reached no device; nil if the registry can't be read.
   static func unreachable(user: [UInt8], app: [UInt8], _ options: Options) -> String? {
     guard let session = try? RegistrySession(options, isReading: true),
       let devices = try? session.store.devices(ofUser: user, app: app, limit: 1_000)
@@ -91,16 +89,15 @@ extension DeviceHistory {
 }
 
 extension DeviceHistory.Broadcast {
-  /// What became of the device.
   enum Outcome: Equatable {
     case accepted
-    /// It is in the audience now, and nothing says that it was sent the broadcast.
+    /// In the audience now, but there is no evidence that the broadcast was sent to it.
     case unknown
-    /// The device is of the state since before the broadcast.
+    /// In this state since before the broadcast, which skips it.
     case left(DeviceState)
-    /// The broadcast has not come as far, or not to the end of the page.
+    /// The broadcast hasn't reached the device or hasn't finished its page.
     case open
-    /// Cancelled before it came as far.
+    /// Cancelled before the device's turn.
     case notSent
   }
 
@@ -115,7 +112,7 @@ extension DeviceHistory.Broadcast {
     return .unknown
   }
 
-  /// A user's or a group's stale devices are sent to, those of a topic, a condition or everybody are not.
+  /// True for topics, conditions and all devices; broadcasts to users and groups include stale devices.
   private var leavesOutStale: Bool {
     switch Target.classify(campaign.description.target) {
     case .success(.user), .success(.group): false

@@ -1,7 +1,6 @@
 import DeviceRegistry
 import PushCore
 
-/// A device as commands show it.
 extension DeviceRecord {
   private var environment: String? {
     switch device.environment {
@@ -11,12 +10,11 @@ extension DeviceRecord {
     }
   }
 
-  private var platform: String { device.platform.word }
-
-  /// The fields of a registration and what the registry knows beyond them.
   var json: JSONObject {
     [
-      "registration": registration, "app": device.app, "platform": platform, "token": device.token, "state": state.word,
+      "registration": registration, "app": device.app, "platform": device.platform.word,
+      "token": device.subscription?.endpoint ?? device.token,
+      "state": state.word,
       "reason": reason, "installation": device.installation, "environment": environment, "sender": device.sender,
       "user": device.user, "name": device.name, "locale": device.locale, "time_zone": device.timeZone,
       "app_version": device.appVersion, "kind": (device.kind ?? .alert).name, "activity": device.activity,
@@ -25,7 +23,6 @@ extension DeviceRecord {
     ]
   }
 
-  /// One fact on a line; what isn't known is left out.
   var text: String {
     let topics = device.topics.map { String(printing: $0) }.joined(separator: ", ")
     let facts: [(String, String?)] = [
@@ -35,7 +32,8 @@ extension DeviceRecord {
         state.word + (reason.map { " (\(String(printing: $0)))" } ?? "")
           + (markedAt.map { " since " + Figures.moment($0) } ?? "")
       ),
-      ("platform", platform + (environment.map { ", \($0)" } ?? "")), ("token", String(printing: device.token)),
+      ("platform", device.platform.word + (environment.map { ", \($0)" } ?? "")),
+      (device.subscription == nil ? "token" : "subscription", device.shownToken),
       ("kind", device.kind.map { $0.name + (device.activity.map { " of \(String(printing: $0))" } ?? "") }),
       ("installation", device.installation.map { String(printing: $0) }),
       ("sender", device.sender.map { String(printing: $0) }), ("user", device.user.map { String(printing: $0) }),
@@ -49,8 +47,11 @@ extension DeviceRecord {
   }
 }
 
-extension Platform {
-  var word: String { self == .apns ? "apns" : "fcm" }
+extension Registration {
+  /// The token for people. An endpoint is a secret, so a subscription has only a name.
+  var shownToken: String {
+    String(printing: platform == .webpush ? WebPushSubscription.name(of: token[...]) : token)
+  }
 }
 
 extension DeviceState {
@@ -64,7 +65,6 @@ extension DeviceState {
   }
 }
 
-/// Names and values below each other.
 enum FactList {
   static func text(_ facts: [(String, String?)]) -> String { lines(facts).joined(separator: "\n") }
 

@@ -10,58 +10,65 @@ enum DevicesCommand: Command {
       .action("count", "--config", ["--app"], ["--json"]),
       .action("list", "--config", ["--app"], "--state", ["--since"], ["--json"]),
       .action("show", "--config", ["--app"], .either(["--token", "--registration", "--installation", "--user"]), ["--json"]),
-      .action("register", "--config", ["--app"], "--platform", "--token", registering, ["--json"]),
+      .action(
+        "register", "--config", ["--app"], "--platform", .either(["--token", "--subscription"]), registering, ["--json"]),
       .action("unregister", "--config", ["--app"], .either(["--token", "--registration", "--installation"]), ["--json"]),
     ],
     """
-    import reads CSV, with a header line of the names of register's fields (app, platform, token, installation, environment, sender,
-    user, name, locale, time_zone, app_version, topics with | between them, kind, activity, registered_at), and NDJSON, one
-    change of the registry on a line, such as {"platform":"apns","token":"…","topics":["news"]}; - is standard input. A
-    row that is refused is reported with its file and line and costs only itself (exit status 65). A device counts as
-    registered when it is imported, unless registered_at says since when the token is known: then a token that died later is
-    found out, and a device that is gone since then stays gone. Without it, importing a file again brings gone devices back.
+    import reads CSV and NDJSON; - is standard input. A CSV file begins with a header line that names register's fields: app,
+    platform, token, installation, environment, sender, user, name, locale, time_zone, app_version, topics (separated by |),
+    kind, activity, registered_at, and for web push endpoint, p256dh, auth, application_server_key. Each NDJSON line is one registry change, such as
+    {"platform":"apns","token":"…","topics":["news"]}. A refused row is reported with its file and line; the others are imported
+    (exit status 65). registered_at says since when the token is known, so that a later death of the token is detected and a
+    device that is gone since then stays gone. Without it, a device counts as registered at the import, and importing a file
+    again brings gone devices back.
 
-    export writes what import reads; gone devices are left out. show finds gone ones as well, and says since when. list prints those
-    that are in a state: gone (a provider said so, or unregistered), suspect (refused in a way that a wrong setting can cause) or
-    stale (not registered for longer than registryStaleAfter).
+    export writes what import reads, without gone devices. show also finds gone devices and says since when. list prints the
+    devices in a state: gone (a provider said so, or unregistered), suspect (refused in a way that a wrong setting can cause)
+    or stale (not registered for longer than registryStaleAfter).
     """,
     [
       .config(", which names the registry"),
       .option(
         "app", "APP",
-        "the application; may be left out when one is configured. For import, what rows without an app belong "
-          + "to; export writes all applications' devices without it"),
-      .option("format", "F", in: "csv|ndjson", "csv or ndjson. import finds it out by itself, export writes ndjson without it"),
+        "the application; may be left out when one is configured. For import, the application of rows that name "
+          + "none; without it, export writes the devices of all applications"),
+      .option("format", "F", in: "csv|ndjson", "csv or ndjson; without it, import detects the format and export writes ndjson"),
       .flag(
         "dry-run",
-        "of import: read the files and say what is wrong with them; nothing is stored. What only the registry knows "
-          + "to refuse, such as one topic too many, is not found"),
+        "of import: only report what is wrong with the files; nothing is stored. Errors that only the registry "
+          + "detects, such as one topic too many, are not found"),
       .option(
         "rejects", "FILE",
-        "of import: write the rows that were refused to FILE, to be corrected and imported. Each has its "
+        "of import: write refused rows to FILE, to be corrected and imported again. Each has its "
           + "reason in a first column or key `reason`, which import ignores"),
       .option(
-        "since", "TIME", "of list: only those that came into the state since then: 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z"),
-      .flag("times", "export registered_at as well"), .json("print JSON, one object on a line; export does so without it"),
+        "since", "TIME", "of list: only devices in the state since then: 15m, 2h or 7d ago, or 2026-11-20T21:22:00Z"),
+      .flag("times", "of export: write registered_at, too"), .json("JSON, one object per line; export writes it anyway"),
       .option("state", "gone|suspect|stale"), .option("token", "T"), .option("registration", "R"),
-      .option("installation", "I"), .option("user", "U"), .option("platform", "apns|fcm"),
+      .option("installation", "I"), .option("user", "U"),
+      .option("platform", "apns|fcm|webpush"),
+      .option("subscription", "OBJECT", "of register: a browser's PushSubscription as JSON, for webpush instead of --token"),
+      .option(
+        "application-server-key", "KEY",
+        "of register: the public VAPID key of the subscription, if it isn't the application's first; or its id of 16 hexadecimal digits"
+      ),
       .option("environment", "production|sandbox"), .option("sender", "S"), .option("name", "N"),
       .option("locale", "L"), .option("time-zone", "Z"), .option("app-version", "V"), .option("topics", "NAME,NAME"),
       .option("kind", "alert|voip|push_to_start|live_activity"), .option("activity", "A"),
     ],
     """
-    Of register: --installation I, --environment production|sandbox, --sender S, --user U, --name N, --locale L,
+    Options of register: --installation I, --environment production|sandbox, --sender S, --user U, --name N, --locale L,
     --time-zone Z, --app-version V, --topics NAME,NAME, --kind alert|voip|push_to_start|live_activity|…,
-    --activity A. It prints the registration, to which requests can be sent.
+    --activity A, --application-server-key KEY. register prints the registration, to which requests can be sent.
     """,
     example: "pushfleet devices import --config pushfleet.json5 --app com.example.app devices.csv")
 
-  /// What register takes beside platform and token.
   private static let registering = UsageForm.Item.group(
     "OPTIONS",
     [
       "--installation", "--environment", "--sender", "--user", "--name", "--locale", "--time-zone", "--app-version", "--topics",
-      "--kind", "--activity",
+      "--kind", "--activity", "--application-server-key",
     ])
 
   static func run(_ options: Options) throws {
@@ -82,8 +89,15 @@ enum DevicesCommand: Command {
     let fields = (["platform", "token"] + registering.options).filter { $0 != "topics" }
     let change =
       ["op": "register", "app": try session.app(options)]
-      + JSONObject(fields.map { ($0.replacing("-", with: "_"), JSONOptional(options[$0])) }) + ["topics": JSONOptional(topics)]
+      + JSONObject(fields.map { ($0.replacing("-", with: "_"), JSONOptional(options[$0])) })
+      + ["topics": JSONOptional(topics), "subscription": JSONOptional(try subscription(options))]
     if let id = try session.apply(change, options).registration, !options.asJSON { Terminal.print(id) }
+  }
+
+  private static func subscription(_ options: Options) throws(CommandFailure) -> JSONRaw? {
+    guard let text = options["subscription"].map({ Array($0.utf8) }) else { return nil }
+    guard (try? JSONDocument(text)) != nil else { throw CommandFailure(.badInput, "--subscription: no JSON") }
+    return JSONRaw(text)
   }
 
   private static func unregister(_ options: Options) throws {
@@ -98,7 +112,7 @@ enum DevicesCommand: Command {
   }
 
   /// The devices that one of the options names.
-  /// - Throws: status 65 where there are none.
+  /// - Throws: status 65 if there are none.
   private static func named(_ options: Options, _ names: [String]) throws -> (RegistrySession, app: [UInt8], [DeviceRecord]) {
     let given = names.compactMap { name in options[name].map { (name, $0) } }
     guard given.count == 1, let (kind, text) = given.first else {
@@ -121,21 +135,18 @@ enum DevicesCommand: Command {
   }
 
   static func records(
-    _ kind: String, _ text: [UInt8], _ app: [UInt8], _ store: any DeviceStore
+    _ kind: String, _ text: [UInt8], _ app: [UInt8], _ store: DeviceStore
   ) throws -> [DeviceRecord] {
     switch kind {
     case "installation": return try store.device(.installation(text), app: app)
     case "user": return try store.devices(ofUser: text, app: app, limit: 10_000)
     default:
-      switch Target.classify(text) {
-      case .success(.registration): return try store.device(.registration(text), app: app)
-      // What it looks like doesn't say whose it is, unless it comes with its provider.
-      case .success(.apns(let token)) where kind == "token", .success(.fcm(let token)) where kind == "token":
-        let isPlain = token == text
-        return try Platform.allCases.flatMap { platform in
-          isPlain || text.starts(with: (platform == .apns ? "apns:" : "fcm:").utf8)
-            ? try store.device(.token(platform, token), app: app) : []
-        }
+      switch DeviceReference(text: text) {
+      case .registration(let id): return try store.device(.registration(id), app: app)
+      // A plain token can belong to APNs or to FCM; a prefix names the provider.
+      case .token(let platform, let token) where kind == "token":
+        let platforms = token == text && platform != .webpush ? [.apns, .fcm] : [platform]
+        return try platforms.flatMap { try store.device(.token($0, token), app: app) }
       default: throw CommandFailure(.usage, "--\(kind): not \(kind == "token" ? "a token" : "an issued registration")")
       }
     }

@@ -2,7 +2,6 @@ import DeviceRegistry
 import PushCore
 import Reactor
 
-/// `devices count`: how many there are, by application, platform, kind and state.
 enum DevicesCount {
   static func run(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)

@@ -1,7 +1,6 @@
 import DeviceRegistry
 import PushCore
 
-/// `devices export`: streams the registry out.
 enum DevicesExport {
   static func run(_ options: Options) throws {
     let format = try options.choice("format", of: BulkFormat.allCases.map(\.rawValue)).flatMap(BulkFormat.init(rawValue:))
@@ -14,7 +13,7 @@ enum DevicesExport {
     guard !interruption.hasCome else {
       throw CommandFailure(
         .interrupted,
-        "interrupted: \(export.exported) exported; what is there is whole to the last line, export again for the rest")
+        "interrupted: \(export.exported) exported; the output ends with a whole line, export again for the rest")
     }
     Terminal.say("pushfleet: \(export.exported) exported")
   }

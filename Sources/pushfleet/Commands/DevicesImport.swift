@@ -3,7 +3,6 @@ import Foundation
 import PushCore
 import Settings
 
-/// `devices import`: streams files into the registry.
 enum DevicesImport {
   private static let chunk = 1 << 18
 
@@ -11,7 +10,7 @@ enum DevicesImport {
     let given = try options.choice("format", of: BulkFormat.allCases.map(\.rawValue)).flatMap(BulkFormat.init(rawValue:))
     guard !options.operands.isEmpty else { throw CommandFailure(.usage, "name at least one file of devices, or -") }
     guard options["rejects"] == nil || options.operands.count == 1 else {
-      throw CommandFailure(.usage, "--rejects takes the rows of one file: import the files one by one")
+      throw CommandFailure(.usage, "--rejects is for one file: import the files one by one")
     }
     let files = try options.operands.map(ImportFile.init)
     let target = try ImportTarget(options)
@@ -31,7 +30,7 @@ enum DevicesImport {
     }
     if let stopped { throw stopped }
     if account.total.refused > 0 {
-      let place = options["rejects"].map { ", and written to \(Shown.path($0))" } ?? ""
+      let place = options["rejects"].map { ", and written to \(SafeText.path($0))" } ?? ""
       throw CommandFailure(.badInput, "\(account.total.refused) of the rows are refused\(place)")
     }
   }
@@ -51,7 +50,7 @@ enum DevicesImport {
     let load = BulkImport(
       into: target.store, format: format ?? .csv, apps: Set(target.configuration.apps.map { Array($0.id.utf8) }),
       defaultApp: target.app, now: RegistrySession.now, handler: account, limits: target.configuration.registryLimits,
-      keepsRows: account.rejects != nil)
+      rules: try target.configuration.subscriptionRules(), keepsRows: account.rejects != nil)
     account.load = load
     defer { account.end(load.count) }
     do {

@@ -3,7 +3,7 @@ import Foundation
 import PushCore
 import Reactor
 
-/// `pushfleet devices list`: devices in a state, portion by portion, however many they are.
+/// `pushfleet devices list`: all devices in a state, fetched in portions.
 enum DevicesList {
   private static let states: [(word: String, state: DeviceState)] = [("gone", .gone), ("suspect", .suspect), ("stale", .stale)]
 
@@ -23,14 +23,13 @@ enum DevicesList {
     }
   }
 
-  /// Since when, why, which token.
   private static var columns: [(TextTable.Column, (DeviceRecord) -> String)] {
     [
       (.text("SINCE                   ", least: 24), { $0.markedAt.map(Figures.moment) ?? "-" }),
       (.text("REASON", least: 12, rank: 2), { $0.reason.map { String(printing: $0) } ?? "-" }),
       (.name("REGISTRATION", least: 12, rank: 1), { String(printing: $0.registration) }),
       (.text("KIND", least: 5, rank: 3), { ($0.device.kind ?? .alert).name }),
-      (.name("TOKEN", least: 16), { String(printing: $0.device.token) }),
+      (.name("TOKEN", least: 16), { $0.device.shownToken }),
     ]
   }
 }
@@ -38,10 +37,8 @@ enum DevicesList {
 extension Options {
   private static let portion = 1_000
 
-  /// Prints a list however long it is, as JSON or as a table whose columns are nearly alike from portion to portion.
-  /// - Parameters:
-  ///   - none: said to people where the list is empty.
-  ///   - next: at most `limit` rows after the last one, which is nil at first.
+  /// Prints a list of any length. Column widths may change slightly from portion to portion.
+  /// - Parameter next: returns at most `limit` rows after `last`, which is nil at first.
   func printPortions<Row>(
     _ columns: [(TextTable.Column, (Row) -> String)], json: (Row) -> JSONObject, none: String,
     next: (_ last: Row?, _ limit: Int) throws -> [Row]

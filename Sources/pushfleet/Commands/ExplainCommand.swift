@@ -5,35 +5,36 @@ import Settings
 
 enum ExplainCommand: Command {
   static let page = CommandPage(
-    "explain", "show what a request becomes on an iPhone and on an Android phone, and what is lost",
+    "explain", "show what a worker sends to each provider for a request, and what is lost",
     forms: [
       .form(
         "FILE", ["--target"], ["--config"], ["--app"], ["--sender"], ["--environment"], ["--message-id"], ["--age"], ["--at"],
         ["--json"])
     ],
     """
-    Prints what a worker with the configuration would send for the request in FILE (- reads standard input): headers, payload, bytes used of the limit,
-    and a loss report: what was converted, cut, emulated or dropped, and by which rule. Neither a broker nor credentials are
-    needed, and nothing is sent. A refused request is shown with its error code, reason and place (exit status 65).
+    Prints what a worker with the configuration would send for the request in FILE (- is standard input): headers, payload, used
+    share of the size limit, and a loss report: what was converted, cut, emulated or dropped, and by which rule. It needs
+    neither a broker nor credentials, and sends nothing. For a refused request it prints the error code, reason and place (exit
+    status 65).
     """,
     [
       .option(
         "target", "TARGET",
-        "explain the request as sent there: apns:… shows the iPhone only, fcm:… and fid:… the Android "
-          + "phone only; without it, both"),
-      .config(": limits, defaults, topics and packages are taken from there"),
+        "explain the request as sent to this target: apns:… shows only the iPhone, fcm:… and fid:… only the Android "
+          + "phone, webpush:… only the browser; without it, both phones, and the browser if web push is configured"),
+      .config(": the source of limits, defaults, topics and packages"),
       .option(
         "app", "APP",
         "the application; may be left out when one is configured, or when the request names its package. Without "
-          + "a configuration, its id is the topic"),
-      .option("sender", "SENDER", "the application's sender, as the header x-push-sender names it"),
+          + "a configuration, it is used as the topic"),
+      .option("sender", "SENDER", "the application's sender, as in the header x-push-sender"),
       .option(
         "environment", "E", in: "production|sandbox",
-        "the APNs of the request's tokens, as the header x-push-environment names it"),
-      .option("message-id", "ID", "its message id: with the token of an iPhone as the target it gives the apns-id"),
-      .option("age", "SECONDS", "how long ago it was published: what a worker sends after so long in queues (default: 0)"),
-      .option("at", "TIME", "when it is sent, RFC 3339 in UTC (default: now)"),
-      .json("one JSON object per platform, on a line of its own"),
+        "the APNs environment of the tokens, as in the header x-push-environment"),
+      .option("message-id", "ID", "the message id; with an APNs token as the target, it determines the apns-id"),
+      .option("age", "SECONDS", "how long ago the request was published: the time it spent in queues (default: 0)"),
+      .option("at", "TIME", "when the request is sent, RFC 3339 in UTC (default: now)"),
+      .json("one JSON object per platform, each on its own line"),
     ],
     example: "pushfleet explain request.json --app com.example.app")
 
@@ -41,7 +42,7 @@ enum ExplainCommand: Command {
     guard let file = options.operands.first else { throw CommandFailure(.usage, "name a file with a request, or -") }
     guard options.operands.count == 1 else {
       throw CommandFailure(
-        .usage, "unexpected argument \(Shown.value(options.operands[1])): one request at a time is explained")
+        .usage, "unexpected argument \(SafeText.value(options.operands[1])): explain takes one request at a time")
     }
     let configuration = options.configurationFile == nil ? nil : try options.configuration()
     let body = try read(file, configuration?.limits.json ?? RequestLimits().json)
@@ -61,13 +62,13 @@ enum ExplainCommand: Command {
       text: explanation.text(
         withBar: Terminal.isOutputInteractive, width: Terminal.width, hasColour: Terminal.hasColour))
     if let code = explanation.refusal {
-      throw CommandFailure(.badInput, "\(file == "-" ? "the request" : Shown.path(file)) is refused: \(code.rawValue)")
+      throw CommandFailure(.badInput, "\(file == "-" ? "the request" : SafeText.path(file)) is refused: \(code.rawValue)")
     }
   }
 
-  /// One byte more than a request may have is enough to refuse it.
+  /// Reads at most one byte more than the limit, which is enough to refuse the request.
   private static func read(_ file: String, _ limits: JSONLimits) throws -> [UInt8] {
-    let unreadable = CommandFailure(.badInput, "\(Shown.path(file)) cannot be read\(Shown.reason(file))")
+    let unreadable = CommandFailure(.badInput, "\(SafeText.path(file)) cannot be read\(SafeText.reason(file))")
     guard let handle = file == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: file) else { throw unreadable }
     let interruption = try Interruption()
     let body: [UInt8]?
@@ -78,7 +79,6 @@ enum ExplainCommand: Command {
     return body
   }
 
-  /// Unix milliseconds.
   private static func moment(_ text: String?) throws(CommandFailure) -> Int64 {
     guard let text else { return RegistrySession.now }
     for fraction in [false, true] {
@@ -90,15 +90,14 @@ enum ExplainCommand: Command {
   }
 }
 
-/// What is known of the application that a request is explained for.
+/// The application that a request is explained for.
 struct ExplainedApp {
-  /// The bundle ID where there is no configuration; nil: unknown, and shown as a placeholder.
+  /// The bundle ID if there is no configuration; nil if unknown, shown as a placeholder.
   var topic: String?
   var configuration: Configuration?
-  /// As `app_id` names it; nil where the request or the configuration says which it is.
+  /// The `app_id`; nil if the request or the configuration determines the application.
   var id: String?
 
-  /// Of a request's JSON.
   var limits: JSONLimits { configuration?.limits.json ?? RequestLimits().json }
 
   init(topic: String?) { self.topic = topic }
@@ -108,12 +107,11 @@ struct ExplainedApp {
     self.id = id
   }
 
-  /// - Parameter configuration: nil where none is named.
   init(_ options: Options, _ configuration: Configuration?, _ body: [UInt8]) throws {
     guard let configuration else {
       topic = options["app"]
       if let topic, !APNsSettings(topic: topic).isUsable {
-        throw CommandFailure(.usage, "--app: \(Shown.value(topic)) is not a bundle ID")
+        throw CommandFailure(.usage, "--app: \(SafeText.value(topic)) is not a bundle ID")
       }
       return
     }
@@ -124,7 +122,6 @@ struct ExplainedApp {
     id = options["app"]
   }
 
-  /// What a request's `restricted_package_name` says.
   static func package(in body: [UInt8], _ json: JSONLimits) -> [UInt8]? {
     var limits = RequestLimits()
     limits.json = json

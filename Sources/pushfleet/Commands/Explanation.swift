@@ -1,19 +1,18 @@
 import Delivery
 import PushCore
 
-/// A request to be explained, as it is sent at one moment.
 struct ExplainQuestion {
   var body: [UInt8]
-  /// Replaces the request's own.
+  /// Replaces the request's own target.
   var target: [UInt8]?
   var app: ExplainedApp
-  /// As the headers `x-push-sender` and `x-push-environment` name them.
+  /// The headers `x-push-sender` and `x-push-environment`.
   var sender: String?
   var environment: String?
   var messageID: String?
-  /// Unix milliseconds; nil: just now.
+  /// Unix milliseconds; nil means now.
   var published: Int64?
-  /// Unix milliseconds: when it is sent.
+  /// Unix milliseconds of the sending.
   var now: Int64
 
   func answer() -> Explanation {
@@ -21,12 +20,12 @@ struct ExplainQuestion {
     if explanation.refusal == .messageTooBig { explanation.hint = hintOfPages() }
     if explanation.refusal == .invalidJSON, hasSeveralRequests {
       explanation.hint =
-        "The file holds several requests, one a line: one at a time is explained, as `head -n 1 FILE | pushfleet explain -` does"
+        "The file holds several requests, one a line. Explain one at a time: `head -n 1 FILE | pushfleet explain -`"
     }
     return explanation
   }
 
-  /// Whether the first two lines are each a whole document.
+  /// True if each of the first two lines is a complete document.
   private var hasSeveralRequests: Bool {
     let lines = body.split(separator: 0x0A, maxSplits: 2).prefix(2)
     return lines.count == 2 && lines.allSatisfy { (try? JSONDocument(Array($0), limits: app.limits)) != nil }
@@ -45,12 +44,18 @@ struct ExplainQuestion {
     case .failure(let rejection):
       return Explanation(now: now, published: published ?? now, rejection: asWritten(rejection, rehearsal), source: body)
     }
-    let views = ways(admitted.request).map { way in way.platform == .apns ? apnsView(admitted, way) : fcmView(admitted, way) }
+    let views = ways(admitted).map { way in
+      switch way {
+      case .phonesOfAPNs, .channelsOfAPNs: apnsView(admitted, way)
+      case .fcm, .topicsOfFCM: fcmView(admitted, way)
+      case .browser: browserView(admitted)
+      }
+    }
     return Explanation(
       now: now, published: published ?? now, source: target == nil ? body : [], request: admitted.request, views: views)
   }
 
-  /// Of a request that a page would make room in.
+  /// A hint for a request that is too big only because it isn't sent as a rich page.
   private func hintOfPages() -> String? {
     var limits = RequestLimits()
     limits.ignoresUnknownNames = true
@@ -69,7 +74,7 @@ struct ExplainQuestion {
       published: published ?? now, now: now)
   }
 
-  /// The place in the file, not in the request whose target was replaced.
+  /// A rejection whose position refers to the file, not to the request with the replaced target.
   private func asWritten(_ rejection: Rejection, _ rehearsal: Rehearsal) -> Rejection {
     if target != nil, case .failure(let original) = rehearsal.admit(question(body)), original.code == rejection.code {
       return original
@@ -77,28 +82,37 @@ struct ExplainQuestion {
     return rejection
   }
 
-  private func ways(_ request: SendRequest) -> [Explanation.Way] {
-    let named = request.targets.named
-    return Explanation.Way.allCases.filter { way in named.isEmpty ? way.isToDevices : named.contains { goes($0, way) } }
+  private func ways(_ admitted: Rehearsal.Admitted) -> [Explanation.Way] {
+    let named = admitted.request.targets.named
+    return Explanation.Way.allCases.filter { way in
+      let isMeant = named.isEmpty ? way.isToDevices : named.contains { goes($0, way) }
+      return isMeant && (way != .browser || hasBrowsers(admitted))
+    }
   }
 
-  /// A token stands for those of the other provider as well, unless it was asked about alone.
+  /// Most applications have no web push: it is shown if it is configured, or if the request is for browsers.
+  private func hasBrowsers(_ admitted: Rehearsal.Admitted) -> Bool {
+    let request = admitted.request
+    if request.targets.named.contains(where: { $0.way == .browser }) { return true }
+    return app.configuration == nil ? WebpushKey.allCases.contains { request.webpush($0) != nil } : admitted.hasWebPush
+  }
+
+  /// A token in the request represents both providers' devices, unless `target` names it.
   private func goes(_ target: Target, _ way: Explanation.Way) -> Bool {
     switch target {
     case .channel, .fcmTopics: target.way == way
-    case .apns, .fcm: self.target == nil ? way.isToDevices : target.way == way
+    case .apns, .fcm, .webpush: self.target == nil ? way.isToDevices : target.way == way
     default: way.isToDevices
     }
   }
 
-  /// What stands in the place of the device: the request's own address where it is the only one and says more than that it is a token, the
-  /// one that was asked about, and the first channel or topic of a list.
+  /// The address shown for the device: `target`, a request's only address, the first channel or topic, or a placeholder.
   private func address(_ request: SendRequest, _ way: Explanation.Way) -> [UInt8] {
     let named = request.targets.named
     switch way {
     case .channelsOfAPNs: for case .channel(let id) in named { return id }
     case .topicsOfFCM: for case .fcmTopics(let address) in named { return address }
-    case .phonesOfAPNs, .fcm: break
+    case .phonesOfAPNs, .fcm, .browser: break
     }
     if case .one(let only) = request.targets {
       switch (way, only) {
@@ -136,7 +150,7 @@ struct ExplainQuestion {
     return .init(way: way, outcome: outcome)
   }
 
-  /// The `apns-id` of a push to the one token that is named, where the message id is known.
+  /// The `apns-id` of a push to a single APNs token, if the message id is known.
   private func identity(_ request: SendRequest, _ template: APNsTemplate) -> [UInt8]? {
     guard messageID != nil, case .one(.apns(let token)) = request.targets else { return nil }
     return template.stamp(token: token[...]).id
@@ -156,6 +170,23 @@ struct ExplainQuestion {
     return .init(way: way, outcome: outcome)
   }
 
+  private func browserView(_ admitted: Rehearsal.Admitted) -> Explanation.View {
+    var report: LossReport? = LossReport()
+    let outcome = admitted.webpush(&report).map { template in
+      let lifetime = template.timeToLive(at: now)
+      var headers: [Explanation.Header] = [
+        .init("ttl", "\(lifetime)", note: lifetime == 0 ? "now or never" : nil), .init("urgency", text(template.urgency)),
+        .init("content-encoding", "aes128gcm"),
+      ]
+      if let topic = template.topic { headers.append(.init("topic", text(topic))) }
+      let payload = template.payload(for: DeviceValues(), token: [])
+      return Explanation.Sending(
+        path: "<path of the endpoint>", headers: headers, payload: payload, bytes: payload.count,
+        limit: WebPushTemplate.payloadLimit, counted: "the payload", losses: report ?? LossReport())
+    }
+    return .init(way: .browser, hasCredential: admitted.hasWebPush, outcome: outcome)
+  }
+
   private static let placeholder = "bundle.id"
 
   private func topic(_ topic: [UInt8], _ request: SendRequest) -> String {
@@ -168,42 +199,44 @@ struct ExplainQuestion {
 
 private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-/// What a request becomes, or why it is refused.
 struct Explanation {
   struct Header {
     var name: String
     var value: String
-    /// As printed.
     var note: String?
 
     init(_ name: String, _ value: String, note: String? = nil) { (self.name, self.value, self.note) = (name, value, note) }
   }
 
-  /// What goes to a provider for each device.
   struct Sending {
     var path: String
     var headers: [Header]
     var payload: [UInt8]
-    /// What the provider counts against `limit`, of what `counted` says.
+    /// Bytes that the provider counts against `limit`; `counted` names what is counted.
     var bytes: Int
     var limit: Int
     var counted: String
     var losses: LossReport
   }
 
-  /// By which provider, and to what.
   enum Way: CaseIterable {
-    case phonesOfAPNs, channelsOfAPNs, fcm, topicsOfFCM
+    case phonesOfAPNs, channelsOfAPNs, fcm, topicsOfFCM, browser
 
-    var platform: Platform { self == .fcm || self == .topicsOfFCM ? .fcm : .apns }
-    var isToDevices: Bool { self == .phonesOfAPNs || self == .fcm }
-    /// As a heading.
+    var platform: Platform {
+      switch self {
+      case .phonesOfAPNs, .channelsOfAPNs: .apns
+      case .fcm, .topicsOfFCM: .fcm
+      case .browser: .webpush
+      }
+    }
+    var isToDevices: Bool { self == .phonesOfAPNs || self == .fcm || self == .browser }
     var words: String {
       switch self {
       case .phonesOfAPNs: "iPhone, through APNs"
       case .channelsOfAPNs: "Broadcast channel of APNs"
       case .fcm: "Android phone, through FCM v1"
       case .topicsOfFCM: "Topic that FCM keeps"
+      case .browser: "Browser, through web push"
       }
     }
   }
@@ -217,17 +250,15 @@ struct Explanation {
   /// Unix milliseconds.
   var now: Int64
   var published: Int64
-  /// The whole request is refused.
   var rejection: Rejection?
-  /// What would help against a refusal.
   var hint: String?
-  /// What reasons point into; empty when the request was changed before it was read.
+  /// The text that positions in reasons refer to; empty if the request was changed before parsing.
   var source: [UInt8] = []
   var request: SendRequest?
   var views: [View] = []
 
-  /// The first code with which the request or one of its views is refused; a platform that it has nothing for is left out, unless it has
-  /// nothing for any, and so is one that neither the application sends to nor the request names.
+  /// The first code with which the request or one of its views is refused. `NothingForPlatform` counts only if it applies to
+  /// all views. A platform without credential counts only if the request names it.
   var refusal: PushError? {
     if let rejection { return rejection.code }
     let named = request.map { $0.targets.named.compactMap(\.way) } ?? []
@@ -241,13 +272,14 @@ struct Explanation {
 }
 
 extension Target {
-  /// How it is sent to where it is named as its provider does; nil for what the registry knows.
+  /// The way of a provider's own address; nil for targets in the registry.
   var way: Explanation.Way? {
     switch self {
     case .apns: .phonesOfAPNs
     case .channel: .channelsOfAPNs
     case .fcm: .fcm
     case .fcmTopics: .topicsOfFCM
+    case .webpush: .browser
     case .topic, .all, .user, .group, .registration, .invalid: nil
     }
   }

@@ -1,9 +1,9 @@
 import PushCore
 
-/// An explanation for programs: one object per platform, or one for a request that is refused as a whole.
+/// One JSON object per platform, or a single one for a request that is refused as a whole.
 extension Explanation {
   /// `{"platform":"apns","path":…,"headers":{…},"payload":{…},"bytes":181,"limit":4096,"losses":[…]}`, or
-  /// `{"platform":…,"error":"MessageTooBig","reason":…}`, with `hint` where something would help.
+  /// `{"platform":…,"error":"MessageTooBig","reason":…}`, with `hint` if there is one.
   var jsonLines: [[UInt8]] {
     if let rejection { return [json(rejection).line] }
     return views.map { view in
@@ -20,11 +20,10 @@ extension Explanation {
   }
 
   private static func json(_ sending: Sending) -> JSONObject {
-    var losses: [UInt8] = []
-    sending.losses.append(to: &losses)
-    return [
+    [
       "path": sending.path, "headers": JSONObject(sending.headers.map { ($0.name, $0.value) }),
-      "payload": JSONRaw(sending.payload), "bytes": sending.bytes, "limit": sending.limit, "losses": JSONRaw(losses),
+      "payload": JSONRaw(sending.payload), "bytes": sending.bytes, "limit": sending.limit,
+      "losses": JSONRaw(sending.losses.json),
     ]
   }
 }

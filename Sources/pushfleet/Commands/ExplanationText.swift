@@ -1,11 +1,7 @@
 import PushCore
 
-/// An explanation as text.
 extension Explanation {
-  /// - Parameters:
-  ///   - withBar: for a terminal, a bar of the bytes used.
-  ///   - width: columns in which sentences are broken between words.
-  ///   - hasColour: marks what doesn't reach the phone as it was asked for.
+  /// - Parameter hasColour: highlights dropped and cut fields.
   func text(withBar: Bool, width: Int = .max, hasColour: Bool = false) -> String {
     var paragraphs = [Self.wrapped(heading, width)]
     if let rejection { paragraphs.append(Self.indented(refusalLines(rejection, width))) }
@@ -25,7 +21,7 @@ extension Explanation {
 
   private var heading: String {
     let moment = Figures.moment(now)
-    guard let request else { return "Not a request that is taken" }
+    guard let request else { return "A refused request" }
     let shape = request.shape == .gcm ? "GCM's shape" : "FCM v1's shape"
     return "A request in \(shape) to \(Self.words(request.targets)), published "
       + (published == now
@@ -39,6 +35,7 @@ extension Explanation {
     case .one(.fcm(let token)): FCMAddress(token[...]) == .installation ? "a Firebase installation" : "an FCM token"
     case .one(.channel): "a broadcast channel of APNs"
     case .one(.fcmTopics): "topics that FCM keeps"
+    case .one(.webpush): "a browser's subscription"
     case .one(.topic(let name)): "the topic \(String(decoding: name, as: UTF8.self))"
     case .one(.all): "all devices of the application"
     case .one(.user): "a user's devices"
@@ -55,11 +52,10 @@ extension Explanation {
       + FactList.lines(sending.headers.map { ($0.name, $0.value + ($0.note.map { " (\($0))" } ?? "")) })
   }
 
-  /// Columns that the bar's line needs.
   private static let widthWithBar = 72
 
   private static func payloadLines(_ sending: Sending, withBar: Bool) -> [String] {
-    // A level deeper than the request that it was made of.
+    // Deeper than a request's limit, because a payload nests the request's data.
     let document = try? JSONDocument(sending.payload, limits: JSONLimits(bytes: 1 << 24, depth: 64))
     let payload = document.map { $0.indented($0.root) } ?? ""
     let percent = sending.bytes * 100 / sending.limit
@@ -99,12 +95,12 @@ extension Explanation {
   }
 }
 
-/// Where in the source a reason points to: `… at byte 28`, whatever follows.
+/// The place in the source that a reason such as `… at byte 28` names.
 struct RefusedPlace {
-  /// From 1, in characters.
+  /// From 1; the column counts characters.
   let line: Int
   let column: Int
-  /// The line around the place, at most so many characters, and the place in it in cells of a terminal.
+  /// The line around the place, cut to `width` characters, and the place's position in terminal cells.
   private let excerpt: String
   private let pointer: Int
   private static let width = 72
@@ -124,14 +120,14 @@ struct RefusedPlace {
     pointer = kept.reduce(0) { $0 + Self.cells($1) }
   }
 
-  /// Nothing that a terminal would obey.
+  /// Replaces characters that a terminal would interpret.
   private static func shown(_ bytes: ArraySlice<UInt8>) -> [Character] {
     String(decoding: bytes, as: UTF8.self).map { character in
       character.unicodeScalars.contains(where: \.isDeceptive) ? "·" : character
     }
   }
 
-  /// East Asian characters and pictographs take two cells.
+  /// East Asian characters and pictographs occupy two cells.
   private static func cells(_ character: Character) -> Int {
     switch character.unicodeScalars.first?.value ?? 0 {
     case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,

@@ -5,31 +5,32 @@ import Reactor
 
 enum FeedbackCommand: Command {
   static let page = CommandPage(
-    "feedback", "print feedback events, dead and doubtful tokens, and acknowledge them",
+    "feedback", "print feedback events (dead and doubtful tokens), and acknowledge them",
     forms: [
       .form("--config", ["--follow"], ["--exec"], ["--json"]),
       .form("--config", ["--app"], ["--event"], ["--limit"], [.either(["--peek", "--exec"])], ["--json"]),
     ],
     """
-    Prints each event of the feedback queue as one line of JSON and acknowledges it once it is written. Ends when the queue
-    is empty. A pipe's reader may die with what it has not read: --exec acknowledges what its command has dealt with.
+    Prints each event of the feedback queue as one line of JSON, and acknowledges it once it is written. Ends when the queue
+    is empty. If the reader of a pipe crashes, the events that it hasn't read are lost; with --exec, events are acknowledged
+    only after the command has processed them.
     """,
     [
-      .config(), .flag("follow", "stay and print what comes, until interrupted"),
+      .config(), .flag("follow", "stay and print new events until interrupted"),
       .option(
         "exec", "COMMAND",
-        "give the events to a command of the shell, up to 500 lines at a time on its standard input; they are acknowledged "
-          + "when it ends with status 0. Otherwise they stay in the queue, and this command ends with status 69"),
-      .flag("peek", "look without acknowledging"),
-      .option("app", "APP", "only this application's events; the others are looked at"),
+        "pipe the events to a shell command, up to 500 lines at a time on its standard input; they are acknowledged "
+          + "when it ends with status 0. Otherwise they stay in the queue, and pushfleet ends with status 69"),
+      .flag("peek", "print without acknowledging"),
+      .option("app", "APP", "only events of this application; the others are delivered, but stay"),
       .option(
         "event", "EVENT",
-        "only NotRegistered, InvalidRegistration, MismatchSenderId, Moved or Stale; the others are looked at"),
-      .option("limit", "N", "end after so many events"), .json("changes nothing: events are lines of JSON anyhow"),
+        "only NotRegistered, InvalidRegistration, MismatchSenderId, Moved or Stale; the others stay"),
+      .option("limit", "N", "end after N events"), .json("no effect: events are always lines of JSON"),
     ],
     """
-    What is looked at stays in the queue, but the broker counts a look as a delivery: after 50 it becomes a dead letter. Who regularly
-    wants a part of the events binds a queue of its own to PREFIX.events.
+    Events that aren't acknowledged stay in the queue, but each time the broker counts a delivery: after 50 an event becomes a
+    dead letter. If you regularly need only some of the events, bind your own queue to PREFIX.events.
 
     Prune a NotRegistered token only if it was registered before invalid_since (null: before observed_at).
     """,
@@ -42,7 +43,7 @@ enum FeedbackCommand: Command {
     selection.isPeek = options.has("peek")
     if selection.isPeek, options["exec"] != nil { throw CommandFailure(.usage, "--peek and --exec exclude each other") }
     if options.has("follow"), options["app"] != nil || selection.isSelective {
-      throw CommandFailure(.usage, "--follow takes every event: --app, --event, --limit and --peek exclude it")
+      throw CommandFailure(.usage, "--follow consumes every event: --app, --event, --limit and --peek exclude it")
     }
     let configuration = try options.configuration()
     selection.app = options["app"] == nil ? nil : try configuration.application(options)
@@ -52,22 +53,19 @@ enum FeedbackCommand: Command {
   }
 }
 
-/// Which events a reader wants.
 struct FeedbackSelection {
   var app: [UInt8]?
   var event: String?
   var limit: Int?
   var isPeek = false
 
-  /// Some that come are left in the queue.
+  /// True if some of the delivered events stay in the queue.
   var isSelective: Bool { app != nil || event != nil || limit != nil || isPeek }
 
   func takes(_ body: [UInt8]) -> Bool {
     guard app != nil || event != nil else { return true }
     guard let document = try? JSONDocument(body), document.kind(document.root) == .object else { return false }
-    func text(_ field: String) -> [UInt8]? {
-      document.value(field, of: document.root).flatMap { document.kind($0) == .string ? document.string($0) : nil }
-    }
-    return (app == nil || text("app") == app) && (event == nil || text("event") == event.map { Array($0.utf8) })
+    return (app == nil || document.string("app") == app)
+      && (event == nil || document.string("event") == event.map { Array($0.utf8) })
   }
 }

@@ -3,13 +3,23 @@ import Foundation
 import Reactor
 import Settings
 
-/// Consumes the feedback queue. What is printed, or dealt with by a command, is acknowledged after that; everything else goes back.
+/// Consumes the feedback queue. Acknowledges events once they are printed or a command has processed them.
 final class FeedbackReader: BrokerClient, ConsumerHandler {
   /// Seconds of silence after which the queue counts as empty.
   private static let quiet = 0.5
-  /// Events in hand at once, and where those that aren't wanted are kept in hand until the end.
+  /// Unacknowledged events at once; more if unwanted events are held until the end.
   private static let prefetch: UInt16 = 500
   private static let selectivePrefetch: UInt16 = 10_000
+
+  /// Events that are printed or processed together, with the consumer that delivered them. Only that consumer may acknowledge
+  /// them: on another connection, the same tokens belong to other events.
+  private struct Batch {
+    let lines: [UInt8]
+    let tokens: [DeliveryToken]
+    let consumer: Consumer
+
+    func acknowledge() { for token in tokens { consumer.acknowledge(token) } }
+  }
 
   private let selection: FeedbackSelection
   private let follows: Bool
@@ -17,11 +27,11 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
   private let queue: String
   private var lines: [UInt8] = []
   private var tokens: [DeliveryToken] = []
+  /// nil while there is no connection.
   private var consumer: Consumer?
   private var seen = 0
   private var taken = 0
   private var passedOver = 0
-  /// A command has events in hand.
   private var isRunning = false
   private var isLeaving = false
 
@@ -33,17 +43,16 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
     try super.init(configuration)
     let prefetch = selection.isSelective ? Self.selectivePrefetch : Self.prefetch
     connection.makeMachine = { [unowned self] broker in
-      let consumer = Consumer(
+      Consumer(
         settings: ConnectionSettings(broker: broker, name: "pushfleet feedback"),
         queues: [.init(queue: queue, prefetch: prefetch)], handler: self)
-      self.consumer = consumer
-      return consumer
     }
   }
 
   func ready(_ consumer: Consumer) {
     up()
-    if !follows { endWhenQuiet() }
+    self.consumer = consumer
+    if !follows { endWhenQuiet(consumer) }
   }
 
   func delivered(_ delivery: Delivery) {
@@ -60,59 +69,61 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
     if tokens.count == 1 { loop.schedule(after: 0) { [weak self] in self?.flush() } }
   }
 
-  /// What can't be written is not acknowledged: it stays in the queue.
+  /// Prints or processes the collected events. They stay in the queue if that fails.
   private func flush() {
-    guard !isRunning, !tokens.isEmpty else { return }
-    let (batch, settled) = (lines, tokens)
+    guard !isRunning, let consumer, !tokens.isEmpty else { return }
+    let batch = Batch(lines: lines, tokens: tokens, consumer: consumer)
     lines.removeAll(keepingCapacity: true)
     tokens.removeAll(keepingCapacity: true)
-    if let command { return run(command, batch, settled) }
-    do throws(StandardOutput.Failure) { try StandardOutput.write(batch) } catch {
+    if let command { return run(command, batch) }
+    do throws(StandardOutput.Failure) { try StandardOutput.write(batch.lines) } catch {
       switch error {
       case .readerGone: StandardOutput.endForReaderGone()
       case .closed: return fail(.unavailable, "standard output is closed: the events stay in the queue")
       case .other(let reason): return fail(.unavailable, "standard output can't be written: \(reason)")
       }
     }
-    dealtWith(settled)
+    dealtWith(batch)
   }
 
-  private func run(_ command: ShellCommand, _ batch: [UInt8], _ settled: [DeliveryToken]) {
+  private func run(_ command: ShellCommand, _ batch: Batch) {
     isRunning = true
-    command.run(batch, on: loop) { [weak self] problem in
+    command.run(batch.lines, on: loop) { [weak self] problem in
       guard let self else { return }
       isRunning = false
       if let problem {
-        return fail(.unavailable, "the command \(problem): its \(settled.count) events stay in the queue")
+        return fail(.unavailable, "the command \(problem): its \(batch.tokens.count) events stay in the queue")
       }
-      dealtWith(settled)
+      dealtWith(batch)
       if isLeaving { close() } else { flush() }
     }
   }
 
-  private func dealtWith(_ settled: [DeliveryToken]) {
-    if !selection.isPeek { for token in settled { consumer?.acknowledge(token) } }
+  private func dealtWith(_ batch: Batch) {
+    if !selection.isPeek { batch.acknowledge() }
     if taken >= selection.limit ?? .max, tokens.isEmpty { close() }
   }
 
-  private func endWhenQuiet() {
+  private func endWhenQuiet(_ consumer: Consumer) {
     let seen = seen
     loop.schedule(after: Self.quiet) { [weak self] in
-      guard let self else { return }
-      guard seen == self.seen, tokens.isEmpty, !isRunning else { return endWhenQuiet() }
+      guard let self, consumer === self.consumer else { return }
+      guard seen == self.seen, tokens.isEmpty, !isRunning else { return endWhenQuiet(consumer) }
       if passedOver >= Self.selectivePrefetch {
-        Terminal.complain("ended after \(passedOver) events of others, which stay in the queue; there may be more behind them")
+        Terminal.complain("ended after \(passedOver) unwanted events, which stay in the queue; there may be more behind them")
       }
       close()
     }
   }
 
-  private func close() { consumer?.close() }
+  private func close() {
+    if let consumer { consumer.close() } else { finish() }
+  }
 
-  /// What is printed by now is acknowledged; the rest stays in the queue. A command may end first; a second signal doesn't wait for it.
+  /// Acknowledges what is printed; the rest stays in the queue. Waits for a running command, unless a second signal arrives.
   override func interrupt() {
     guard isUp else { return fail(.interrupted, "interrupted: nothing was read") }
-    guard consumer != nil, !isLeaving else { return finish() }
+    guard !isLeaving else { return finish() }
     isLeaving = true
     if !isRunning { close() }
   }
@@ -126,6 +137,7 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
   }
 
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
+    self.consumer = nil
     channelLost(reason)
     if case .notFound = reason { return fail(.unavailable, "there is no queue \(queue); `pushfleet topology` declares it") }
     if reason == .closedHere { finish() } else { lost(reason) }

@@ -4,7 +4,7 @@ import Settings
 
 enum GroupsCommand: Command {
   static let page = CommandPage(
-    "groups", "make device groups, add and remove members, show them",
+    "groups", "create and show device groups, add and remove members",
     forms: [
       .action("create", "--config", ["--app"], ["--users"], ["--json"], "NAME", "MEMBER..."),
       .action("add", "--config", ["--app"], ["--users"], ["--json"], "GROUP", "MEMBER..."),
@@ -13,8 +13,8 @@ enum GroupsCommand: Command {
     ],
     """
     A GROUP is its name or its notification key, to which requests can be sent. A MEMBER is a registration or a provider's
-    token; with --users, a user's id: the group then reaches the devices each user has when it is sent to. - reads members
-    from standard input, one on a line. A group whose last device is removed is gone.
+    token. With --users, a MEMBER is a user id: a push to the group then reaches the devices that each user has at that time. -
+    reads members from standard input, one per line. Removing the last device deletes a group.
     """,
     [
       .config(", which names the registry"), .option("app", "APP", "the application; may be left out when one is configured"),
@@ -38,7 +38,7 @@ enum GroupsCommand: Command {
     let words = options.operands.dropFirst()
     let interruption = try Interruption()
     let members = words.isEmpty ? [] : try RegistryNames.read(words, unless: interruption)
-    // A group of devices is smaller than a change may be.
+    // A group of devices always fits into one change.
     let batch = options.has("users") ? session.configuration.registryLimits.batch : max(1, members.count)
     var key = word == "create" ? nil : try key(group, app, session.store)
     var failed: [Int] = []
@@ -46,7 +46,7 @@ enum GroupsCommand: Command {
     repeat {
       guard start == 0 || !interruption.hasCome else {
         throw CommandFailure(
-          .interrupted, "interrupted: \(start) of \(members.count) members are done; `groups add` and `remove` do no harm again"
+          .interrupted, "interrupted: \(start) of \(members.count) members are done; repeating `groups add` or `remove` is safe"
         )
       }
       let change: JSONObject = [
@@ -69,14 +69,14 @@ enum GroupsCommand: Command {
     return RegistryID.kind(of: text) == .group ? .key(text) : .name(text)
   }
 
-  private static func key(_ group: String, _ app: [UInt8], _ store: any DeviceStore) throws -> [UInt8] {
+  private static func key(_ group: String, _ app: [UInt8], _ store: DeviceStore) throws -> [UInt8] {
     if case .key(let key) = reference(group) { return key }
     return try record(group, app, store).notificationKey
   }
 
-  private static func record(_ group: String, _ app: [UInt8], _ store: any DeviceStore) throws -> GroupRecord {
+  private static func record(_ group: String, _ app: [UInt8], _ store: DeviceStore) throws -> GroupRecord {
     guard let record = try store.group(reference(group), app: app) else {
-      throw CommandFailure(.badInput, "there is no such group of \(String(decoding: app, as: UTF8.self))")
+      throw CommandFailure(.badInput, "there is no such group in \(String(decoding: app, as: UTF8.self))")
     }
     return record
   }

@@ -4,11 +4,11 @@ import PushCore
 import Reactor
 import Settings
 
-/// What an import fills: the registry, or nothing where it is only tried.
+/// The target of an import: the registry, or nothing in a dry run.
 struct ImportTarget {
   let configuration: Configuration
-  let store: (any DeviceStore)?
-  /// What rows belong to that name no application.
+  let store: DeviceStore?
+  /// The application of rows that name none.
   let app: [UInt8]?
 
   init(_ options: Options) throws {
@@ -24,43 +24,43 @@ struct ImportTarget {
   }
 }
 
-/// The rows that an import has refused, each with the reason in front, to be corrected and imported.
+/// The file of refused rows, each with the reason in front, to be corrected and imported again.
 final class RejectsFile {
   private let path: String
   private let handle: FileHandle
   private var isEmpty = true
 
-  /// - Parameter source: the file of devices, which would be gone before it is read if it were the same.
+  /// - Parameter source: the imported file; writing rejects to the same file would destroy it, so that is refused.
   init(_ path: String, source: String) throws(CommandFailure) {
     if let number = Self.number(path), number == Self.number(source) {
-      throw CommandFailure(.usage, "--rejects: \(Shown.path(path)) is the file that is imported")
+      throw CommandFailure(.usage, "--rejects: \(SafeText.path(path)) is the file that is imported")
     }
     guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]),
       let opened = FileHandle(forWritingAtPath: path)
-    else { throw CommandFailure(.badInput, "--rejects: \(Shown.path(path)) cannot be written") }
+    else { throw CommandFailure(.badInput, "--rejects: \(SafeText.path(path)) cannot be written") }
     self.path = path
     handle = opened
   }
 
-  /// Which file a path leads to; nil where there is none.
+  /// Identifies a file by device and inode; nil if it doesn't exist.
   private static func number(_ path: String) -> [UInt64]? {
     let path = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
     guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
     return [FileAttributeKey.systemNumber, .systemFileNumber].compactMap { (facts[$0] as? NSNumber)?.uint64Value }
   }
 
-  /// - Parameter header: the header line, of CSV.
+  /// - Parameter header: the CSV header line; empty for NDJSON.
   func append(_ row: [UInt8], header: [UInt8], reason: String) {
     var bytes =
       header.isEmpty ? Self.object(row, reason) : Self.line(row, header, "\"\(reason.replacing("\"", with: "\"\""))\"")
     if isEmpty, !header.isEmpty { bytes = Self.line(header, header, BulkImport.reason) + bytes }
     isEmpty = false
     do { try handle.write(contentsOf: Data(bytes)) } catch {
-      Terminal.complain("--rejects: \(Shown.path(path)) cannot be written to")
+      Terminal.complain("--rejects: \(SafeText.path(path)) cannot be written to")
     }
   }
 
-  /// A line of CSV with another first field: in the place of the reason of an import before, if its header has one there.
+  /// A CSV line with a new first field, which replaces the reason of an earlier import if the header has one.
   private static func line(_ row: [UInt8], _ header: [UInt8], _ field: String) -> [UInt8] {
     var isQuoted = false
     let end = row.firstIndex {
@@ -71,7 +71,7 @@ final class RejectsFile {
     return Array("\(field),".utf8) + (isAgain ? end.map { row[($0 + 1)...] } ?? [] : row[...]) + [0x0A]
   }
 
-  /// A line of NDJSON with another reason. What is no JSON object stays as it is.
+  /// An NDJSON line with a new reason. A line that isn't a JSON object stays unchanged.
   private static func object(_ row: [UInt8], _ reason: String) -> [UInt8] {
     guard let json = try? JSONDocument(row), json.kind(json.root) == .object else { return row + [0x0A] }
     let members = json.members(of: json.root).filter { !json.isString($0.0, BulkImport.reason) }.map { name, value in
@@ -82,7 +82,6 @@ final class RejectsFile {
   }
 }
 
-/// A file of devices, or standard input.
 struct ImportFile {
   let name: String
   private let handle: FileHandle
@@ -94,13 +93,12 @@ struct ImportFile {
     } else {
       guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
         facts[.type] as? FileAttributeType != .typeDirectory, let opened = FileHandle(forReadingAtPath: path)
-      else { throw CommandFailure(.badInput, "\(Shown.path(path)) cannot be read\(Shown.reason(path))") }
+      else { throw CommandFailure(.badInput, "\(SafeText.path(path)) cannot be read\(SafeText.reason(path))") }
       handle = opened
     }
   }
 
-  /// What is there, at the end nothing.
-  /// - Returns: nil where an interruption came before anything else.
+  /// - Returns: the available bytes, empty at the end; nil if a signal came first.
   func read(_ count: Int, unless interruption: Interruption) throws(CommandFailure) -> [UInt8]? {
     do throws(SystemError) {
       return try interruption.read(InputDescriptor(handle.fileDescriptor), atMost: count)
@@ -109,8 +107,8 @@ struct ImportFile {
     }
   }
 
-  /// By the name's ending, else by how it begins: only NDJSON begins with a brace.
-  /// - Returns: nil where too little has come to tell.
+  /// Detects the format by the file's extension, or by the first character: only NDJSON begins with a brace.
+  /// - Returns: nil if more bytes are needed.
   func format(_ beginning: [UInt8]) -> BulkFormat? {
     if name.hasSuffix(".csv") { return .csv }
     if name.hasSuffix(".ndjson") || name.hasSuffix(".jsonl") { return .ndjson }
@@ -119,14 +117,12 @@ struct ImportFile {
   }
 }
 
-/// Totals of an import of several files, printed while it runs.
 final class ImportAccount: BulkImportHandler {
   private(set) var total = (rows: 0, stored: 0, refused: 0, bytes: 0)
   private var file = ""
   private var bar: ProgressBar
 
   let rejects: RejectsFile?
-  /// The one under way.
   weak var load: BulkImport?
 
   init(_ files: [String], rejects: RejectsFile?) {

@@ -1,6 +1,6 @@
 import Reactor
 
-/// SIGINT and SIGTERM for a command that works without a loop: it asks between its steps.
+/// Lets a command without an event loop check for SIGINT and SIGTERM between its steps.
 final class Interruption {
   private let loop: EventLoop
   private var signals: Signals?
@@ -13,7 +13,6 @@ final class Interruption {
 
   deinit { signals?.close() }
 
-  /// Until something is there to read, or an interruption has come.
   func wait(for input: InputDescriptor) throws(SystemError) {
     var isThere = false
     let watch = try InputWatch(loop: loop, input) { isThere = true }
@@ -21,8 +20,7 @@ final class Interruption {
     watch.close()
   }
 
-  /// What is there, at the end nothing.
-  /// - Returns: nil where an interruption came before anything else.
+  /// - Returns: the available bytes, empty at the end; nil if a signal came first.
   func read(_ input: InputDescriptor, atMost count: Int) throws(SystemError) -> [UInt8]? {
     while !hasCome {
       switch try input.read(atMost: count) {
@@ -36,8 +34,8 @@ final class Interruption {
 
   private static let piece = 1 << 20
 
-  /// All that comes, up to so many bytes.
-  /// - Returns: nil where an interruption came before the end.
+  /// Reads to the end, up to `most` bytes.
+  /// - Returns: nil if a signal came before the end.
   func readAll(_ input: InputDescriptor, atMost most: Int) throws(SystemError) -> [UInt8]? {
     var bytes: [UInt8] = []
     while bytes.count < most {

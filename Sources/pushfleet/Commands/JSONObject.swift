@@ -1,6 +1,6 @@
 import PushCore
 
-/// A JSON object as a value: its members in their order. What isn't known is `null`.
+/// A JSON object with ordered members. Unknown values are `null`.
 struct JSONObject: ExpressibleByDictionaryLiteral {
   private var members: [(name: String, value: any JSONMember)] = []
 
@@ -13,14 +13,13 @@ struct JSONObject: ExpressibleByDictionaryLiteral {
     return sum
   }
 
-  /// On one line.
   var line: [UInt8] {
     var line = JSONObjectWriter()
     write(to: &line)
     return line.closed()
   }
 
-  /// On one line, after the members that an object on a line of its own has already.
+  /// On one line, appended to the members of an existing one-line object.
   func line(after object: [UInt8]) -> [UInt8] {
     let earlier = object.dropLast()
     return earlier + (earlier.last == UInt8(ascii: "{") ? [] : [UInt8(ascii: ",")]) + line.dropFirst()
@@ -31,12 +30,11 @@ struct JSONObject: ExpressibleByDictionaryLiteral {
   }
 }
 
-/// What can be a member of a JSON object.
 protocol JSONMember {
   func set(_ name: String, in line: inout JSONObjectWriter)
 }
 
-/// Left out where it isn't known.
+/// A member that is left out if its value is nil.
 struct JSONOptional<Value: JSONMember>: JSONMember {
   private let value: Value?
 
@@ -44,7 +42,6 @@ struct JSONOptional<Value: JSONMember>: JSONMember {
   func set(_ name: String, in line: inout JSONObjectWriter) { value?.set(name, in: &line) }
 }
 
-/// What is JSON already.
 struct JSONRaw: JSONMember {
   private let json: [UInt8]
 
@@ -74,7 +71,7 @@ extension Bool: JSONMember {
   func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, flag: self) }
 }
 
-/// With one decimal place.
+/// Written with one decimal place.
 extension Double: JSONMember {
   func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, raw: Array("\((self * 10).rounded() / 10)".utf8)) }
 }
@@ -87,7 +84,7 @@ extension Array: JSONMember where Element: JSONElement {
   func set(_ name: String, in line: inout JSONObjectWriter) { Element.set(name, self, in: &line) }
 }
 
-/// What an array of is a member: of bytes, a text.
+/// An array element; an array of bytes is written as text.
 protocol JSONElement {
   static func set(_ name: String, _ values: [Self], in line: inout JSONObjectWriter)
 }

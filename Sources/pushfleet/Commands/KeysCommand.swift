@@ -7,7 +7,7 @@ import TLS
 
 enum KeysCommand: Command {
   static let page = CommandPage(
-    "keys", "make, list and revoke the gateway's keys",
+    "keys", "create, list and revoke the gateway's keys",
     forms: [
       .action(
         "create", "--config", ["--app"], "--rights", ["--rate"], ["--sender"], ["--environment"],
@@ -16,22 +16,22 @@ enum KeysCommand: Command {
       .action("revoke", "ID", "--config", ["--json"]),
     ],
     """
-    A key lets a backend in by the gateway, for its applications and rights: send (requests, and groups and topics of tokens), register
-    (devices, users, groups and topics), ack (acknowledgements in devices' names). `create` prints the key once; the registry keeps a hash of
-    it alone. With --service-account it prints none, and writes a file for Firebase's libraries, whose private key the registry doesn't
-    have. Gateways that run know of a key that is revoked within five seconds.
+    A key gives a backend access to the gateway, for the key's applications and rights: send (requests, and groups and topics of
+    tokens), register (devices, users, groups and topics), ack (acknowledgements on behalf of devices). `create` prints the key
+    once; the registry keeps only its hash. With --service-account it prints no key. Instead it writes a file for Firebase's
+    libraries, whose private key is not in the registry. Running gateways refuse a revoked key within five seconds.
     """,
     [
-      .config(), .option("app", "APP", in: "APP[,APP]", "the applications; may be left out where only one is configured"),
+      .config(), .option("app", "APP", in: "APP[,APP]", "the applications; may be left out when only one is configured"),
       .option("rights", "LIST", in: "RIGHT[,RIGHT]", "of send, register, ack"),
-      .option("rate", "N", "requests a second that a gateway takes with it, up to 1000000; 5000 when it is left out"),
-      .option("sender", "SENDER", "which of the application's senders its requests are from"),
-      .option("environment", "E", "production or sandbox: which APNs its tokens are of"),
+      .option("rate", "N", "the most requests per second that a gateway accepts with the key, up to 1000000 (5000)"),
+      .option("sender", "SENDER", "send as this sender of the application"),
+      .option("environment", "E", "production or sandbox: the APNs environment of its tokens"),
       .option(
         "service-account", "FILE",
-        "writes a service account for one application, for which the gateway's /token gives out tokens"),
-      .option("url", "URL", "the gateway as senders know it, for that file; gateway.http.listen when it is left out"),
-      .json("one JSON object a line"),
+        "write a service account for one application, for the gateway's endpoint /token"),
+      .option("url", "URL", "for that file, the gateway's address as senders know it (gateway.http.listen)"),
+      .json("one JSON object per line"),
     ],
     example: "pushfleet keys create --config pushfleet.json5 --app com.example.app --rights send")
 
@@ -43,7 +43,7 @@ enum KeysCommand: Command {
     }
   }
 
-  /// Requests a second: what a key's holder leaves in the registry is bounded by it.
+  /// Requests per second. The rate bounds the data that a key's holder can store in the registry.
   private static let defaultRate = 5_000
 
   private static func create(_ options: Options) throws {
@@ -59,7 +59,7 @@ enum KeysCommand: Command {
     if let file = options["service-account"] {
       return try create(kept, file, try AccountAddress(options, session.configuration), session, isJSON: options.asJSON)
     }
-    if options["url"] != nil { throw CommandFailure(.usage, "--url is for --service-account") }
+    if options["url"] != nil { throw CommandFailure(.usage, "--url needs --service-account") }
     try session.store.createKey(kept)
     let shown = options.asJSON ? (description(kept) + ["key": key.text]).line : key.text
     do throws(StandardOutput.Failure) { try StandardOutput.write(shown + [UInt8(ascii: "\n")]) } catch {
@@ -67,8 +67,8 @@ enum KeysCommand: Command {
       let isRevoked = (try? session.store.revokeKey(key.id, now: RegistrySession.now)) == true
       throw CommandFailure(
         .unavailable,
-        "standard output can't be written: nobody has seen the key, and it is "
-          + (isRevoked ? "revoked" : "in force: `pushfleet keys revoke \(id)` ends it"))
+        "standard output can't be written: the key was not shown, and it is "
+          + (isRevoked ? "revoked" : "still valid: revoke it by `pushfleet keys revoke \(id)`"))
     }
     if !options.asJSON {
       let id = String(decoding: key.id, as: UTF8.self)
@@ -83,7 +83,7 @@ enum KeysCommand: Command {
     ]
   }
 
-  /// Sender and environment: each application has to have them.
+  /// Sets sender and environment, which each of the applications must have.
   private static func choose(
     _ options: Options, _ apps: [String], _ configuration: Configuration, for key: inout GatewayKey
   ) throws(CommandFailure) {
@@ -91,7 +91,7 @@ enum KeysCommand: Command {
     if let sender = options["sender"] {
       for app in configured where app.senders[sender] == nil {
         throw CommandFailure(
-          .badInput, "--sender: \(Shown.value(app.id)) has no sender \(Shown.value(sender)) in the configuration")
+          .badInput, "--sender: \(SafeText.value(app.id)) has no sender \(SafeText.value(sender)) in the configuration")
       }
       key.sender = Array(sender.utf8)
     }
@@ -103,21 +103,21 @@ enum KeysCommand: Command {
       let own = options["sender"].flatMap { app.senders[$0]?.apns } ?? []
       guard (own.isEmpty ? app.credentials.apns : own).contains(where: { $0.environment == environment }) else {
         throw CommandFailure(
-          .badInput, "--environment: \(Shown.value(app.id)) has no APNs credential for \(word) in the configuration")
+          .badInput, "--environment: \(SafeText.value(app.id)) has no APNs credential for \(word) in the configuration")
       }
     }
     key.environment = environment == .sandbox ? .sandbox : .production
   }
 
-  /// A key that nobody is shown as a text: whoever has the file signs.
+  /// Creates a key as a service account file, without printing a key.
   private static func create(
     _ key: GatewayKey, _ file: String, _ address: AccountAddress, _ session: RegistrySession, isJSON: Bool
   ) throws {
     guard key.apps.count == 1, let app = key.apps.first else {
-      throw CommandFailure(.usage, "--service-account is for one application: name it by --app")
+      throw CommandFailure(.usage, "--service-account is for one application: name it with --app")
     }
     guard !FileManager.default.fileExists(atPath: file) else {
-      throw CommandFailure(.badInput, "--service-account: \(Shown.path(file)) is there already")
+      throw CommandFailure(.badInput, "--service-account: \(SafeText.path(file)) exists already")
     }
     let privateKey = try SelfSignedCertificates.privateKey(.rsa)
     let account = ServiceAccountFile(
@@ -126,7 +126,7 @@ enum KeysCommand: Command {
     guard
       FileManager.default.createFile(
         atPath: file, contents: Data(account.json + [UInt8(ascii: "\n")]), attributes: [.posixPermissions: 0o600])
-    else { throw CommandFailure(.badInput, "--service-account: \(Shown.path(file)) can't be written") }
+    else { throw CommandFailure(.badInput, "--service-account: \(SafeText.path(file)) can't be written") }
     var kept = key
     do {
       kept.account = GatewayAccount(
@@ -138,7 +138,7 @@ enum KeysCommand: Command {
     }
     guard isJSON else {
       return Terminal.say(
-        "pushfleet: \(Shown.path(file)) is the only copy of the key; its id is \(String(decoding: key.id, as: UTF8.self))")
+        "pushfleet: \(SafeText.path(file)) is the only copy of the key; its id is \(String(decoding: key.id, as: UTF8.self))")
     }
     Terminal.print(description(kept) + ["service_account": file, "token_uri": address.tokenURI])
   }
@@ -189,10 +189,10 @@ enum KeysCommand: Command {
     let store = try RegistrySession(options, isReading: true).store
     guard try store.revokeKey(id, now: RegistrySession.now) else {
       guard try store.key(id) != nil else { throw CommandFailure(.badInput, "there is no key of this id") }
-      return Terminal.say("pushfleet: it was revoked before")
+      return Terminal.say("pushfleet: it has been revoked before")
     }
     guard options.asJSON else {
-      return Terminal.say("pushfleet: revoked; gateways that run refuse it within five seconds")
+      return Terminal.say("pushfleet: revoked; running gateways refuse it within five seconds")
     }
     Terminal.print(["id": id] as JSONObject)
   }
@@ -214,7 +214,6 @@ extension TextTable {
   }
 }
 
-/// Where senders reach the gateway's token endpoint.
 struct AccountAddress {
   let tokenURI: [UInt8]
 

@@ -1,5 +1,5 @@
 extension String {
-  /// For a terminal: control characters, which could do anything there, are replaced.
+  /// Replaces control and format characters, which a terminal would interpret.
   var printable: String {
     let isTame = unicodeScalars.allSatisfy {
       $0.properties.generalCategory != .control && $0.properties.generalCategory != .format

@@ -3,15 +3,13 @@ import Broker
 import Reactor
 import Settings
 
-/// A command's connection by which it publishes, or asks for what is there.
+/// A command's connection for publishing and for queries.
 class PublisherClient: BrokerClient, PublisherHandler {
-  /// While it is connected.
   weak var publisher: Publisher?
 
   /// - Parameters:
-  ///   - settings: of the connection to one of the brokers.
-  ///   - window: publications that may wait for their confirms.
-  ///   - maximumReply: bytes of an answer that are kept; nil where no answers are taken.
+  ///   - window: publications that may be unconfirmed at once.
+  ///   - maximumReply: bytes of a reply to keep; nil if no replies are consumed.
   init(
     _ configuration: Configuration, loop: EventLoop? = nil, connectTimeout: Double = BrokerClient.connectTimeout,
     window: Int = 1_000, maximumReply: Int? = nil, _ settings: @escaping (BrokerURI) -> ConnectionSettings

@@ -3,13 +3,12 @@ import Foundation
 import PushCore
 import Settings
 
-/// A command's way to the registry that the configuration names.
 struct RegistrySession {
   let configuration: Configuration
-  let store: any DeviceStore
+  let store: DeviceStore
 
-  /// - Parameter isReading: the command only reads, or changes what must be there: a registry that doesn't exist isn't made.
-  /// - Throws: status 78 when no registry is configured or it can't be used, 69 when it can't be reached now.
+  /// - Parameter isReading: true if the command only reads or changes existing data; a missing registry is then not created.
+  /// - Throws: status 78 if no registry is configured or it is unusable, 69 if it is unreachable.
   init(_ options: Options, isReading: Bool, store settings: StoreOptions = StoreOptions()) throws {
     configuration = try options.configuration()
     guard let text = configuration.registry else {
@@ -21,19 +20,17 @@ struct RegistrySession {
     store = try Self.open(text, configuration, isReading: isReading, settings)
   }
 
-  /// - Parameter text: where it is, as the configuration has it.
   static func open(
     _ text: String, _ configuration: Configuration, isReading: Bool, _ settings: StoreOptions = StoreOptions()
-  ) throws(RegistryError) -> any DeviceStore {
+  ) throws(RegistryError) -> DeviceStore {
     var settings = settings
     settings.create = !isReading
     return try openRegistry(try RegistryLocation(parsing: text), options: settings, limits: configuration.registryLimits)
   }
 
-  /// The application that `--app` names, or the only one that is configured; nil where neither is.
   func optionalApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { try configuration.application(options) }
 
-  /// The application that `--app` names; nil without it.
+  /// The application that `--app` names; nil without `--app`.
   func givenApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { options["app"] == nil ? nil : try app(options) }
 
   func app(_ options: Options) throws(CommandFailure) -> [UInt8] {
@@ -41,14 +38,18 @@ struct RegistrySession {
     return app
   }
 
-  /// Unix milliseconds.
   static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
 
-  /// Applies a change, in the form that backends send, as if it had come by the registry queue.
-  /// - Throws: status 65 with the reason when it is refused; with `--json` after printing the answer.
+  /// Applies a change in the JSON form that backends send, as if it had come through the registry queue.
+  /// - Throws: status 65 with the reason if the change is refused; with `--json` after printing the answer.
   func apply(_ change: JSONObject, _ options: Options) throws -> ChangeAnswer {
     let answer: ChangeAnswer
-    switch RegistryChange.parse(change.line, defaultApp: nil, limits: configuration.registryLimits) {
+    var parsed = RegistryChange.parse(change.line, defaultApp: nil, limits: configuration.registryLimits)
+    if case .success(.register(let registration)) = parsed, registration.platform == .webpush {
+      let rules = try configuration.subscriptionRules()
+      parsed = parsed.flatMap { $0.following(rules) }
+    }
+    switch parsed {
     case .failure(let refusal): answer = refusal.answer
     case .success(let change): answer = try store.apply([change], now: Self.now).first ?? .done
     }
@@ -59,7 +60,7 @@ struct RegistrySession {
 }
 
 extension Configuration {
-  /// The application that `--app` names, or the only one that is configured; nil where neither is.
+  /// The application that `--app` names, or the only configured one; else nil.
   func application(_ options: Options) throws(CommandFailure) -> [UInt8]? {
     guard let app = options["app"] else { return apps.count == 1 ? Array(apps[0].id.utf8) : nil }
     guard apps.contains(where: { $0.id == app }) else { throw noApplication(app) }
@@ -72,7 +73,7 @@ extension Configuration {
 
   func noApplication(_ app: String) -> CommandFailure {
     let meant = Spelling.suggestion(for: app, among: apps.map(\.id))
-    return CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))\(meant)")
+    return CommandFailure(.usage, "--app: the configuration has no application \(SafeText.value(app))\(meant)")
   }
 }
 
@@ -80,7 +81,7 @@ extension ExitStatus {
   init(of error: any Error) {
     switch error {
     case RegistryError.refused: self = .badInput
-    // An operator must act: trying again is pointless.
+    // Retrying doesn't help: an operator must act.
     case RegistryError.unusable, is ConfigurationError: self = .configuration
     default: self = .unavailable
     }

@@ -3,10 +3,10 @@ import Foundation
 import PushCore
 import Settings
 
-/// Says of requests, before any is published, which ones a worker with the configuration would refuse, and why.
+/// Reports, before anything is published, which requests a worker with the configuration would refuse, and why.
 struct RequestCheck {
   private let rehearsal: Rehearsal
-  /// nil where each request names its own.
+  /// nil if each request names its own application.
   private let app: String?
 
   init(_ configuration: Configuration, app: String?) {
@@ -14,8 +14,8 @@ struct RequestCheck {
     self.app = app
   }
 
-  /// How many are refused; each is said with its place.
-  /// - Returns: nil where an interruption came first.
+  /// Reports each refused request with its place.
+  /// - Returns: the number of refused requests; nil if a signal came first.
   func refused(in requests: RequestFiles, unless interruption: Interruption) throws -> Int? {
     var refused = 0
     while !interruption.hasCome {
@@ -39,9 +39,11 @@ struct RequestCheck {
     case .success(let made): admitted = made
     }
     let named = Set(admitted.request.targets.named.compactMap(\.way))
-    let ways = Explanation.Way.allCases.filter { named.isEmpty ? $0.isToDevices : named.contains($0) }
+    let ways = Explanation.Way.allCases.filter { way in
+      named.isEmpty ? way.isToDevices && (way != .browser || admitted.hasWebPush) : named.contains(way)
+    }
     let rejections = ways.compactMap { rejection(admitted, $0) }
-    // Where the registry knows whose devices they are, one platform that takes it is enough; so it is where it has nothing for the other.
+    // For targets in the registry, one accepting platform is enough. A platform without content for it doesn't count.
     if rejections.count == ways.count { return rejections.first }
     return !named.isEmpty ? rejections.first { $0.code != .nothingForPlatform } : nil
   }
@@ -54,6 +56,8 @@ struct RequestCheck {
       if case .failure(let rejection) = admitted.apns(toChannels: way == .channelsOfAPNs, &report) { return rejection }
     case .fcm, .topicsOfFCM:
       if case .failure(let rejection) = admitted.fcm(toTopics: way == .topicsOfFCM, &report) { return rejection }
+    case .browser:
+      if case .failure(let rejection) = admitted.webpush(&report) { return rejection }
     }
     return nil
   }

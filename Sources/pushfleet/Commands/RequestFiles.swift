@@ -3,34 +3,32 @@ import PushCore
 import Reactor
 import Settings
 
-/// The requests of files and standard input, one at a time: a file of one JSON object, or of one per line.
-///
-/// A line that is no JSON object is reported with its place and skipped.
+/// Reads requests from files with one JSON object, or one per line. Other lines are reported with their place and skipped.
 final class RequestFiles {
   struct Request {
-    /// A fresh id, so that a request published twice after a lost connection is known as one.
+    /// A new id, so that workers recognise a second publication after a lost connection.
     var id: [UInt8]
     var body: [UInt8]
-    /// The file and line it comes from, for error messages.
+    /// File and line, for error messages.
     var place: String
   }
 
   private var files: ArraySlice<String>
   private var lines: LineReader?
   private(set) var bytesRead = 0
-  /// 0 where it isn't known.
+  /// 0 if unknown.
   let totalBytes: Int
   var complain: (String) -> Void = Terminal.complain
   private(set) var refused = 0
   private(set) var isAtEnd = false
-  /// What the next request has to be waited for on; nil where it need not be.
+  /// The input to wait for before the next request; nil if none.
   var awaited: InputDescriptor? { lines.flatMap { $0.isWaiting ? $0.input : nil } }
-  /// Where the next line stands; nil before the first.
+  /// File and line of the next line; nil before the first.
   private(set) var place: String?
   private let limits: JSONLimits
-  /// Whether each request has to say which application it is for.
+  /// True if each request must name its application.
   private let namesApp: Bool
-  /// What stands in for standard input, which can be read only once.
+  /// Replaces standard input, which can be read only once.
   private let input: [UInt8]?
 
   init(_ files: [String], limits: JSONLimits, namesApp: Bool = false, input: [UInt8]? = nil) throws(CommandFailure) {
@@ -41,14 +39,14 @@ final class RequestFiles {
       let facts = try? FileManager.default.attributesOfItem(atPath: file)
       guard let facts, facts[.type] as? FileAttributeType != .typeDirectory, FileManager.default.isReadableFile(atPath: file)
       else {
-        throw CommandFailure(.badInput, "\(Shown.path(file)) cannot be read\(Shown.reason(file))")
+        throw CommandFailure(.badInput, "\(SafeText.path(file)) cannot be read\(SafeText.reason(file))")
       }
     }
     totalBytes = ProgressBar.total(of: files)
     self.files = files[...]
   }
 
-  /// nil at the end, and where the next one is `awaited`.
+  /// nil at the end, and while input must be awaited.
   func next() -> Request? {
     while !isAtEnd {
       guard let reader = lines else {
@@ -77,7 +75,7 @@ final class RequestFiles {
     return nil
   }
 
-  /// Whether GCM's shape or FCM v1's says which application it is for; nothing else of it is judged.
+  /// True if the request, in GCM's or FCM v1's shape, names its application. Nothing else is checked.
   private static func namesPackage(_ document: JSONDocument) -> Bool {
     let message = document.value("message", of: document.root)
     let places = [document.root] + ["android", "android_v2"].map { name in message.flatMap { document.value(name, of: $0) } }
@@ -92,7 +90,7 @@ final class RequestFiles {
       let document = try JSONDocument(bytes, limits: limits)
       guard document.kind(document.root) == .object else { return "not a JSON object" }
       guard namesApp, !Self.namesPackage(document) else { return nil }
-      return "several applications are configured, and it names none: give --app or restricted_package_name"
+      return "several applications are configured, and the request names none: use --app or restricted_package_name"
     } catch {
       return "\(error)"
     }

@@ -2,21 +2,21 @@ import Foundation
 import PushCore
 import Reactor
 
-/// Lines of a file, or the whole file where its first line that isn't blank is no complete JSON document and it holds one object.
+/// Reads a file line by line; or as a whole, if its first non-blank line is incomplete JSON and the file is one object.
 final class LineReader {
   let name: String
   private let handle: FileHandle?
-  /// Nothing more is there at present, and it has not ended.
+  /// True if no input is available at present and the file hasn't ended.
   private(set) var isWaiting = false
   private var buffer: [UInt8] = []
   private var start = 0
   private var number = 0
   private var hasBegun = false
   private var isEnded = false
-  /// A file of one object may not be larger than a request can be, with room for indentation.
+  /// Bytes. Larger than any request, with room for indentation.
   private static let largestObject = 8 << 20
 
-  /// - Parameter input: what standard input held, where that has been read.
+  /// - Parameter input: the content of standard input, if already read.
   init(_ file: String, input: [UInt8]? = nil) {
     name = file == "-" ? "standard input" : file
     if file == "-", let input {
@@ -27,10 +27,9 @@ final class LineReader {
     }
   }
 
-  /// What has to be waited for.
   var input: InputDescriptor? { handle.map { InputDescriptor($0.fileDescriptor) } }
 
-  /// nil at the end, and where what comes next has to be waited for.
+  /// nil at the end, and while input must be awaited.
   func next() -> (number: Int, bytes: [UInt8])? {
     isWaiting = false
     while true {
@@ -60,7 +59,7 @@ final class LineReader {
 
   static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A }
 
-  /// - Returns: false where nothing is there at present.
+  /// - Returns: false if no input is available at present.
   private func read() -> Bool {
     if start > 0 {
       buffer.removeSubrange(..<start)
@@ -76,7 +75,7 @@ final class LineReader {
     return true
   }
 
-  /// The first line opens an object that it doesn't close.
+  /// False if the line opens an object or array that it doesn't close.
   private static func isComplete(_ line: [UInt8]) -> Bool {
     var depth = 0
     var isString = false
@@ -98,7 +97,7 @@ final class LineReader {
     return depth <= 0
   }
 
-  /// nil where the file is rather one of lines, the first of which is broken: the next one opens an object of its own.
+  /// nil if the file consists of lines and only the first is broken: then the next line begins with its own object.
   private func wholeObject() -> (number: Int, bytes: [UInt8])? {
     let whole = Array(buffer[start...])
     let next = whole.split(separator: 0x0A, maxSplits: 2).dropFirst().first
@@ -109,11 +108,10 @@ final class LineReader {
   }
 }
 
-/// Standard input, for what must be read twice.
 enum StandardInput {
   private static let most = 256 << 20
 
-  /// - Returns: nil where an interruption came before its end.
+  /// - Returns: nil if a signal came before the end.
   static func read(unless interruption: Interruption) throws(CommandFailure) -> [UInt8]? {
     let input = InputDescriptor(FileHandle.standardInput.fileDescriptor)
     let bytes: [UInt8]?
@@ -121,6 +119,6 @@ enum StandardInput {
       throw CommandFailure(.badInput, "standard input cannot be read")
     }
     guard let bytes, bytes.count > most else { return bytes }
-    throw CommandFailure(.badInput, "standard input has more than \(most >> 20) MiB, too much to check first: name a file")
+    throw CommandFailure(.badInput, "standard input has more than \(most >> 20) MiB, too much to check first: use a file")
   }
 }

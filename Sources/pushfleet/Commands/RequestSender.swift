@@ -5,32 +5,32 @@ import Reactor
 import Settings
 import Wire
 
-/// Publishes requests as the window allows, and again what a lost connection left unconfirmed.
+/// Publishes requests within the confirm window, and republishes those that a lost connection left unconfirmed.
 final class RequestSender: PublisherClient {
   private let requests: RequestFiles
   private let exchange: [UInt8]
   private let lane: [UInt8]
   private let queue: String
   private let app: [UInt8]?
-  /// Whether the application takes requests of named producers only.
+  /// True if the application accepts requests only from named producers.
   private let isSigned: Bool
   private var user: [UInt8]?
   private var outstanding: [Int: RequestFiles.Request] = [:]
   private var again: [Int] = []
   private var next = 0
   private let report: SendReport
-  /// Published, and its outcome has not come.
+  /// Requests that are published and wait for their outcomes.
   private var unanswered: [[UInt8]: SendReport.Awaited] = [:]
-  /// Seconds without progress after which it gives up.
+  /// Seconds without progress until the command gives up.
   private let timeout: Double
   private var progressAt = MonotonicTime(nanoseconds: 0)
   private var bar: ProgressBar
   private var nextReport = MonotonicTime(nanoseconds: 0)
-  /// Since when the queue has taken nothing; nil while it does.
+  /// Start of the queue's refusals; nil while it accepts messages.
   private var fullSince: MonotonicTime?
-  /// Nothing is published while what is on its way is waited for, and then another connection.
+  /// True while publishing pauses until all confirms are in and a new connection replaces this one.
   private var isRenewing = false
-  /// Seconds between two words about a queue that goes on being full.
+  /// Seconds between two messages about a full queue.
   private static let reportPause = 10.0
 
   init(
@@ -55,7 +55,7 @@ final class RequestSender: PublisherClient {
 
   override func dials(_ broker: BrokerURI) { user = isSigned ? Array(broker.user.utf8) : nil }
 
-  /// Looked for first: what no queue takes, the broker confirms, because it goes to the dead letters.
+  /// Checks the queue first: the broker would confirm unroutable messages too, because they go to the dead letters.
   override func ready(_ publisher: Publisher) {
     if !isUp {
       progressAt = loop.now
@@ -94,7 +94,6 @@ final class RequestSender: PublisherClient {
 
   private var inputWatch: InputWatch?
 
-  /// Standard input may have nothing more for a while.
   private func waitForInput() {
     guard inputWatch == nil, let input = requests.awaited else { return }
     do {
@@ -137,7 +136,7 @@ final class RequestSender: PublisherClient {
   }
 
   override func failed(_ tag: Int, _ failure: PublishFailure) {
-    // Nobody is asked: it ends in a second.
+    // An unanswered question needs no handling: it ends after a second.
     if tag == Self.questionTag { return }
     switch failure {
     case .returned: fail(.unavailable, "there is no queue for the requests; `pushfleet topology` declares it")
@@ -156,8 +155,7 @@ final class RequestSender: PublisherClient {
     }
   }
 
-  /// Seconds of refusals until another connection: the channel that has met a full queue may go on refusing by itself when the queue
-  /// has room again.
+  /// Seconds of refusals until the connection is renewed: a channel may keep refusing when the queue has room again.
   private static let fullTimeout = 10.0
 
   private func renewIfLong() {
@@ -170,7 +168,6 @@ final class RequestSender: PublisherClient {
     if isRenewing, let publisher, publisher.unconfirmed == 0 { publisher.close() }
   }
 
-  /// Nobody waits without knowing for what.
   private func reportRefusals() {
     guard loop.now >= nextReport else { return }
     nextReport = loop.now.advanced(bySeconds: Self.reportPause)
@@ -182,7 +179,7 @@ final class RequestSender: PublisherClient {
     fail(.interrupted, "interrupted: \(account)")
   }
 
-  /// How far it came, and how to go on: requests are published in order and confirmed in nearly that order.
+  /// Progress and how to continue. Requests are published in order and confirmed in nearly that order.
   private var account: String {
     var words = "\(report.sent) sent"
     let first = outstanding.min { $0.key < $1.key }?.value.place
@@ -194,9 +191,8 @@ final class RequestSender: PublisherClient {
 
   // MARK: outcomes
 
-  /// Outcomes waited for at once.
   private static let mostUnanswered = 10_000
-  /// Bytes of an outcome that are read.
+  /// Bytes of an outcome to read.
   private static let longestOutcome = 4 << 20
 
   override func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
@@ -211,13 +207,11 @@ final class RequestSender: PublisherClient {
     pump(publisher)
   }
 
-  /// What is not known is said to be so.
   func reportUnanswered() {
     for (id, awaited) in unanswered.sorted(by: { $0.value.place < $1.value.place }) { report.unknown(id, awaited.place) }
     unanswered.removeAll()
   }
 
-  /// Ends the command when nothing has moved for long.
   private func watch() {
     loop.schedule(at: progressAt.advanced(bySeconds: timeout)) { [weak self] in
       guard let self else { return }
@@ -232,10 +226,10 @@ final class RequestSender: PublisherClient {
     }
   }
 
-  // MARK: why outcomes don't come
+  // MARK: missing outcomes
 
   private static let question = Array("status".utf8)
-  /// Of the question; requests count from 0.
+  /// The tag of the question; requests count from 0.
   private static let questionTag = -1
   private var workers: [WorkerAnswer] = []
 
@@ -247,7 +241,7 @@ final class RequestSender: PublisherClient {
     }
   }
 
-  private var missingOutcomes: String { "\(unanswered.count) outcomes did not come within \(Int(timeout)) s" }
+  private var missingOutcomes: String { "\(unanswered.count) outcomes did not arrive within \(Int(timeout)) s" }
 
   private var whereTheyWait: String {
     guard !workers.isEmpty else { return "is a worker running?" }
@@ -275,7 +269,7 @@ final class RequestSender: PublisherClient {
 
   override func unblocked(_ publisher: Publisher) { pump(publisher) }
 
-  /// Outcomes of what another connection has published go nowhere.
+  /// Outcomes of requests from the previous connection are lost, because they go to its reply queue.
   override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     self.publisher = nil
     let again = Set(outstanding.values.map(\.id))

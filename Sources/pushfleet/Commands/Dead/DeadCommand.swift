@@ -12,20 +12,21 @@ enum DeadCommand: Command {
       .action("drop", "--config", LetterFilter.item, ["--yes"], ["--dry-run"], ["--json"], ["ID..."]),
     ],
     """
-    Dead letters are requests, changes and acknowledgements that will not be tried again. list counts them by application, error,
-    reason and where they came from; show prints them whole. Neither takes anything out of the queue, and its order stays.
+    Dead letters are requests, registry changes and acknowledgements that will not be tried again. list counts them by
+    application, error, reason and origin; show prints them in full. Both leave the queue and its order as they are.
 
-    replay sends them back to where they came from: requests to their lane, pages of broadcasts to theirs, changes of the registry and
-    acknowledgements to their queues. Fix first what the reason says. Each letter is removed once the broker has confirmed its
-    copy; interrupted, the same command goes on with the rest. What becomes a dead letter again meanwhile waits for the next time.
+    replay sends letters back to where they came from: requests and pages of broadcasts to their lanes, registry changes and
+    acknowledgements to their queues. First fix the cause that the reason names. Each letter is removed once the broker has
+    confirmed its copy. After an interruption, run the same command again for the rest. Letters that become dead again during
+    a replay wait for the next one.
 
-    drop removes them for good. It asks on a terminal; elsewhere it needs --yes.
+    drop deletes letters for good. On a terminal it asks first; elsewhere it needs --yes.
     """,
     .list(
       [.config()] + LetterFilter.entries + [
         .option("rate", "N/s", "replay at most N letters a second; also N/m and N/h"),
-        .flag("dry-run", "say what would be done"), .flag("yes", "don't ask"),
-        .json("one JSON object per group or letter; of replay and drop, one when done"), .option("id", "ID"),
+        .flag("dry-run", "only say what would be done"), .flag("yes", "don't ask"),
+        .json("one JSON object per group or letter; replay and drop print one at the end"), .option("id", "ID"),
       ]),
     example: "pushfleet dead replay --config pushfleet.json5 --app com.example.app --error Unavailable --since 2h --rate 100/s")
 
@@ -57,21 +58,21 @@ enum DeadCommand: Command {
 
   private static func show(_ options: Options, _ filter: LetterFilter) throws {
     let asJSON = options.asJSON
-    // Whoever pages through letters takes his time: they are in their place again before the first is printed.
-    let spool = try Spool()
+    // Readers page slowly, so the letters go back to the queue before the first is printed.
+    let buffer = try TextBuffer()
     var isFirst = true
     let look = try LetterLook(
       try options.configuration(), filter, name: "pushfleet dead show", maximumBody: 512 << 20
     ) { letter in
-      spool.append(asJSON ? letter.json.line : Array(((isFirst ? "" : "\n") + letter.text).utf8))
+      buffer.append(asJSON ? letter.json.line : Array(((isFirst ? "" : "\n") + letter.text).utf8))
       isFirst = false
     }
     try look.run()
-    try spool.print()
+    try buffer.print()
     if look.matched == 0, !asJSON { Terminal.say("no dead letters" + others(look)) }
   }
 
-  /// Of those that there are, where the filter leaves some out.
+  /// The total, if the filter leaves some out.
   private static func others(_ look: LetterLook) -> String {
     look.expected > look.matched ? " of \(Figures.count(look.expected))" : ""
   }
@@ -99,7 +100,7 @@ enum DeadCommand: Command {
       Terminal.print("\(Figures.count(count)) to \(replay.topology.name(queue))")
     }
     for (reason, count) in replay.refused.sorted(by: { $0.key < $1.key }) {
-      Terminal.print("\(Figures.count(count)) not: \(reason.printable)")
+      Terminal.print("\(Figures.count(count)) not replayed: \(reason.printable)")
     }
   }
 
@@ -114,7 +115,7 @@ enum DeadCommand: Command {
     ]
   }
 
-  /// Letters a second.
+  /// - Returns: letters per second.
   static func rate(_ text: String?) throws(CommandFailure) -> Double? {
     guard let text else { return nil }
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
@@ -132,7 +133,7 @@ enum DeadCommand: Command {
     let isSure = options.has("yes")
     var filter = filter
     guard isSure || options.has("dry-run") || isTerminal else {
-      throw CommandFailure(.usage, "drop removes dead letters for good: say --yes, or --dry-run to see how many")
+      throw CommandFailure(.usage, "drop removes dead letters for good: use --yes, or --dry-run to see how many")
     }
     if !isSure || options.has("dry-run") {
       let count = try LetterLook(configuration, filter, name: "pushfleet dead drop")

@@ -2,19 +2,18 @@ import AMQP
 import Broker
 import PushCore
 
-/// A dead letter as operators see it.
 struct Letter {
   let delivery: Delivery
   let source: LetterSource
   let app: String?
-  /// The code of whoever gave it up; nil where the broker did.
+  /// The error code; nil if the broker gave the message up.
   private(set) var error: String?
   let reason: String
   private(set) var status: Int64?
   private(set) var attempts: Int64?
-  /// When it was given up, in unix milliseconds; nil where nobody says so.
+  /// When the message was given up, in Unix milliseconds; nil if unknown.
   let failedAt: Int64?
-  /// The queue that it came from, without prefix; nil where it never was in one.
+  /// The queue that the letter came from, without prefix; nil if it never was in one.
   private(set) var origin: String?
 
   init(_ delivery: Delivery, _ topology: Topology) {
@@ -41,7 +40,7 @@ struct Letter {
     }
   }
 
-  /// Longer than any of ours: letters are counted by these.
+  /// Bytes. Longer than any text of a worker; bounds the texts by which letters are grouped.
   private static let longestText = 1_024
 
   private static func text(_ headers: FieldTable, _ name: String) -> String? {

@@ -1,13 +1,13 @@
 import PushCore
 import Settings
 
-/// Which dead letters a command is about; everything that is given has to hold.
+/// Selects dead letters; all conditions must hold.
 struct LetterFilter {
   var app: String?
   var error: String?
-  /// Where replaying it leads, such as `send.normal`.
+  /// The queue, without prefix, to which a replay leads: for example `send.normal`.
   var origin: String?
-  /// A part of the reason, in small letters.
+  /// Part of the reason, in lower case.
   var reason: String?
   /// Unix milliseconds.
   var since: Int64?
@@ -15,22 +15,21 @@ struct LetterFilter {
   var ids: Set<String> = []
   var limit: Int?
 
-  /// In a command's forms, and in its list.
   static let item = UsageForm.Item.group(
     "FILTERS", ["--app", "--error", "--origin", "--reason", "--since", "--limit", "--id"])
   static let entries: [PageEntry] = [
-    .option("app", "APP", "only this application's"),
-    .option("error", "CODE", "only those with this code (x-push-error); - for those that the broker gave up"),
+    .option("app", "APP", "only letters of this application"),
+    .option("error", "CODE", "only letters with this code (x-push-error); - for those that the broker gave up"),
     .option(
       "origin", "NAME",
-      "only those that came by this queue (x-push-origin), such as send.high or registry; - for those that don't say it"),
-    .option("reason", "TEXT", "only those whose reason has this text, in capitals or not"),
-    .option("since", "TIME", "only those given up since then: 90s, 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z"),
+      "only letters from this queue (x-push-origin), such as send.high or registry; - for those without one"),
+    .option("reason", "TEXT", "only letters whose reason contains this text, in upper or lower case"),
+    .option("since", "TIME", "only letters given up since then: 90s, 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z"),
     .option("limit", "N", "at most N, the oldest first"),
     .operand("ID", "only letters with one of these message ids (or --id ID)"),
   ]
 
-  /// - Parameter now: unix milliseconds.
+  /// - Parameter now: Unix milliseconds.
   init(_ options: Options, now: Int64) throws(CommandFailure) {
     app = options["app"]
     error = options["error"]
@@ -41,7 +40,6 @@ struct LetterFilter {
     limit = try options.integer("limit", in: 1...1_000_000_000)
   }
 
-  /// Everything.
   init() {}
 
   static func time(_ text: String, now: Int64) throws(CommandFailure) -> Int64 {
@@ -51,7 +49,8 @@ struct LetterFilter {
       count <= 36_500 * 86_400_000 / factor
     else {
       throw CommandFailure(
-        .usage, "--since \(Shown.value(text)): a time is how long ago (90s, 15m, 2h, 7d), or 2026-11-20T21:22:00Z")
+        .usage, "--since \(SafeText.value(text)): expected how long ago (90s, 15m, 2h, 7d), or a time like 2026-11-20T21:22:00Z"
+      )
     }
     return now - count * factor
   }

@@ -1,6 +1,6 @@
 import PushCore
 
-/// Dead letters counted by what they have in common. Bounded, whatever the reasons say.
+/// Dead letters counted by application, error, reason and origin. The number of groups is bounded.
 struct LetterGroups {
   struct Kind: Hashable {
     var app: String?
@@ -11,12 +11,12 @@ struct LetterGroups {
 
   struct Group {
     var count = 0
-    /// Unix milliseconds; nil while no letter of it has a time.
+    /// Unix milliseconds; nil while none of its letters has a time.
     var oldest: Int64?
     var newest: Int64?
   }
 
-  /// Kinds that are distinguished; further ones count as other reasons of their application and error, then as one.
+  /// Further letters count as "other reasons" of their application, error and origin, and then in a single group.
   private static let mostKinds = 1_000
   private static let others = "other reasons"
 
@@ -39,13 +39,12 @@ struct LetterGroups {
     groups[kind] = group
   }
 
-  /// A reason without the place in the body, which is another in every request.
+  /// The reason without the position in the body, which differs in every request.
   private static func common(_ reason: String) -> String {
     guard let place = reason.firstRange(of: " at byte ") else { return reason }
     return String(reason[..<place.lowerBound])
   }
 
-  /// The largest first.
   var sorted: [(kind: Kind, group: Group)] {
     func words(_ kind: Kind) -> [String] { [kind.app ?? "", kind.error ?? "", kind.reason, kind.origin ?? ""] }
     return groups.map { ($0.key, $0.value) }.sorted { a, b in
@@ -67,8 +66,7 @@ struct LetterGroups {
     .figure("OLDEST", rank: 5), .figure("NEWEST", rank: 4), .text("REASON", least: 20),
   ]
 
-  /// - Parameter width: of the terminal: no line is longer. Where not everything fits, the reasons stand below, and the times are left out
-  ///   first.
+  /// - Parameter width: columns of the terminal. In a narrow one, reasons go below the rows; times are left out first.
   func text(width: Int) -> String {
     let rows = sorted.map { kind, group in
       [

@@ -1,14 +1,14 @@
 import AMQP
 import Settings
 
-/// Shows or removes letters; what isn't removed stays in the queue as it was.
+/// Shows or removes letters; letters that aren't removed return to their places in the queue.
 final class LetterLook: LetterWalk {
   private let filter: LetterFilter
   private let isRemoving: Bool
   private let see: (Letter) -> Void
   private(set) var matched = 0
 
-  /// - Parameter see: given each letter that the filter lets through.
+  /// - Parameter see: called with each letter that the filter selects.
   init(
     _ configuration: Configuration, _ filter: LetterFilter, name: String, maximumBody: Int = 0, isRemoving: Bool = false,
     see: @escaping (Letter) -> Void = { _ in }

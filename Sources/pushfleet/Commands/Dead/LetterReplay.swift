@@ -3,35 +3,35 @@ import Broker
 import Settings
 import Wire
 
-/// Sends letters back to where they came from, one after the other: each is removed once the broker has confirmed its copy, and the next one
-/// follows then. So whenever this ends, no letter is lost, and at most one is there twice.
+/// Sends letters back to where they came from, one at a time. A letter is removed once the broker has confirmed its copy, and
+/// only then the next follows. So an interruption loses no letter and duplicates at most one.
 final class LetterReplay: LetterWalk {
   private let filter: LetterFilter
-  /// Letters a second; nil for as many as the broker takes.
+  /// Letters per second; nil for no limit.
   private let rate: Double?
   private let isDry: Bool
-  /// How many went, or would go, to which queue.
+  /// Letters sent, or with `isDry` to be sent, by queue.
   private(set) var sent: [String: Int] = [:]
-  /// How many can't go back, by the reason.
+  /// Letters that can't be sent back, by reason.
   private(set) var refused: [String: Int] = [:]
   private(set) var replayed = 0
   private var matched = 0
   private(set) var isInterrupted = false
   private var route: LetterRoute?
   private var messageID: String?
-  /// A copy is on its way.
+  /// True while a copy waits for its confirmation.
   private var isPublished = false
   private var begun: MonotonicTime?
   private var bar = ProgressBar("replaying", total: 0)
   private var hasBar = false
   private var nextReport = MonotonicTime(nanoseconds: 0)
-  /// Seconds between two words about a queue that goes on being full.
+  /// Seconds between two messages about a full queue.
   private static let reportPause = 10.0
   private static let largestBody = 512 << 20
-  /// Seconds that an interrupted replay waits for the confirmation of the letter that is on its way.
+  /// Seconds that an interrupted replay waits for the confirmation of its current letter.
   private static let answerTimeout = 5.0
 
-  /// Counts the times that a letter was waited for, so that nothing happens to another one.
+  /// Numbers the letters, so that a delayed action never applies to another letter.
   private var turn = 0
 
   init(
@@ -78,7 +78,7 @@ final class LetterReplay: LetterWalk {
     publish(after: pause)
   }
 
-  /// Unless the letter has gone back by then.
+  /// Skips if the current letter has changed or was given back meanwhile.
   private func publish(after pause: Double) {
     turn += 1
     loop.schedule(after: pause) { [weak self, turn] in
@@ -139,16 +139,15 @@ final class LetterReplay: LetterWalk {
   override var canGiveBack: Bool { !isPublished }
 
   override func givesBack() {
-    // It is looked at again.
+    // The letter is delivered and counted again.
     if route != nil { matched -= 1 }
     forget()
   }
 
   // MARK: words
 
-  /// The letter whose copy's confirmation nobody has seen.
   private var doubt: String {
-    "whether the letter \(messageID ?? "(without an id)") was sent is unknown: it is still in \(topology.deadQueue), and may be there twice"
+    "it is unknown whether the letter \(messageID ?? "(without an id)") was sent: it is still in \(topology.deadQueue), and may be there twice"
   }
 
   override var progress: String { "\(replayed) replayed; the same command goes on with the rest" }

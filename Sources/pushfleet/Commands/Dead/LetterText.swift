@@ -2,7 +2,6 @@ import AMQP
 import Foundation
 import PushCore
 
-/// One dead letter in full.
 extension Letter {
   var json: JSONObject {
     let properties = delivery.properties
@@ -25,7 +24,6 @@ extension Letter {
     return JSONObject(firsts.map { (String(decoding: $0.key, as: UTF8.self), JSONRaw($0.value.json)) })
   }
 
-  /// As JSON, and for people.
   private static func fields(_ properties: BasicProperties) -> [(name: String, value: any JSONMember, text: String?)] {
     let texts: [(String, [UInt8]?)] = [
       ("content_type", properties.contentType), ("content_encoding", properties.contentEncoding),
@@ -57,14 +55,14 @@ extension Letter {
 
   private var bodyText: String {
     guard let text = String(validating: delivery.body, as: UTF8.self) else {
-      return "(\(delivery.bodySize) bytes that are no text, in base64) " + Data(delivery.body).base64EncodedString()
+      return "(\(delivery.bodySize) bytes that are not text, in base64) " + Data(delivery.body).base64EncodedString()
     }
     return text.isEmpty ? "(empty)" : text.printable
   }
 }
 
 extension FieldValue {
-  /// As JSON; bytes that are no text in base64.
+  /// As JSON; bytes that aren't UTF-8 as base64.
   var json: [UInt8] {
     switch self {
     case .bool(let value): return Array("\(value)".utf8)

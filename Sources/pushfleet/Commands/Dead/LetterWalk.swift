@@ -4,37 +4,37 @@ import Reactor
 import Settings
 import Wire
 
-/// Goes through the dead letters once, in order: those that the queue has when it begins. What isn't removed is held until the end and then
-/// goes back to its place.
+/// Visits, once and in order, the dead letters that the queue has at the start. Letters that aren't removed are held until the
+/// end and then return to their places.
 ///
-/// A quorum queue shows what it has only by delivering it. So letters are taken by portions, each by a consumer of its own on a channel of its
-/// own: the next one begins when the one before holds nothing but letters that stay. Here none is kept that has been looked at.
+/// A quorum queue shows its messages only by delivering them. So letters are fetched in portions, each by a consumer on its own
+/// channel. The next portion begins when the one before holds only visited letters that stay.
 ///
-/// The broker closes the channel of who holds a message for longer than its `consumer_timeout`. So in a walk that lasts, all that is held goes
-/// back from time to time and is taken anew; what has been looked at stands first then.
+/// The broker closes a channel that holds a message for longer than its `consumer_timeout`. So a long walk gives all letters
+/// back from time to time and consumes again; the visited letters then come first.
 class LetterWalk: PublisherClient, ConsumerHandler {
   enum Step {
     case keep, remove
-    /// `settle` says later.
+    /// A later call of `settle` decides.
     case wait
   }
 
-  /// Letters that a portion's consumer may hold: the broker looks for an acknowledged one among them, from the oldest on.
+  /// Letters per consumer. Small, because the broker searches an acknowledged letter from the oldest on.
   private static let portion: UInt16 = 2_000
-  /// A connection has 2,047 channels.
+  /// A connection has at most 2,047 channels.
   private static let mostPortions = 2_000
-  /// Bytes of letters that wait here above which nothing more is read.
+  /// Bytes of waiting letters above which reading pauses.
   private static let mostWaiting = 16 << 20
-  /// Seconds without a delivery after which the queue is asked whether the rest has gone to somebody else.
+  /// Seconds without a delivery until the queue is asked whether another consumer took the rest.
   private static let quiet = 10.0
-  /// Seconds without a delivery after which the broker is given up.
+  /// Seconds without a delivery until the walk fails.
   private static let deliveryTimeout = 60.0
-  /// Seconds within which the broker puts back what was held, and those between two looks at it.
+  /// Seconds within which the broker puts held letters back, and seconds between two checks.
   private static let returnTimeout = 2.0
   private static let returnPause = 0.02
-  /// Seconds for which letters are held: well below RabbitMQ's half hour.
+  /// Seconds for which letters are held at most: well below RabbitMQ's default of 30 minutes.
   static let longestHold = 600.0
-  /// Seconds between the sight of what was put back and the next consumer: letters that came meanwhile can look like it.
+  /// Seconds between the return of the letters and the next consumer, because new letters can look like returned ones.
   private static let settlePause = 1.0
 
   let topology: Topology
@@ -44,34 +44,32 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private var consuming: BrokerConnection
   private weak var consumer: Consumer?
 
-  /// What the queue had ready when the walk began.
+  /// Letters ready in the queue when the walk began.
   private(set) var expected = 0
   private(set) var hasCounted = false
-  /// Letters done with, removed or not.
+  /// Letters that have been visited and settled, removed or not.
   private(set) var done = 0
   private var delivered = 0
   private var removed = 0
   private var waiting = Ring<Delivery>()
   private var waitingBytes = 0
-  /// The letter that is waited for.
+  /// The letter whose `settle` is awaited.
   private var current: Delivery?
   private var kept: [Int] = []
   private var heldSince = MonotonicTime(nanoseconds: 0)
-  /// All that is held goes back, and the walk goes on then.
+  /// True while all held letters go back, before the walk continues.
   private var isGivingBack = false
-  /// Letters at the head of the queue that stay, and have been looked at before they were given back.
+  /// Visited letters at the head of the queue, to be skipped after a return.
   private var known = 0
   private var isProceeding = false
   private(set) var isEnding = false
-  /// Everything is done with; what was held goes back.
+  /// True when the walk is over and the held letters go back.
   private var isReturning = false
   private var lastSign = MonotonicTime(nanoseconds: 0)
   private var isAsking = false
   private var isWatched = false
 
-  /// - Parameters:
-  ///   - maximumBody: bytes of a letter's body that are wanted.
-  ///   - hold: seconds for which letters are held.
+  /// - Parameter maximumBody: bytes of a letter's body to keep.
   init(_ configuration: Configuration, name: String, maximumBody: Int, hold: Double = LetterWalk.longestHold) throws {
     topology = configuration.topology
     self.name = name
@@ -87,7 +85,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     let portions = min(Self.mostPortions, (expected - removed) / Int(Self.portion) + 1)
     kept = Array(repeating: 0, count: portions)
     let consumer = Consumer(
-      // Who pages through letters takes his time, and nothing is heard meanwhile: as rarely as the broker asks for it.
+      // No heartbeat: nothing is read while an operator pages through letters.
       settings: ConnectionSettings(broker: broker, name: name, heartbeat: 0),
       queues: (0..<portions).map {
         .init(queue: topology.deadQueue, prefetch: Self.portion, isOptional: $0 > 0, channel: UInt16($0 + 1))
@@ -97,40 +95,39 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     return consumer
   }
 
-  // MARK: for those who walk
+  // MARK: for subclasses
 
   func visit(_ delivery: Delivery) -> Step { .keep }
 
-  /// Somebody wants it to end: what has been found out by then counts, where it is done.
+  /// Ends the walk on a signal; what has been done so far stays done.
   override func interrupt() {
     if isReturning { leave() } else { fail(.interrupted, "interrupted: \(progress)") }
   }
 
-  /// Nothing more is wanted.
+  /// True when no more letters are needed.
   var isEnough: Bool { false }
 
-  /// What became of the letter that was waited for.
+  /// Reports the outcome of the awaited letter.
   func settle(_ step: Step) {
     guard let delivery = current else { return }
     current = nil
     finish(delivery, step)
-    // Where one letter follows the other, this is the only moment at which none is on its way.
+    // With one letter at a time, this is the only moment at which no letter is being published.
     if !givesBackWhenDue() { proceed() }
   }
 
-  /// Whether what is held may go back now, the letter that is waited for as well.
+  /// True if all held letters, the awaited one included, may go back now.
   var canGiveBack: Bool { true }
-  /// It goes back: the letter that is waited for comes again.
+  /// Called when all held letters go back; the awaited letter will be delivered again.
   func givesBack() {}
 
-  /// What had been done when the connection was lost, for the error.
+  /// What had been done when the connection was lost, for error messages.
   var progress: String { "nothing has been changed" }
 
-  /// Publishing may go on.
   func publisherReady(_ publisher: Publisher) {}
   override func unblocked(_ publisher: Publisher) { publisherReady(publisher) }
 
-  /// Ends the walk: what is held goes back.
+  /// Ends the walk; held letters go back.
   func end() {
     guard !isEnding else { return }
     isEnding = true
@@ -143,7 +140,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     leave()
   }
 
-  /// Its answers are read also where deliveries were not.
+  /// Resumes reading, so that the broker's answers arrive.
   private func close(_ consumer: Consumer) {
     consumer.transport?.isReadingPaused = false
     consumer.closeInTurn()
@@ -173,7 +170,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     keep(delivery.consumer)
   }
 
-  /// A letter stays that the consumer of a portion has.
+  /// Keeps a letter, and starts the next portion when this one is full.
   private func keep(_ portion: Int) {
     kept[portion] += 1
     guard kept[portion] == Int(Self.portion), portion + 1 < kept.count, done < expected else { return }
@@ -186,7 +183,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
       if current != nil || !waiting.isEmpty { lastSign = loop.now }
       let silence = loop.now.seconds(since: lastSign)
       if silence >= Self.deliveryTimeout {
-        // Somebody else has taken of what was put back.
+        // Another consumer has taken some of the returned letters.
         guard isGivingBack, consumer == nil else {
           return fail(
             .unavailable, "the broker delivers nothing, though the queue \(topology.deadQueue) isn't empty; \(progress)")
@@ -230,7 +227,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     consuming.start()
   }
 
-  /// What is neither ready nor here has gone to somebody else.
+  /// Ends the walk if the queue is empty: the missing letters went to another consumer.
   private func askForRest() {
     guard !isAsking else { return }
     isAsking = true
@@ -238,12 +235,12 @@ class LetterWalk: PublisherClient, ConsumerHandler {
       guard let self else { return }
       isAsking = false
       guard case .success(.queue(0, _)) = answer, loop.now.seconds(since: lastSign) >= Self.quiet, !isEnding else { return }
-      Terminal.complain("\(expected - delivered) of the queue's \(expected) letters didn't come: somebody else has taken them")
+      Terminal.complain("\(expected - delivered) of the queue's \(expected) letters went to another consumer")
       end()
     }
   }
 
-  /// The broker puts back what a channel held a moment after it has closed it: whoever looks next is to find it there.
+  /// Waits until the broker has put the letters back, which happens a moment after it has closed the channel.
   private func awaitReturn() {
     let left = expected - removed
     guard left > 0, let publisher else { return returned() }
@@ -261,7 +258,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   private func leaveInTime() {
     isReturning = true
-    // A broker that takes nothing at present doesn't answer either.
+    // A broker that blocks publishing doesn't answer either.
     loop.schedule(after: Self.returnTimeout) { [weak self] in self?.leave() }
   }
 
@@ -298,7 +295,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   func delivered(_ delivery: consuming Delivery) {
     lastSign = loop.now
-    // What came since the walk began stays where it is.
+    // Letters that arrived after the walk began are not visited.
     guard delivered < expected, !isEnding, !isGivingBack else { return }
     delivered += 1
     if known > 0 {

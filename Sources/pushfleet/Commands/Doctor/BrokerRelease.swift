@@ -1,14 +1,13 @@
 import AMQP
 
-/// Whether a broker's release is one that the fleet can rely on.
 enum BrokerRelease {
   static let product = "RabbitMQ"
-  /// The first whose quorum queues keep a dead letter until the next queue has it.
+  /// The first release whose quorum queues keep a dead letter until the next queue has it.
   private static let oldest = (major: 3, minor: 10)
-  /// The last whose behaviour is known.
+  /// The newest major version with known behaviour.
   private static let newestMajor = 4
 
-  /// None where the broker says nothing of itself.
+  /// Empty if the broker doesn't describe itself.
   static func findings(_ server: BrokerServer?, _ subject: String) -> [Finding] {
     guard let server, !server.product.isEmpty else { return [] }
     func finding(_ level: Finding.Level, _ sentence: String, _ remedy: String? = nil) -> [Finding] {
@@ -17,17 +16,17 @@ enum BrokerRelease {
     let name = "\(server.product) \(server.version)"
     guard server.product == product else {
       return finding(
-        .warning, "it is \(name): the fleet is made for RabbitMQ's quorum queues", "use RabbitMQ 3.10 or newer")
+        .warning, "this broker is \(name): the fleet needs RabbitMQ's quorum queues", "use RabbitMQ 3.10 or newer")
     }
-    guard let release = server.release else { return finding(.warning, "its version is \(name), of which nothing is known") }
+    guard let release = server.release else { return finding(.warning, "its version, \(name), is unknown to this program") }
     if release < oldest {
       return finding(
-        .error, "\(name) is too old: its quorum queues lose dead letters that the next queue doesn't take",
-        "bring it to 3.10 or newer")
+        .error, "\(name) is too old: its quorum queues lose dead letters that the next queue doesn't accept",
+        "upgrade it to 3.10 or newer")
     }
     guard release.major > newestMajor else { return finding(.ok, name) }
     return finding(
-      .warning, "\(name) is newer than what the fleet is known to run with (3.10 to 4.x)",
-      "try it with a fleet for tests first")
+      .warning, "\(name) is newer than the releases that the fleet is known to run with (3.10 to 4.x)",
+      "try it with a test fleet first")
   }
 }

@@ -2,22 +2,19 @@ import AMQP
 import Broker
 import Settings
 
-/// What a worker needs of the broker's user, found out without any effect: each question is one that the broker refuses in any case, but first
-/// for the lack of the permission. (RabbitMQ looks at the user before it looks at what he asks for; each leaves a line in its log.)
+/// Finds out, without side effects, whether the broker's user has a worker's permissions. Each question is a command that the
+/// broker refuses in any case, but first for a missing permission. (RabbitMQ checks permissions before arguments, and logs each
+/// refusal.)
 struct BrokerRights {
-  /// Queues that workers consume.
   private(set) var unreadable: [String] = []
-  /// Exchanges that workers publish to.
   private(set) var unwritable: [String] = []
   private(set) var cannotHold = false
   private(set) var cannotAnswer = false
 
   enum Question {
-    /// May the queue be consumed?
     case read(queue: String)
-    /// May a message go to the exchange?
     case write(exchange: String)
-    /// May hold queues, and the queues by which workers answer `pushfleet status`, be declared?
+    /// Permission to declare hold queues, and the queues that receive the questions of `pushfleet status`.
     case hold
     case answer
   }
@@ -30,7 +27,7 @@ struct BrokerRights {
     self.broker = broker
   }
 
-  /// A line for the broker's machine that gives a worker's user what it needs, as deploy/rabbitmq/definitions.json does.
+  /// A `rabbitmqctl` command that gives a worker's user its permissions, as deploy/rabbitmq/definitions.json does.
   static func grant(_ prefix: String, _ broker: BrokerURI) -> String {
     let own = "^" + prefix.replacing(".", with: "\\.") + "\\..*"
     let write = "^(" + own.dropFirst() + "|amq\\.default)$"
@@ -38,7 +35,6 @@ struct BrokerRights {
     return "`rabbitmqctl set_permissions -p \(words.joined(separator: " "))`"
   }
 
-  /// - Parameter missing: queues and exchanges that aren't there.
   func questions(_ configuration: Configuration, missing: Set<String>) -> [Question] {
     var queues = Topology.lanes.map(topology.name) + [topology.quarantineQueue]
     if configuration.registry != nil { queues += [topology.registryQueue, topology.acknowledgementQueue] }
@@ -49,7 +45,7 @@ struct BrokerRights {
       + exchanges.filter { !missing.contains("exchange " + $0) }.map { .write(exchange: $0) }
   }
 
-  /// How it is asked on the channel of commands; nil where it is by a publication that can't be taken.
+  /// The AMQP command that asks; nil for a question that a refused publication asks.
   func command(_ question: Question) -> AMQP.Command? {
     let impossible: FieldTable = ["x-queue-type": .text("quorum"), "x-expires": .text("none")]
     switch question {
@@ -60,7 +56,7 @@ struct BrokerRights {
     }
   }
 
-  /// No message has such an expiration: the broker says so to whoever may write.
+  /// An invalid expiration: the broker rejects the message, but checks the permission first.
   static var impossible: BasicProperties {
     var properties = BasicProperties()
     properties.expiration = Array("pushfleet doctor".utf8)
@@ -76,20 +72,19 @@ struct BrokerRights {
     }
   }
 
-  /// What is wrong, and what to do.
   func findings(_ subject: String) -> [Finding] {
-    let advice = Self.grant(topology.prefix, broker) + " (docs/operations.md, Users and permissions)"
+    let advice = Self.grant(topology.prefix, broker) + " (docs/operate/permissions.md)"
     let refused: [(isRefused: Bool, level: Finding.Level, sentence: String)] = [
       (!unreadable.isEmpty, .error, "workers with this user may not read \(unreadable.joined(separator: ", "))"),
       (!unwritable.isEmpty, .error, "workers with this user may not write to \(unwritable.joined(separator: ", "))"),
       (
         cannotHold, .warning,
         "workers with this user can't declare hold queues (\(topology.holdQueue("APP"))): while a provider is in trouble, "
-          + "its requests go round by the ladder"
+          + "its requests wait on the retry ladder"
       ),
       (
         cannotAnswer, .warning,
-        "workers with this user can't answer `pushfleet status` (\(topology.controlExchange).…): they deliver all the same"
+        "workers with this user can't answer `pushfleet status` (\(topology.controlExchange).…); they still deliver"
       ),
     ]
     return refused.filter(\.isRefused).map { Finding($0.level, subject, $0.sentence, advice) }

@@ -7,14 +7,14 @@ enum ConfigCommand: Command {
     "config", "check a configuration: every error at once",
     forms: [.action("check", "[--config]", "FILE", ["--json"], .hidden(["--config"]))],
     """
-    Reads the configuration as a worker does, with the environment's values over the file's, its keys and certificates with it, and says
-    all that is wrong at once, with line and column or the environment's variable. Asks no broker and no provider: `pushfleet
-    doctor` does. Exit status 78 when there are errors; what is only likely to be a mistake is a warning, and so is a certificate that
-    has ended or ends within 30 days.
+    Reads the configuration as a worker does: the file, the environment's values over it, keys and certificates. Reports all
+    errors at once, with line and column or the environment variable. It contacts no broker and no provider; `pushfleet doctor`
+    does. Exit status 78 if there are errors. Likely mistakes are warnings, and so are certificates that have ended or end
+    within 30 days.
     """,
     [
       .operand("FILE", "the configuration (or --config FILE, or PUSHFLEET_CONFIG); without one, the environment alone"),
-      .json("print one JSON object per finding, on a line of its own"), .option("config", "FILE"),
+      .json("print one JSON object per finding, each on its own line"), .option("config", "FILE"),
     ],
     example: "pushfleet config check pushfleet.json5")
 
@@ -35,7 +35,6 @@ enum ConfigCommand: Command {
 }
 
 extension Configuration {
-  /// Of a configuration that can be used.
   var verdict: String { "no errors; \(apps.count) \(apps.count == 1 ? "application" : "applications")" }
 }
 

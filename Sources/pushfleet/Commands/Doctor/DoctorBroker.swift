@@ -4,16 +4,14 @@ import Reactor
 import Settings
 import Wire
 
-/// Looks at one broker with the configuration's user: whether it lets us in, and whether it has what workers and producers need.
+/// Checks one broker with the configured user: access, topology, permissions and the retry ladder.
 final class DoctorBroker: PublisherClient {
-  /// An exchange or a queue of the fleet's.
   private struct Thing {
     let name: String
     let isQueue: Bool
     let declaration: AMQP.Command
   }
 
-  /// Looked at one after the other.
   private enum Step {
     case thing(Thing)
     case rights
@@ -24,7 +22,6 @@ final class DoctorBroker: PublisherClient {
 
   private let topology: Topology
   private let uri: BrokerURI
-  /// Why the broker doesn't let us in.
   private var refusal: ConnectionEnd?
   private(set) var findings: [Finding] = []
   private var subject = "broker"
@@ -32,21 +29,20 @@ final class DoctorBroker: PublisherClient {
   private var missing: Set<String> = []
   private var missingQueues: [String] = []
   private var missingExchanges: [String] = []
-  /// Exchanges and queues that the user may not declare.
   private var undeclarable: [String] = []
   private var hasDiffering = false
   private var rights: BrokerRights
   private var dead = 0
   private var consumers: LaneConsumers
   private var feedback = 0
-  /// Asked by a publication that is under way.
+  /// The question that the current publication asks.
   private var asked: BrokerRights.Question?
   private var isBlocked = false
   private var isConcluded = false
-  /// Seconds for the answer to a publication.
+  /// Seconds to wait for the answer to a publication.
   private static let answerTimeout = 5.0
 
-  /// - Parameter hasLadder: whether to try the retry ladder by this broker; those of a cluster have the same.
+  /// - Parameter hasLadder: true to test the retry ladder through this broker; the brokers of a cluster share it.
   init(_ configuration: Configuration, _ broker: BrokerAddress, hasLadder: Bool) throws {
     topology = configuration.topology
     uri = broker.uri
@@ -67,7 +63,7 @@ final class DoctorBroker: PublisherClient {
 
   override func dials(_ broker: BrokerURI) { subject = "broker \(broker.host):\(broker.port)" }
 
-  /// Everything that was found; says so where the broker can't be used.
+  /// All findings; one of them says so if the broker can't be used.
   func look() throws -> [Finding] {
     do { try run() } catch let failure as CommandFailure {
       guard failure.status != .interrupted else { throw failure }
@@ -81,6 +77,9 @@ final class DoctorBroker: PublisherClient {
   private func remedy(for refusal: ConnectionEnd?) -> String {
     let (user, host) = (ShellCommand.quoted(uri.user), ShellCommand.quoted(uri.virtualHost))
     switch refusal {
+    case .authenticationRefused where uri.isExternal:
+      return "turn on `rabbitmq_auth_mechanism_ssl`, offer EXTERNAL in `auth_mechanisms`, and make the user that "
+        + "`brokerCertificate` names: `rabbitmqctl list_users` shows whether it is there"
     case .authenticationRefused:
       return "correct user and password of `broker`, or set it: `rabbitmqctl change_password \(user)` asks for it; "
         + "`rabbitmqctl list_users` shows whether the user is there"
@@ -104,7 +103,7 @@ final class DoctorBroker: PublisherClient {
       report(.ok, "reached, and the user may enter", nil)
       findings += BrokerRelease.findings(publisher.server, subject)
     }
-    // Again after a publication that was refused.
+    // Also called again after a refused publication.
     proceed()
   }
 
@@ -115,7 +114,7 @@ final class DoctorBroker: PublisherClient {
     switch step {
     case .thing(let thing): inspect(thing, publisher)
     case .rights:
-      // Of what isn't RabbitMQ nobody knows that it refuses what has no effect here.
+      // Other products may not refuse these questions, and then they would have effects.
       guard publisher.server?.product == BrokerRelease.product else { return proceed() }
       steps.insert(contentsOf: rights.questions(configuration, missing: missing).map { .right($0) }, at: 0)
       proceed()
@@ -125,9 +124,9 @@ final class DoctorBroker: PublisherClient {
     }
   }
 
-  // MARK: what is there
+  // MARK: exchanges and queues
 
-  /// Passively first: nothing is made here. What is there may be declared again, which says whether it is as the fleet's.
+  /// Inspects passively, so nothing is created. An existing exchange or queue is then declared again to compare its settings.
   private func inspect(_ thing: Thing, _ publisher: Publisher) {
     perform(thing.isQueue ? .queueInspect(name: thing.name) : .exchangeInspect(name: thing.name), publisher) {
       [unowned self] answer in
@@ -156,13 +155,13 @@ final class DoctorBroker: PublisherClient {
   private func compare(_ thing: Thing, _ reason: ConnectionEnd) {
     guard reason.isFatalConfiguration else { return undeclarable(thing.name, reason) }
     hasDiffering = true
-    // It serves without its alternate exchange, and workers start.
+    // A missing alternate exchange is only a warning: workers start without it.
     if !thing.isQueue, thing.name == topology.sendExchange, "\(reason)".contains("alternate-exchange") {
       return report(
         .warning, "\(TopologyNotice.dropsUnroutable(exchange: thing.name, alternate: topology.strayExchange))",
-        "add that policy, or delete the exchange while nobody publishes and run `pushfleet topology`")
+        "add that policy, or delete the exchange while there is no publisher and run `pushfleet topology`")
     }
-    let deleting = thing.isQueue ? "when it is empty, delete it" : "delete it while nobody publishes"
+    let deleting = thing.isQueue ? "when it is empty, delete it" : "delete it while there is no publisher"
     report(
       .error, "the \(thing.isQueue ? "queue" : "exchange") \(thing.name) has other settings than the fleet's: \(reason)",
       "\(deleting) and run `pushfleet topology`, or choose another prefix")
@@ -170,15 +169,15 @@ final class DoctorBroker: PublisherClient {
 
   private func undeclarable(_ name: String, _ reason: ConnectionEnd) {
     guard case .accessRefused = reason else { return report(.error, "\(name): \(reason)", "look at the broker's log") }
-    // Some exchanges and queues have one name.
+    // An exchange and a queue may share a name.
     if !undeclarable.contains(name) { undeclarable.append(name) }
   }
 
   private var permissions: String {
-    BrokerRights.grant(topology.prefix, uri) + " (docs/operations.md, Users and permissions)"
+    BrokerRights.grant(topology.prefix, uri) + " (docs/operate/permissions.md)"
   }
 
-  /// - Parameter completion: not called once the connection is gone.
+  /// - Parameter completion: not called after the connection is lost.
   private func perform(
     _ command: AMQP.Command, _ publisher: Publisher, _ completion: @escaping (Result<CommandAnswer, ConnectionEnd>) -> Void
   ) {
@@ -188,7 +187,7 @@ final class DoctorBroker: PublisherClient {
     }
   }
 
-  // MARK: what the user may do
+  // MARK: permissions
 
   private func ask(_ question: BrokerRights.Question, _ publisher: Publisher) {
     guard let command = rights.command(question) else {
@@ -204,7 +203,7 @@ final class DoctorBroker: PublisherClient {
     }
   }
 
-  /// A message for nobody: a broker that is low on memory or disk says so when somebody publishes first.
+  /// Publishes an unroutable message: a broker low on memory or disk reports it on the first publication.
   private func publishToNobody(_ publisher: Publisher) {
     guard publisher.canPublish else { return conclude(publisher) }
     publisher.publish(
@@ -216,7 +215,7 @@ final class DoctorBroker: PublisherClient {
     let left = steps.count
     loop.schedule(after: Self.answerTimeout) { [weak self] in
       guard let self, let publisher, left == steps.count else { return }
-      if !isBlocked, !isConcluded { report(.unreachable, "the broker answers no publication", "look at its log") }
+      if !isBlocked, !isConcluded { report(.unreachable, "the broker doesn't confirm a message", "look at its log") }
       conclude(publisher)
     }
   }
@@ -234,7 +233,7 @@ final class DoctorBroker: PublisherClient {
       }
     }
     asked = nil
-    // Where its channel was closed, once there is another one.
+    // After a closed channel, `ready` proceeds when a new one is open.
     proceed()
   }
 
@@ -247,11 +246,11 @@ final class DoctorBroker: PublisherClient {
   // MARK: retries
 
   private static let ladderTag = 2
-  /// Seconds by which a message may be late, and milliseconds of the longest step that is waited for.
+  /// Seconds by which the message may be late, and the longest step, in milliseconds, to wait for.
   private static let lateness = 2.0
   private static let longestStep: Int64 = 30_000
 
-  /// A message of our own goes through the shortest step. Not where the user or the topology lacks something: that is said already.
+  /// Sends a test message through the shortest step, unless permissions or topology are known to be incomplete.
   private func tryLadder(_ publisher: Publisher) {
     guard let step = topology.ladder.first, step.delay <= Self.longestStep, missing.isEmpty,
       !rights.unwritable.contains(topology.retryExchange), publisher.server?.product == BrokerRelease.product
@@ -286,8 +285,8 @@ final class DoctorBroker: PublisherClient {
         return
       } else {
         report(
-          .unreachable, "retries stand still: a message of \(step.name) is late by \(Int(Self.lateness)) s",
-          "see docs/runbook.md#retries-stand-still")
+          .unreachable, "retries stand still: a message of the step \(step.name) is \(Int(Self.lateness)) s late",
+          "see docs/operate/runbook.md#retries-stand-still")
       }
       proceed()
     }
@@ -301,7 +300,7 @@ final class DoctorBroker: PublisherClient {
     sumUpTopology()
     findings += rights.findings(subject)
     if isBlocked {
-      report(.unreachable, "the broker takes nothing: it is low on memory or disk", "see `rabbitmq-diagnostics alarms`")
+      report(.unreachable, "the broker accepts no messages: it is low on memory or disk", "see `rabbitmq-diagnostics alarms`")
     }
     if consumers.areIdle {
       report(

@@ -6,25 +6,37 @@ import Settings
 
 enum DoctorCommand: Command {
   static let page = CommandPage(
-    "doctor", "find out what is wrong, and what to do",
+    "doctor", "find what is wrong, and how to fix it",
     forms: [.form("--config", ["--app"], ["--management"], ["--json"])],
     """
-    Checks the configuration with its keys and certificates, the brokers (reached, let in, which release, exchanges and queues there
-    with the fleet's settings, the permissions that a worker needs, a worker running, what workers have trouble with; whether a message
-    of its own comes back from the retry ladder, where the shortest step has 30 s at most), the registry
-    (reached, writable, space on its disk), how many files may be open, the ports of figures and of the gateway's doors (free, or who is
-    there; certificates, keys), and each provider: by a push that reaches nobody, APNs with
-    a token of no device, FCM with validate_only. Each finding says what to do.
-    Nothing is changed, and nothing declared but a queue PREFIX.doctor, to which that message comes back, and which vanishes by itself.
-    RabbitMQ's log has a line for each permission that was tried.
+    Checks the parts below. Each finding says what to do.
+
+    Configuration: settings, keys and certificates.
+
+    Brokers: access, release, exchanges and queues with the fleet's settings, the permissions of a worker, running workers and
+    their trouble with providers. A message of the doctor's own goes through the retry ladder if its shortest step is at most 30
+    s.
+
+    Registry: reachable, writable, free disk space.
+
+    Machine: the limit of open files; the listening addresses of metrics and gateway (free, or who is there); the gateway's
+    certificates and keys.
+
+    Proxies: a tunnel through each, to one of the hosts that are reached through it.
+
+    Providers: a push that reaches no device, to APNs with an invalid token, to FCM with validate_only. Push services of browsers
+    offer nothing of the kind, so only the keys of web push are checked.
+
+    Nothing is changed. Nothing is declared except the queue PREFIX.doctor for that message, which disappears by itself.
+    RabbitMQ logs a line for each permission that is tested.
     """,
     [
-      .config(), .option("app", "APP", "of the providers, only this application's"),
+      .config(), .option("app", "APP", "check only the providers of this application"),
       .option(
         "management", "URL",
-        "RabbitMQ's management API, for what AMQP doesn't tell: bindings, and policies by which queues "
+        "RabbitMQ's management API, for facts that AMQP doesn't show: bindings, and policies that make queues "
           + "lose messages. It is asked as the user of `broker`, who needs the tag `management`"),
-      .json("one JSON object per finding, on a line of its own"),
+      .json("one JSON object per finding, each on its own line"),
     ],
     "Exit status 0 when all is well, 78 when configuration or credentials are wrong, 69 when something can't be reached.",
     example: "pushfleet doctor --config pushfleet.json5")
@@ -50,16 +62,17 @@ enum DoctorCommand: Command {
       for (number, broker) in brokers.enumerated() {
         tell(try DoctorBroker(configuration, broker, hasLadder: number == 0).look())
       }
-      // The nodes of a cluster have the same of both.
+      // The nodes of a cluster share bindings and policies.
       if let management, let broker = brokers.first {
         tell(try DoctorManagement(configuration.topology, management, broker).look())
       } else {
-        Terminal.say("pushfleet: bindings and policies are not looked at without --management http://HOST:15672")
+        Terminal.say("pushfleet: bindings and policies are checked only with --management http://HOST:15672")
       }
       if !findings.contains(where: { $0.level == .unreachable }) { tell(try DoctorWorkers.look(configuration)) }
       tell(registry(configuration))
       tell(DoctorMachine.look(configuration))
       if configuration.gateway != nil || configuration.metrics != nil { tell(try DoctorDoors(configuration).look()) }
+      tell(try DoctorProxies(configuration, app: options["app"]).look())
       tell(try DoctorProviders(credentials(check, configuration, of: options["app"])).look())
     }
     let status = Finding.status(of: findings)
@@ -71,7 +84,7 @@ enum DoctorCommand: Command {
 
   private static func configuration(_ check: ConfigurationCheck) -> [Finding] {
     let findings = check.findings.map { finding in
-      let remedy = finding.isError ? "correct it; the rest is looked at when the configuration can be used" : nil
+      let remedy = finding.isError ? "correct it; the other checks need a valid configuration" : nil
       return Finding(finding.isError ? .error : .warning, "configuration", finding.sentence, remedy)
     }
     guard let configuration = check.configuration else { return findings }
@@ -80,12 +93,11 @@ enum DoctorCommand: Command {
 
   // MARK: the providers
 
-  /// - Parameter app: nil for all of them.
   private static func credentials(
     _ check: ConfigurationCheck, _ configuration: Configuration, of app: String?
   ) -> [CheckedCredential] {
     guard let app else { return check.credentials }
-    // One that several applications have, by the same topic where it has one, stands with the first of them.
+    // A credential that several applications share, with the same topic if any, is listed under the first of them.
     let own = Set(configuration.credentials.filter { $0.place.app == app }.map(\.source))
     let lenders = configuration.credentials.filter { own.contains($0.source) }
     let sets = configuration.apps.filter { $0.id == app }.flatMap { [$0.credentials] + $0.senders.values }
@@ -94,9 +106,10 @@ enum DoctorCommand: Command {
       credential.app == app
         || lenders.contains { lender in
           guard lender.place.app == credential.app else { return false }
-          return switch lender.source {
-          case .apns: credential.topic.map(topics.contains) == true
-          case .fcm: credential.topic == nil
+          return switch (lender.source.kind, credential.value) {
+          case (.apns, .apns): credential.topic.map(topics.contains) == true
+          case (.fcm, .fcm), (.webpush, .webpush): true
+          default: false
           }
         }
     }
@@ -111,7 +124,7 @@ enum DoctorCommand: Command {
     }
     let file = text.hasPrefix("sqlite:") ? String(text.dropFirst("sqlite:".count)) : nil
     if let file, !FileManager.default.fileExists(atPath: file) {
-      return finding(.warning, "\(file) isn't there yet", "the first worker that starts, or `devices import`, makes it")
+      return finding(.warning, "\(file) doesn't exist yet", "the first worker that starts, or `devices import`, creates it")
     }
     do throws(RegistryError) {
       let store = try RegistrySession.open(text, configuration, isReading: true)
@@ -125,8 +138,8 @@ enum DoctorCommand: Command {
     }
   }
 
-  /// A change that changes nothing: it unregisters a token that nobody has.
-  private static func write(to store: any DeviceStore, _ configuration: Configuration) throws(RegistryError) {
+  /// Tests writing by unregistering a token that doesn't exist.
+  private static func write(to store: DeviceStore, _ configuration: Configuration) throws(RegistryError) {
     guard let app = configuration.apps.first?.id else { return }
     let change: JSONObject = ["op": "unregister", "app": app, "token": "pushfleet-doctor"]
     guard case .success(let parsed) = RegistryChange.parse(change.line, defaultApp: nil, limits: configuration.registryLimits)

@@ -1,11 +1,10 @@
-import Delivery
 import DeviceRegistry
 import Providers
 import PushCore
 import Reactor
 import Settings
 
-/// Looks at the places that a worker and a gateway listen on: whether they could, or are there already.
+/// Checks the addresses that a worker and a gateway listen on: free, or used by which program.
 final class DoctorDoors: DoctorLook {
   /// Seconds.
   private static let timeout = 5.0
@@ -19,7 +18,7 @@ final class DoctorDoors: DoctorLook {
 
   func look() -> [Finding] {
     lookAtCertificates()
-    // Figures first: they tell whether a gateway runs here.
+    // Metrics first: they show whether a gateway runs here.
     var places = configuration.doorAddresses.reversed() + []
     if let metrics = configuration.metrics, configuration.gateway == nil || configuration.gateway?.metrics != nil {
       places.insert(("metrics", metrics), at: 0)
@@ -27,14 +26,14 @@ final class DoctorDoors: DoctorLook {
     return run { [unowned self] in look(at: places[...]) }
   }
 
-  /// Those that can't be used, or have ended, the configuration's check has found.
+  /// Unusable and expired certificates are reported by the configuration check.
   private func lookAtCertificates() {
     let loaded = [try? configuration.gateway?.http?.loadCertificate(), try? configuration.gateway?.apns?.loadCertificate()]
     for certificate in loaded.compactMap(\.self) {
       let end = certificate.expiry.notAfter
       let date = String(decoding: Timestamp.text(end * 1_000).prefix(10), as: UTF8.self)
       let isNear = ExpiryWatch.mark(notAfter: end, at: RegistrySession.now / 1_000) != nil
-      let remedy = isNear ? "renew it; a gateway that runs takes the new file over" : nil
+      let remedy = isNear ? "renew it; a running gateway loads the new file" : nil
       report(isNear ? .warning : .ok, certificate.setting, "ends on \(date)", remedy)
     }
   }
@@ -58,32 +57,32 @@ final class DoctorDoors: DoctorLook {
     if let error = error as? SystemError, error.isOfNoAddress {
       return report(
         .warning, place, "this machine has no such address",
-        "where it runs here, name an address of this machine, or 0.0.0.0 for all of them")
+        "if it runs here, use an address of this machine, or 0.0.0.0 for all addresses")
     }
-    report(.error, place, "can't be listened on: \(error)", "choose another address or port, or give its user the right to it")
+    report(.error, place, "can't be listened on: \(error)", "choose another address or port, or give this user the right to it")
   }
 
   // MARK: in use
 
-  /// Who listens where a gateway would: found by its figures, or by its HTTP door without TLS.
+  /// True if a gateway's metrics or its HTTP listener without TLS has answered.
   private var hasGateway = false
 
-  /// Figures and the HTTP door without TLS say what they are. Doors with TLS don't, without a sender's certificate: there a gateway that runs
-  /// is taken at its word, unless the machine tells of another program there.
+  /// Asks metrics and the HTTP listener without TLS what they are. A TLS listener doesn't answer without a client certificate:
+  /// if a gateway runs, it is assumed to own the port, unless the machine names another program.
   private func lookWhoIsThere(_ place: (setting: String, address: Endpoint), _ next: @escaping () -> Void) {
-    let advice = "`ss -ltnp 'sport = :\(place.address.port)'` names who has it: end that, or choose another port"
+    let advice = "`ss -ltnp 'sport = :\(place.address.port)'` names the program that uses it: stop it, or choose another port"
     let isFigures = place.setting.hasSuffix("metrics")
     guard isFigures || place.setting == "gateway.http.listen" && configuration.gateway?.http?.identity == nil else {
       if let program = DoctorMachine.listener(on: place.address.port), program != DoctorMachine.program {
-        report(.warning, place, "in use by \(program), which is no gateway", advice)
+        report(.warning, place, "in use by \(program), which is not a gateway", advice)
       } else if hasGateway {
         report(.ok, place, "in use; a gateway runs here", nil)
       } else {
-        report(.ok, place, "in use; it does not say by whom. Where no gateway runs here, \(advice)", nil)
+        report(.ok, place, "in use by an unknown program. If no gateway runs here, \(advice)", nil)
       }
       return next()
     }
-    let request = HTTPCall.Request(
+    let request = HTTPFetch.Request(
       method: "GET", host: "\(place.address)", path: isFigures ? "/metrics" : "/livez", timeout: Self.timeout,
       longestAnswer: 16 << 20)
     let target = DialTarget(host: place.address.host, port: place.address.port, tls: nil, timeout: Self.timeout)
@@ -99,7 +98,7 @@ final class DoctorDoors: DoctorLook {
         report(.ok, place, "a worker is there", nil)
         if configuration.gateway != nil, configuration.gateway?.metrics == nil {
           report(
-            .warning, place, "a gateway that runs here as well serves no figures", "give it a place of its own: gateway.metrics"
+            .warning, place, "a gateway on this machine can't use it too", "give it its own address: gateway.metrics"
           )
         }
       default:
@@ -117,12 +116,11 @@ final class DoctorDoors: DoctorLook {
 
   // MARK: keys
 
-  /// Whether anybody may come in by the HTTP door.
-  static func keys(_ store: any DeviceStore, _ configuration: Configuration) throws(RegistryError) -> [Finding] {
+  static func keys(_ store: DeviceStore, _ configuration: Configuration) throws(RegistryError) -> [Finding] {
     guard configuration.gateway?.http != nil else { return [] }
     let count = try store.keys().count { $0.revokedAt == nil }
     guard count > 0 else {
-      let remedy = "make one for each sender: `pushfleet keys create --app APP --rights send`"
+      let remedy = "create one for each sender: `pushfleet keys create --app APP --rights send`"
       return [Finding(.warning, "gateway.http", "there is no key: every sender is refused", remedy)]
     }
     return [Finding(.ok, "gateway.http", count == 1 ? "1 key opens it" : "\(count) keys open it")]

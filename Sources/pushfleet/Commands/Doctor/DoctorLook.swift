@@ -1,15 +1,14 @@
 import Broker
-import Delivery
 import Providers
 import Reactor
 import Settings
 
-/// A look at what is reached by the network: a loop, what is asked on it, and what was found.
+/// A check over the network, with its event loop and its findings.
 class DoctorLook {
   let loop: EventLoop
   let dialer: LoopDialer
   private(set) var findings: [Finding] = []
-  private var call: HTTPCall?
+  private var call: HTTPFetch?
   private var transport: AnyObject?
 
   init() throws {
@@ -17,7 +16,6 @@ class DoctorLook {
     dialer = LoopDialer(loop: loop)
   }
 
-  /// What is found until the loop is stopped.
   func run(_ begin: @escaping () -> Void) -> [Finding] {
     loop.schedule(after: 0, begin)
     loop.run()
@@ -28,9 +26,9 @@ class DoctorLook {
     findings.append(Finding(level, subject, sentence, remedy))
   }
 
-  /// - Parameter completion: not within the call of the one that has ended.
-  func ask(_ request: HTTPCall.Request, _ target: DialTarget, _ completion: @escaping (HTTPCall.Answer) -> Void) {
-    let call = HTTPCall(request) { [weak self] answer in self?.loop.schedule(after: 0) { completion(answer) } }
+  /// - Parameter completion: called from the loop, after the call has ended.
+  func ask(_ request: HTTPFetch.Request, _ target: DialTarget, _ completion: @escaping (HTTPFetch.Answer) -> Void) {
+    let call = HTTPFetch(request) { [weak self] answer in self?.loop.schedule(after: 0) { completion(answer) } }
     self.call = call
     transport = dialer.dial(call, to: target)
   }

@@ -3,7 +3,6 @@ import Foundation
 import Reactor
 import Settings
 
-/// What a worker needs of the machine that the doctor runs on.
 enum DoctorMachine {
   static func look(_ configuration: Configuration) -> [Finding] {
     var found = [descriptors(limit: ProcessUsage.raiseDescriptorLimit(), needed: needed(configuration))]
@@ -17,16 +16,16 @@ enum DoctorMachine {
 
   // MARK: open files
 
-  /// Files that a worker opens besides its connections: event loops, the registry, the log.
+  /// Files that a worker opens besides connections: event loops, registry, log.
   private static let others = 30
-  /// Connections of a busy FCM project, and to the broker, of a shard.
+  /// Connections per shard: to a busy FCM project, and to the broker.
   private static let busiest = 8
   private static let brokers = 5
 
-  /// For each shard.
+  /// Files that a worker with this configuration opens.
   static func needed(_ configuration: Configuration) -> Int {
     let pools = configuration.credentials.reduce(0) { sum, credential in
-      if case .fcm = credential.source { sum + busiest } else { sum + 1 }
+      if case .fcm = credential.source.kind { sum + busiest } else { sum + 1 }
     }
     return others + configuration.shards * (pools + brokers)
   }
@@ -39,10 +38,9 @@ enum DoctorMachine {
 
   // MARK: who listens
 
-  /// This program's name, as the machine has it.
   static var program: String? { program(of: "self") }
 
-  /// The name of the program that listens on a port of TCP; nil where this user may not see whose it is.
+  /// The name of the program that listens on a TCP port; nil if this user may not see it.
   static func listener(on port: UInt16) -> String? {
     let suffix = ":" + String(Int(port) + 0x10000, radix: 16).suffix(4).uppercased()
     var sockets: Set<String> = []
@@ -76,11 +74,11 @@ enum DoctorMachine {
 
   static func disk(free: Int64, _ folder: String) -> Finding {
     let level: Finding.Level = free < none ? .error : free < little ? .warning : .ok
-    let remedy = level == .ok ? nil : "free space there: a registry on a full disk takes no changes"
+    let remedy = level == .ok ? nil : "free space there: a registry on a full disk can't store changes"
     return Finding(level, "registry", "\(free >> 20) MiB are free in \(folder)", remedy)
   }
 
-  /// - Parameter file: of a registry on SQLite; nil on PostgreSQL.
+  /// - Parameter file: the SQLite file; nil for PostgreSQL.
   static func remedy(for error: RegistryError, file: String?, user: String) -> (level: Finding.Level, words: String) {
     switch error {
     case .unavailable(.full, _): (.error, "free space on the disk of the registry")
@@ -94,7 +92,7 @@ enum DoctorMachine {
     case .unavailable where file != nil:
       (.unreachable, "let the user \(user) read and write the file and its folder")
     case .unavailable: (.unreachable, "check that the database runs, and user, password and host of `registry`")
-    case .unusable, .refused, .fenced: (.error, "check `registry`, and who may read and write there")
+    case .unusable, .refused, .fenced: (.error, "check `registry` and its access rights")
     }
   }
 }

@@ -1,5 +1,4 @@
 import Broker
-import Delivery
 import Foundation
 import Providers
 import PushCore
@@ -7,11 +6,10 @@ import Reactor
 import Settings
 import TLS
 
-/// Asks RabbitMQ's management API what AMQP doesn't tell: bindings and policies. Only reads.
+/// Reads bindings and policies, which AMQP doesn't show, from RabbitMQ's management API.
 final class DoctorManagement: DoctorLook {
   private static let timeout = 10.0
   private static let longestAnswer = 16 << 20
-  /// Queues on a page, and pages, of the fleet's.
   private static let pageSize = 500
   private static let mostPages = 40
 
@@ -20,7 +18,7 @@ final class DoctorManagement: DoctorLook {
   private let broker: BrokerAddress
   private let target: DialTarget
 
-  /// - Parameter broker: whose user and virtual host are asked for, and whose authority an `https` address is verified with where it is `amqps`.
+  /// - Parameter broker: its user and virtual host are used; an `https` address is verified with its CA if it is `amqps`.
   init(_ topology: Topology, _ address: HTTPAddress, _ broker: BrokerAddress) throws {
     self.topology = topology
     self.address = address
@@ -30,7 +28,15 @@ final class DoctorManagement: DoctorLook {
     try super.init()
   }
 
-  func look() -> [Finding] { run { [unowned self] in lookAtPolicies(page: 1) } }
+  func look() -> [Finding] {
+    if broker.uri.isExternal {
+      report(
+        .warning, "it needs a password, and `broker` has none; bindings and policies are unknown",
+        "run `doctor` with an address of `broker` that has a user and a password")
+      return findings
+    }
+    return run { [unowned self] in lookAtPolicies(page: 1) }
+  }
 
   // MARK: policies
 
@@ -50,7 +56,6 @@ final class DoctorManagement: DoctorLook {
     }
   }
 
-  /// Queues that lose messages by a policy, by its name and what it does.
   private var losses: [LossyPolicy: [String]] = [:]
 
   private func judge(_ item: [String: Any]) {
@@ -74,7 +79,7 @@ final class DoctorManagement: DoctorLook {
       let shown = queues.sorted().prefix(5).joined(separator: ", ") + (queues.count > 5 ? " and \(queues.count - 5) more" : "")
       report(
         .error, "the policy \(policy.policy) \(policy.effect): \(shown)",
-        "take that out of it, or keep it off the fleet's queues: deploy/rabbitmq/README.md")
+        "remove that from the policy, or exclude the fleet's queues from it: deploy/rabbitmq/README.md")
     }
     if losses.isEmpty { report(.ok, "no policy loses messages of the fleet's queues", nil) }
     lookAtBindings(of: topology.exchanges.map(\.name)[...])
@@ -97,8 +102,8 @@ final class DoctorManagement: DoctorLook {
       for extra in found where queues.contains(extra.queue) && !wanted.contains(extra) {
         let key = extra.key.isEmpty ? "" : " by \"\(extra.key)\""
         report(
-          .warning, "\(extra.queue) is bound to \(exchange)\(key) by somebody else: what comes that way may come twice",
-          "if nobody needs it, remove the binding on the management page")
+          .warning, "\(extra.queue) is bound to \(exchange)\(key) by an unknown binding: messages may arrive twice",
+          "remove the binding on the management page unless it is needed")
       }
       lookAtBindings(of: exchanges.dropFirst())
     }
@@ -109,7 +114,7 @@ final class DoctorManagement: DoctorLook {
       report(.ok, "all \(topology.bindings.count) bindings are there", nil)
     } else {
       report(
-        .error, "bindings are missing, and what is published goes astray: \(missing.joined(separator: ", "))",
+        .error, "bindings are missing, so published messages don't reach their queues: \(missing.joined(separator: ", "))",
         "run `pushfleet topology`, or start a worker")
     }
     loop.stop()
@@ -126,7 +131,7 @@ final class DoctorManagement: DoctorLook {
   }
 
   private func get(_ path: String, _ completion: @escaping (Any?) -> Void) {
-    var request = HTTPCall.Request(
+    var request = HTTPFetch.Request(
       method: "GET", host: address.authority, path: address.path + path, timeout: Self.timeout,
       longestAnswer: Self.longestAnswer)
     let credentials = Data("\(broker.uri.user):\(broker.uri.password)".utf8).base64EncodedString()
@@ -134,7 +139,7 @@ final class DoctorManagement: DoctorLook {
     ask(request, target) { [weak self] in self?.answered($0, completion) }
   }
 
-  private func answered(_ answer: HTTPCall.Answer, _ completion: (Any?) -> Void) {
+  private func answered(_ answer: HTTPFetch.Answer, _ completion: (Any?) -> Void) {
     switch answer {
     case .answered(200, let body):
       guard let body else { return end("its answer is cut short, or longer than \(Self.longestAnswer >> 20) MiB") }
@@ -153,7 +158,7 @@ final class DoctorManagement: DoctorLook {
   }
 
   private func end(_ sentence: String, _ remedy: String = "check the address; the broker's own is http://HOST:15672") {
-    report(.unreachable, "\(sentence); bindings and policies are not known", remedy)
+    report(.unreachable, "\(sentence); bindings and policies are unknown", remedy)
     loop.stop()
   }
 

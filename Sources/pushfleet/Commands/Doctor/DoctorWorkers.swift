@@ -1,7 +1,6 @@
 import Settings
 
-/// What the fleet's workers say of providers. The doctor's own push may be accepted while theirs aren't: by another topic, or from another
-/// address.
+/// Provider problems that workers report. The doctor's own push may succeed all the same, from another address or topic.
 enum DoctorWorkers {
   static func look(_ configuration: Configuration) throws -> [Finding] {
     var workers: [WorkerAnswer] = []

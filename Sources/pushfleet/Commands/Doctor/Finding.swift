@@ -1,10 +1,9 @@
 import PushCore
 
-/// What the doctor has found of one thing.
 struct Finding {
   enum Level: String {
     case ok
-    /// It works, and somebody should look.
+    /// It works, but needs attention.
     case warning
     /// Something can't be reached; exit status 69.
     case unreachable
@@ -13,10 +12,10 @@ struct Finding {
   }
 
   var level: Level
-  /// What it is about: `broker 127.0.0.1:5672`.
+  /// What was checked, such as `broker 127.0.0.1:5672`.
   var subject: String
   var sentence: String
-  /// What to do; nil where nothing is to be done.
+  /// What to do; nil if nothing is to be done.
   var remedy: String?
 
   init(_ level: Level, _ subject: String, _ sentence: String, _ remedy: String? = nil) {
@@ -27,7 +26,7 @@ struct Finding {
 
   private static let margin = 12
 
-  /// - Parameter width: columns in which sentences are broken between words.
+  /// - Parameter width: columns; sentences wrap between words.
   func text(width: Int) -> String {
     let blank = String(repeating: " ", count: Self.margin)
     let found = WrappedText.lines(
@@ -38,7 +37,7 @@ struct Finding {
     return (found + (advice ?? [])).joined(separator: "\n")
   }
 
-  /// Of all findings: the configuration first, as nothing can be reached without it.
+  /// Configuration errors come first, because nothing can be reached without a valid configuration.
   static func status(of findings: [Finding]) -> ExitStatus {
     if findings.contains(where: { $0.level == .error }) { return .configuration }
     return findings.contains { $0.level == .unreachable } ? .unavailable : .done

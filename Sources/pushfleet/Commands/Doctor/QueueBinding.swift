@@ -1,10 +1,10 @@
 import AMQP
 
-/// A queue's binding, as the topology has it or the management API shows it.
+/// A queue's binding, from the topology or the management API.
 struct QueueBinding: Equatable {
   var queue: String
   var key: String
-  /// Texts by name; the fleet's bindings have no others.
+  /// Text arguments by name; the fleet's bindings have no others.
   var arguments: [String: String]
 
   init(_ binding: (queue: String, exchange: String, routingKey: String, arguments: FieldTable)) {
@@ -18,7 +18,7 @@ struct QueueBinding: Equatable {
     }
   }
 
-  /// nil for one of an exchange.
+  /// nil for a binding of an exchange.
   init?(_ object: [String: Any]) {
     guard object["destination_type"] as? String == "queue", let queue = object["destination"] as? String,
       let key = object["routing_key"] as? String

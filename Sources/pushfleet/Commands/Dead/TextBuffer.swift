@@ -1,9 +1,8 @@
 import Foundation
 
-/// Lines that are printed later. They wait in a file without a name, which goes with the process.
-final class Spool {
+/// Buffers lines in an unlinked temporary file until they are printed.
+final class TextBuffer {
   private let file: FileHandle
-  /// Why a line could not be kept.
   private var failure: CommandFailure?
   private static let folder = FileManager.default.temporaryDirectory
   private static let piece = 1 << 20
@@ -23,7 +22,7 @@ final class Spool {
     do { try file.write(contentsOf: Data(line + [UInt8(ascii: "\n")])) } catch { failure = Self.failure(error) }
   }
 
-  /// - Throws: where not all of them could be kept; then none is printed.
+  /// - Throws: if a line could not be buffered; then nothing is printed.
   func print() throws(CommandFailure) {
     if let failure { throw failure }
     do {
@@ -34,6 +33,6 @@ final class Spool {
 
   private static func failure(_ error: any Error) -> CommandFailure {
     let reason = ((error as? CocoaError)?.underlying as? POSIXError).map { "\($0.code)" } ?? error.localizedDescription
-    return CommandFailure(.unavailable, "what is to be shown can't be kept in \(folder.path) until then: \(reason)")
+    return CommandFailure(.unavailable, "the output can't be buffered in \(folder.path): \(reason)")
   }
 }

@@ -1,0 +1,78 @@
+import Providers
+import Reactor
+import Settings
+import Wire
+
+/// Asks each proxy for a tunnel to one of the hosts that are reached through it.
+final class DoctorProxies: DoctorLook {
+  private var waiting: ArraySlice<DialTarget> = []
+  private var attempt: TunnelAttempt?
+  private var transport: (any Transport)?
+
+  /// - Parameter app: the application whose proxies are checked; nil for all.
+  init(_ configuration: Configuration, app: String?) throws {
+    try super.init()
+    var seen: Set<ProxyAddress> = []
+    for target in configuration.proxyTargets(of: app) {
+      if let proxy = target.proxy, seen.insert(proxy).inserted { waiting.append(target) }
+    }
+  }
+
+  func look() -> [Finding] { waiting.isEmpty ? [] : run { [unowned self] in proceed() } }
+
+  private func proceed() {
+    guard let target = waiting.popFirst(), let proxy = target.proxy else { return loop.stop() }
+    let attempt = TunnelAttempt { [weak self] problem in
+      guard let self else { return }
+      judge(problem, proxy, Endpoint(host: target.host, port: target.port))
+      loop.schedule(after: 0) { [weak self] in self?.proceed() }
+    }
+    self.attempt = attempt
+    transport = dialer.dial(attempt, to: target)
+  }
+
+  private func judge(_ problem: TransportEnd?, _ proxy: ProxyAddress, _ host: Endpoint) {
+    switch problem {
+    case nil: report(.ok, "proxy \(proxy)", "opens a tunnel to \(host)", nil)
+    case .connectFailed(let reason)?:
+      report(.unreachable, "proxy \(proxy)", reason, "correct `proxy`, or the rules of the proxy")
+    case let end?: report(.unreachable, "proxy \(proxy)", "opens no tunnel to \(host): \(end)", "look at the proxy's log")
+    }
+  }
+}
+
+/// A connection that is closed when it is open.
+private final class TunnelAttempt: Machine {
+  weak var transport: (any Transport)?
+  private(set) var isFinished = false
+  let deadline = MonotonicTime.distantFuture
+  private let completion: (TransportEnd?) -> Void
+
+  /// - Parameter completion: called once, with the reason if the connection was not opened.
+  init(completion: @escaping (TransportEnd?) -> Void) { self.completion = completion }
+
+  func transportOpened(at now: MonotonicTime) { isFinished = true }
+  func receive(_ bytes: RawSpan, at now: MonotonicTime) {}
+  func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime) {}
+  func deadlineReached(at now: MonotonicTime) {}
+  func transportClosed(_ reason: TransportEnd, at now: MonotonicTime) { completion(isFinished ? nil : reason) }
+}
+
+extension Configuration {
+  /// The hosts of providers and of the collector, without TLS. A push service whose name isn't listed is unknown.
+  fileprivate func proxyTargets(of app: String?) -> [DialTarget] {
+    var targets: [DialTarget] = []
+    func add(_ host: String, _ port: Int, _ proxy: ProxyChoice) {
+      targets.append(DialTarget(Endpoint(host: host, port: UInt16(port)), tls: nil, through: proxy))
+    }
+    for set in apps.filter({ app == nil || $0.id == app }).flatMap(\.sets).map(\.set) {
+      for apns in set.apns { add(apns.host, apns.port, apns.proxy) }
+      if let fcm = set.fcm { add(fcm.host, fcm.port, fcm.proxy) }
+      if let webpush = set.webpush, let host = webpush.hosts.first(where: { !$0.contains("*") }) {
+        add(host, 443, webpush.proxy)
+      }
+    }
+    if let traces { add(traces.address.host, Int(traces.address.port), traces.proxy) }
+    return targets
+  }
+}
