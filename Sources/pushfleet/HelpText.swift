@@ -1,14 +1,14 @@
-/// A command's help as it is shown: filled for the width that there is.
+/// A command's help, wrapped to the terminal's width.
 struct HelpText {
-  /// Columns; lines that are longer are hard to read on any terminal.
+  /// Columns; longer lines are hard to read.
   static let widest = 100
 
   private let width: Int
 
-  /// - Parameter width: columns; a word that is longer has a line of its own.
+  /// - Parameter width: columns; a longer word has its own line.
   init(width: Int) { self.width = min(width, Self.widest) }
 
-  /// Blocks stand apart by an empty line: the forms, paragraphs, lists of options, an example, which can be copied.
+  /// Empty lines separate the blocks: forms, paragraphs, lists, and an example that can be copied.
   func text(_ page: CommandPage) -> String {
     let blocks = page.blocks.flatMap { block in
       switch block {
@@ -19,7 +19,7 @@ struct HelpText {
     return ([usage(page)] + blocks + [WrappedText.command("Example: \(page.example)", width: width)]).joined(separator: "\n\n")
   }
 
-  /// Each form begins a line; what stands between brackets stays together.
+  /// One line per form; bracketed parts stay together.
   private func usage(_ page: CommandPage) -> String {
     page.forms.enumerated().map { index, form in
       filled(
@@ -28,7 +28,7 @@ struct HelpText {
     }.joined(separator: "\n")
   }
 
-  /// `  --app APP   what it does`, which may go on deeper.
+  /// Rows such as `  --app APP   what it does`, with aligned continuation lines.
   func list(_ entries: [(head: String, words: String)]) -> String {
     let column = 4 + (entries.map(\.head.count).max() ?? 0)
     return entries.map { head, words in

@@ -2,12 +2,12 @@ import Foundation
 import PushCore
 import Settings
 
-/// A command's words, taken apart: `--name value`, `--name=value`, flags, and the rest.
+/// A command's parsed words: `--name value`, `--name=value`, flags, and operands.
 struct Options {
   private var values: [String: String] = [:]
   private var flags: Set<String> = []
   private(set) var operands: [String] = []
-  /// The command's action; empty where it has none.
+  /// The command's action; empty if it has none.
   var action = ""
 
   /// - Parameters: the names, without dashes, of options with a value and of flags.
@@ -38,7 +38,7 @@ struct Options {
         let names = (valued.map { "--\($0) VALUE" } + known.map { "--\($0)" }).sorted().joined(separator: ", ")
         throw CommandFailure(
           .usage,
-          "unknown option \(Shown.key("--" + parts[0]))\(meant)\(names.isEmpty ? "" : meant.isEmpty ? "; known: \(names)" : " Known: \(names)")"
+          "unknown option \(SafeText.key("--" + parts[0]))\(meant)\(names.isEmpty ? "" : meant.isEmpty ? "; known: \(names)" : " Known: \(names)")"
         )
       }
     }
@@ -49,7 +49,6 @@ struct Options {
 
   var asJSON: Bool { has("json") }
 
-  /// Prints a result, as JSON where the command was asked for it.
   func print(_ json: @autoclosure () -> JSONObject, text: @autoclosure () -> String) {
     if asJSON { Terminal.print(json()) } else { Terminal.print(text()) }
   }
@@ -71,33 +70,32 @@ struct Options {
     return number
   }
 
-  /// One of a few words; nil when the option isn't given.
+  /// One of the allowed words; nil if the option is missing.
   func choice(_ name: String, of words: [String]) throws(CommandFailure) -> String? {
     guard let word = values[name] else { return nil }
     guard words.contains(word) else { throw Self.refusal(name, word, of: words) }
     return word
   }
 
-  /// - Parameter words: those that the option may have.
   static func refusal(_ name: String, _ word: String, of words: [String]) -> CommandFailure {
     let meant = Spelling.suggestion(for: word, among: words)
     return CommandFailure(.usage, "--\(name) must be \(words.joined(separator: " or "))\(meant)")
   }
 
-  /// - Parameter count: so many are wanted.
+  /// - Parameter count: number of allowed operands.
   func refuseOperands(after count: Int = 0) throws(CommandFailure) {
     guard let first = operands.dropFirst(count).first else { return }
-    throw CommandFailure(.usage, "unexpected argument \(Shown.value(first))")
+    throw CommandFailure(.usage, "unexpected argument \(SafeText.value(first))")
   }
 
-  /// - Parameter subject: what the word is of.
+  /// - Parameter subject: begins the error message.
   static func check(_ word: String, among known: [String], of subject: String = "") throws(CommandFailure) {
     guard !known.contains(word) else { return }
     let meant = Spelling.suggestion(for: word, among: known)
-    throw CommandFailure(.usage, "\(subject)\(Shown.value(word)) is not one of \(known.joined(separator: ", "))\(meant)")
+    throw CommandFailure(.usage, "\(subject)\(SafeText.value(word)) is not one of \(known.joined(separator: ", "))\(meant)")
   }
 
-  /// The configuration that `--config` or `PUSHFLEET_CONFIG` names, with the environment's values over it.
+  /// The configuration from `--config` or `PUSHFLEET_CONFIG`, overridden by environment variables.
   func configuration() throws(ConfigurationError) -> Configuration {
     try Configuration.load(path: configurationFile, environment: ProcessInfo.processInfo.environment)
   }

@@ -4,14 +4,14 @@ import PushCore
 import Reactor
 import Settings
 
-/// The command line: finds the command, runs it, turns its error into a sentence and an exit status.
 @main
 enum Pushfleet {
   static var commands: [any Command.Type] {
     [
       WorkerCommand.self, SendCommand.self, ExplainCommand.self, TopologyCommand.self, FeedbackCommand.self,
       SimulateCommand.self, DevicesCommand.self, TopicsCommand.self, GroupsCommand.self, CampaignsCommand.self,
-      ChannelsCommand.self, GatewayCommand.self, KeysCommand.self, DeadCommand.self, ConfigCommand.self, StatusCommand.self,
+      ChannelsCommand.self, GatewayCommand.self, KeysCommand.self, VAPIDCommand.self, DeadCommand.self, ConfigCommand.self,
+      StatusCommand.self,
       TraceCommand.self, TopCommand.self, DoctorCommand.self,
       CompletionsCommand.self, ManualCommand.self,
     ]
@@ -43,28 +43,28 @@ enum Pushfleet {
     Terminal.print(HelpText(width: TerminalWidth.ofOutput ?? HelpText.widest).text(command.page))
   }
 
-  /// Ends the process with status 64 where there is none of that name.
+  /// Ends the process with status 64 if there is no such command.
   private static func command(_ name: String) -> any Command.Type {
     if let command = commands.first(where: { $0.page.name == name }) { return command }
     let meant = Spelling.nearest(to: name, among: commands.map { $0.page.name } + ["help", "version"]).map {
       ": did you mean `pushfleet \($0)`?"
     }
-    Terminal.complain("unknown command \(Shown.value(name))\(meant ?? "; `pushfleet help` lists them")")
+    Terminal.complain("unknown command \(SafeText.value(name))\(meant ?? "; `pushfleet help` lists them")")
     exit(ExitStatus.usage.rawValue)
   }
 
-  /// With the commit where the build knew it.
+  /// With the commit, if the build knows it.
   static let version = Build.version + (Build.commit.map { " (\($0))" } ?? "")
 
   private static var overview: String {
     """
-    pushfleet: push notifications from RabbitMQ to APNs and FCM
+    pushfleet: push notifications from RabbitMQ to APNs, FCM and browsers
 
     Usage: pushfleet COMMAND [OPTIONS]
 
     \(HelpText(width: 80).list(commands.map { ($0.page.name, $0.page.summary) }))
 
-    `pushfleet COMMAND --help` explains more, with an example.
+    `pushfleet COMMAND --help` explains a command, with an example.
     \(WrappedText.lines("Exit statuses: \(ExitStatus.words)", room: 79).joined(separator: "\n"))
     """
   }

@@ -1,18 +1,17 @@
 import Foundation
 import Reactor
 
-/// Standard output for results, standard error for everything else; colour and progress bars only on a terminal.
+/// Standard output for results, standard error for the rest; colour and progress bars only on a terminal.
 enum Terminal {
   static let isInteractive = isatty(STDERR_FILENO) == 1
   static let isOutputInteractive = isatty(STDOUT_FILENO) == 1
 
-  /// Whether results may be coloured (https://no-color.org).
+  /// True if results may be coloured (https://no-color.org).
   static var hasColour: Bool {
     let environment = ProcessInfo.processInfo.environment
     return isOutputInteractive && environment["NO_COLOR"]?.isEmpty != false && environment["TERM"] != "dumb"
   }
 
-  /// Columns of a result.
   static var width: Int { TerminalWidth.ofOutput ?? .max }
 
   static func print(_ line: String) { print(Array(line.utf8)) }
@@ -21,8 +20,7 @@ enum Terminal {
 
   static func print(_ bytes: [UInt8]) { write(bytes + [UInt8(ascii: "\n")]) }
 
-  /// Ends the process when a result can't be written: without a word where its reader has gone, as `head` does when it has enough;
-  /// else with status 69.
+  /// Ends the process if writing fails: silently if the reader has gone, as `head` does; otherwise with status 69.
   static func write(_ bytes: [UInt8]) {
     do throws(StandardOutput.Failure) { try StandardOutput.write(bytes) } catch {
       switch error {
@@ -34,10 +32,10 @@ enum Terminal {
     }
   }
 
-  /// Written when this returns, unless nobody reads standard error: results and sentences come in the order they were made.
+  /// Prints a line on standard error and flushes it, so that results and messages keep their order.
   static func say(_ line: String) { show(line + "\n") }
 
-  /// Text that ends no line.
+  /// Prints text without a line end.
   static func show(_ text: String) {
     StandardError.write(Array(text.utf8))
     StandardError.flush()
@@ -46,13 +44,12 @@ enum Terminal {
   static func complain(_ sentence: String) { say("pushfleet: \(sentence)") }
 }
 
-/// A bar on a terminal's last line, never wider than it. There is none where nobody looks, where the total isn't known, and for what is done at
-/// once. At its end it becomes a line like any other.
+/// A progress bar on the terminal's last line, for work of known total that takes time. At the end it becomes an ordinary line.
 struct ProgressBar {
   private static let longest = 30
 
   private let title: String
-  /// 0 where it isn't known.
+  /// 0 if unknown.
   private let total: Int
   private var lastDrawn = -1
   private var isAtEnd = false
@@ -62,7 +59,7 @@ struct ProgressBar {
     self.total = total
   }
 
-  /// Bytes of all files; 0 where one of them is standard input, a pipe, or something else without a length.
+  /// Bytes of all files; 0 if one has no known length, such as standard input or a pipe.
   static func total(of files: [String]) -> Int {
     var total = 0
     for file in files {
@@ -80,11 +77,11 @@ struct ProgressBar {
     isAtEnd = percent == 100
     if isAtEnd, lastDrawn < 0 { return }
     lastDrawn = percent
-    // The cursor goes back to the line's beginning: what another process writes there covers the bar, and doesn't follow it.
+    // The cursor returns to the line's start, so that another process's output replaces the bar instead of following it.
     Terminal.show("\r\(line(done, width: TerminalWidth.ofErrors ?? 80))\(isAtEnd ? "\n" : "\r")")
   }
 
-  /// What doesn't fit is left out, the figures first. The terminal's last column stays free: some go on to the next line after it.
+  /// Leaves out what doesn't fit, the figures first. The last column stays free, because some terminals wrap after it.
   func line(_ done: Int, width: Int) -> String {
     let percent = percent(done)
     let figures = " (\(clamped(done)) of \(total))"
@@ -105,13 +102,12 @@ struct ProgressBar {
 
   private func percent(_ done: Int) -> Int { total > 0 ? clamped(done) * 100 / total : 0 }
 
-  /// Makes room for another line: the bar moves on below it, where there is more to come.
+  /// Erases the bar, so that a line can be printed; the next update draws it again.
   mutating func clear() {
     if Terminal.isInteractive, lastDrawn >= 0, !isAtEnd { Terminal.show("\r\u{1B}[K") }
     lastDrawn = -1
   }
 
-  /// Says something in between: the bar moves on below it.
   mutating func interrupt(_ sentence: String) {
     clear()
     Terminal.complain(sentence)

@@ -11,28 +11,28 @@ enum SendCommand: Command {
         "--config", ["--app"], ["--lane"], ["--check"], [.either(["--ids", "--wait"])], ["--timeout"], ["--json"], "FILE...")
     ],
     """
-    Publishes each FILE's requests: one JSON object, or one per line (NDJSON); - reads standard input. Every request is
-    confirmed by the broker before the command ends. What is no JSON object is reported with its line and not sent (exit
-    status 65); the others are. Sent means that workers will deal with it; --wait says what became of it.
+    Publishes the requests in each FILE: one JSON object, or one per line (NDJSON); - is standard input. The broker confirms
+    every request before the command ends. A line that is not a JSON object is reported and not sent (exit status 65); the
+    others are sent. "sent" means that the request is in the queue; --wait reports the outcome.
     """,
     [
       .config(),
       .option(
         "app", "APP",
-        "the application sent to; may be left out when only one is configured, or each request says it by "
+        "the target application; may be left out when only one is configured, or when each request names it by "
           + "restricted_package_name"),
       .option("lane", "LANE", in: "high|normal", "high or normal (the default)"),
       .flag(
         "check",
-        "first see whether a worker would refuse any of them for what they say; if so, say why and publish none (exit "
+        "first check whether a worker would refuse the content of a request; if so, say why and publish none (exit "
           + "status 65). Users, topics and devices are not looked up"),
       .flag("ids", "print each request's message id once it is confirmed"),
       .flag(
         "wait",
-        "print what became of each request, and end with status 65 when a device, or all, were not reached, 69 when an "
-          + "outcome didn't come; that of a topic comes when all of its devices have been sent to"),
-      .option("timeout", "S", "give up (exit status 69) after so many seconds without progress: 300, with --wait 60"),
-      .json("print JSON: of --ids and --wait one object per request, and one when done"),
+        "print the outcome of each request. The exit status is 65 if some devices, or all, were not reached, and 69 if an "
+          + "outcome is missing. The outcome of a topic arrives after its last device"),
+      .option("timeout", "S", "give up (exit status 69) after S seconds without progress (300; with --wait 60)"),
+      .json("print JSON: with --ids or --wait one object per request, and one at the end"),
     ],
     example: #"echo '{"to": "/topics/news", "notification": {"body": "Goal!"}}' | pushfleet send --config pushfleet.json5 "#
       + "--check --wait -")
@@ -41,7 +41,7 @@ enum SendCommand: Command {
     let lane = try options.choice("lane", of: ["high", "normal"]) ?? "normal"
     guard !options.operands.isEmpty else { throw CommandFailure(.usage, "name at least one file of requests, or -") }
     guard !(options.has("ids") && options.has("wait")) else {
-      throw CommandFailure(.usage, "--wait prints the ids as well: --ids and --wait exclude each other")
+      throw CommandFailure(.usage, "--wait prints the ids, too: --ids and --wait exclude each other")
     }
     let timeout = try options.integer("timeout", in: 1...86_400) ?? (options.has("wait") ? 60 : 300)
     let configuration = try options.configuration()

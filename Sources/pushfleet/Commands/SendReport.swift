@@ -2,31 +2,29 @@ import Foundation
 import PushCore
 import Settings
 
-/// What `send` says of each request, and at its end.
 final class SendReport {
   enum Prints { case nothing, ids, outcomes }
 
-  /// A request whose outcome is waited for.
   struct Awaited {
     let place: String
-    /// The application that it is for; nil where it names none.
+    /// The request's application; nil if it names none.
     let app: [UInt8]?
-    /// The user that it is sent to; nil where it is sent to something else.
+    /// The user that the request is sent to; nil for other targets.
     let user: [UInt8]?
   }
 
   let prints: Prints
   private let asJSON: Bool
   private(set) var sent = 0
-  /// Requests whose outcome is that each device was reached, that one or all weren't, or that didn't come.
+  /// Requests that reached every device, that missed one or all, and that got no outcome.
   private var delivered = 0
   private var failed = 0
   private var unknown = 0
   private var lastID = ""
-  /// Says of a user's devices why none was reached; nil where it isn't known.
+  /// Why none of a user's devices was reached; nil if unknown.
   private let unreachable: (_ user: [UInt8], _ app: [UInt8]) -> String?
   private let configuration: Configuration
-  /// The application that all requests are for; nil where each names its own.
+  /// The application of all requests; nil if each names its own.
   private let app: [UInt8]?
 
   init(
@@ -60,7 +58,7 @@ final class SendReport {
     Terminal.print(["message_id": request.id, "place": request.place] as JSONObject)
   }
 
-  /// - Parameter body: a result's (docs/schema/result.schema.json), or that of a topic.
+  /// - Parameter body: a result (docs/schema/result.schema.json), for one request or a topic.
   func outcome(_ body: [UInt8], _ id: [UInt8], _ awaited: Awaited) {
     let place = awaited.place
     guard let result = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any] else { return unknown(id, place) }
@@ -82,19 +80,25 @@ final class SendReport {
     Terminal.print("\(String(printing: id))  \(place): \(words)\(why.isEmpty ? "" : ": " + why.joined(separator: "; "))")
   }
 
-  /// Of a list, the ids say whose they are; of an audience, it is one of those that the application has a credential for.
+  /// The provider that gave an id: FCM's name, a UUID of APNs, or the digits that name a push service's message.
+  private static func provider(_ id: String) -> Platform {
+    id.hasPrefix("projects/") ? .fcm : id.count == 16 && id.allSatisfy(\.isHexDigit) ? .webpush : .apns
+  }
+
+  /// Which provider accepted the pushes: by the ids of a list, otherwise by the application's credentials.
   private func provider(_ result: [String: Any], _ app: [UInt8]?) -> String {
     let ids = (result["results"] as? [[String: Any]] ?? []).compactMap { $0["message_id"] as? String }
-    let ofFCM = ids.count { $0.hasPrefix("projects/") }
-    guard ids.isEmpty else { return (1..<ids.count).contains(ofFCM) ? "APNs and FCM" : ofFCM > 0 ? "FCM" : "APNs" }
+    guard ids.isEmpty else {
+      let providers = Set(ids.map(Self.provider))
+      return Platform.allCases.filter(providers.contains).map(\.label).joined(separator: " and ")
+    }
     let sets = configuration.apps.filter { app == nil || Array($0.id.utf8) == app }.flatMap {
       [$0.credentials] + $0.senders.values
     }
-    return [Platform.apns, .fcm].filter { platform in sets.contains { $0.reaches(platform) } }.map(\.label)
+    return Platform.allCases.filter { platform in sets.contains { $0.reaches(platform) } }.map(\.label)
       .joined(separator: " or ")
   }
 
-  /// Of an audience, how many devices failed, by code and platform.
   private static func counts(_ failures: [[String: Any]]) -> [String] {
     failures.compactMap { failure in
       guard let error = failure["error"] as? String, let count = failure["count"] as? Int else { return nil }
@@ -108,7 +112,7 @@ final class SendReport {
     Terminal.print(["message_id": id, "outcome": "unknown"] as JSONObject)
   }
 
-  /// - Parameter refused: lines that are no requests, and were not sent.
+  /// - Parameter refused: number of lines that are not requests and were not sent.
   func end(refused: Int) throws(CommandFailure) {
     var figures = [("sent", sent), ("refused", refused)]
     if prints == .outcomes {
@@ -121,7 +125,7 @@ final class SendReport {
       Terminal.say("pushfleet: \(words.joined(separator: ", "))\(sent == 1 && prints == .nothing ? " (\(lastID))" : "")")
     }
     if refused > 0 { throw CommandFailure(.badInput, "\(refused) of the requests are refused") }
-    if unknown > 0 { throw CommandFailure(.unavailable, "of \(unknown) requests it is not known what became") }
+    if unknown > 0 { throw CommandFailure(.unavailable, "the outcome of \(unknown) requests is unknown") }
     if failed > 0 { throw CommandFailure(.badInput, "\(failed) of the requests did not reach every device") }
   }
 }

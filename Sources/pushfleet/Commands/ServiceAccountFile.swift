@@ -1,7 +1,7 @@
 import Foundation
 import PushCore
 
-/// A service account as Google's console downloads it, which senders' libraries are given.
+/// A service account file, as Google's console creates it for senders' libraries.
 struct ServiceAccountFile {
   var project: [UInt8]
   var keyID: [UInt8]

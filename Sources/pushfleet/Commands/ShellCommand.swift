@@ -1,19 +1,18 @@
 import Foundation
 import Reactor
 
-/// A command of the shell that is given lines on its standard input.
 struct ShellCommand {
   let text: String
 
-  /// Seconds between two looks whether it has ended.
+  /// Seconds between two checks whether the command has ended.
   private static let pause = 0.02
 
   init(_ text: String) { self.text = text }
 
-  /// One word of a line to type, whatever is in it.
+  /// Quotes any text as one word of a shell command line.
   static func quoted(_ word: String) -> String { "'" + word.replacing("'", with: #"'\''"#) + "'" }
 
-  /// - Parameter completion: what went wrong, in words; nil when the command ended with status 0.
+  /// - Parameter completion: called with the problem in words, or nil if the command ended with status 0.
   func run(_ input: [UInt8], on loop: EventLoop, _ completion: @escaping (String?) -> Void) {
     let process = Process()
     process.executableURL = URL(filePath: "/bin/sh")
@@ -21,7 +20,7 @@ struct ShellCommand {
     let pipe = Pipe()
     process.standardInput = pipe
     do { try process.run() } catch { return completion("can't be started: \(error.localizedDescription)") }
-    // It may read slowly, or nothing at all.
+    // A separate thread, because the command may read slowly or not at all.
     Thread.detachNewThread {
       try? pipe.fileHandleForWriting.write(contentsOf: Data(input))
       try? pipe.fileHandleForWriting.close()

@@ -6,64 +6,79 @@ import Simulator
 import TLS
 
 enum SimulateCommand: Command {
+  private static let certificate = UsageForm.Item.either([.together(["--certificate", "--key"]), "--self-signed"])
+
   static let page = CommandPage(
-    "simulate", "a provider to test against: APNs or FCM",
+    "simulate", "a provider to test against: APNs, FCM or web push",
     forms: ["apns", "fcm"].map { provider in
       .action(
-        provider, "--listen", .either([.together(["--certificate", "--key"]), "--self-signed"]),
+        provider, "--listen", certificate,
         .group(
           "OPTIONS",
           [
             "--script", "--journal", "--client-ca", "--provider-key", "--project", "--token-lifetime", "--topic", "--streams",
             "--sandbox",
           ]))
-    },
+    } + [
+      .action(
+        "webpush", "--listen", certificate, ["--subscriptions", "FILE", ["--app"]],
+        .group("OPTIONS", ["--script", "--journal", "--provider-key", "--http1"]))
+    ],
     beginsWithAction: false,
     """
-    Answers as the provider does, as strictly, until interrupted. Port 0 takes a free one; the line that says where it
-    listens goes to standard error.
+    Answers like the provider, and as strictly, until interrupted. Port 0 selects a free port. The address is printed on
+    standard error.
     """,
     [
       .option("listen", "HOST:PORT", "where to listen (127.0.0.1:8443)"),
       .option("certificate", "FILE", "PEM of the server's certificate chain"), .option("key", "FILE", "PEM of its key"),
       .option(
         "self-signed", "FOLDER",
-        "make the certificate, its authority and a key for workers in FOLDER, keep what is there "
-          + "already, and say what a configuration needs to send here"),
+        "create a certificate, its CA and a key for workers in FOLDER, unless they exist, and print the "
+          + "settings by which an application sends here"),
       .option(
         "script", "FILE",
-        #"JSON: what each device token provokes, such as {"<token>": {"status": 410, "reason": "Unregistered", "#
-          + #""timestamp": 1732137600000}}, or one of the faults below; "*" stands for every other token. A list is gone "#
-          + "through push by push. It must exist when the simulator starts, and is read again on SIGHUP, whose connections stay"
+        #"JSON: what each device token (web push: the subscription's id, the end of its endpoint) provokes, such as {"<token>": {"status": 410, "reason": "Unregistered", "#
+          + #""timestamp": 1732137600000}}, or one of the faults below; "*" matches every other token. A list has one entry "#
+          + "per push. The file must exist at the start, and is read again on SIGHUP; connections stay open"
       ),
-      .option("journal", "FILE", "one line of JSON for each request received"),
-      .option("client-ca", "FILE", "apns: PEM of the authority of client certificates, which are then demanded"),
-      .option("provider-key", "FILE", "PEM of the key that signs provider tokens or assertions: signatures are then checked"),
-      .option("project", "ID", "fcm: the project that may be sent for, and no other"),
-      .option("token-lifetime", "S", "fcm: seconds that an access token is good for (3599)"),
-      .option("topic", "ID", "apns: the bundle id that may be sent to, and no other"),
-      .option("streams", "N", "streams at once on a connection"), .flag("sandbox", "apns: answer as the sandbox does"),
+      .option("journal", "FILE", "one line of JSON for each request received; web push is decrypted"),
+      .option(
+        "subscriptions", "N",
+        "webpush: write the subscriptions of N browsers to FILE, one line of JSON each. They are the same at each start"),
+      .option("app", "APP", "webpush: register the subscriptions for APP, by pushfleet devices import FILE"),
+      .option("client-ca", "FILE", "apns: PEM of the CA of client certificates, which are then required"),
+      .option(
+        "provider-key", "FILE",
+        "PEM of the key that signs provider tokens or assertions: signatures are then checked. "
+          + "webpush: the private VAPID key that all subscriptions are bound to"),
+      .option("project", "ID", "fcm: the only project that is accepted"),
+      .option("token-lifetime", "S", "fcm: lifetime of an access token in seconds (3599)"),
+      .option("topic", "ID", "apns: the only bundle id that is accepted"),
+      .option("streams", "N", "apns: concurrent streams per connection"), .flag("sandbox", "apns: answer as the sandbox does"),
+      .flag("http1", "webpush: speak HTTP/1.1 instead of HTTP/2"),
     ],
-    #"Faults of a script, each beside "times": N or "every": N where it isn't for every push:"#,
+    #"Faults of a script. With "times": N or "every": N, a fault applies to some pushes only:"#,
     [
-      .operand(#"{"stall": true}"#, "takes the push and never answers"),
+      .operand(#"{"stall": true}"#, "accepts the push and never answers"),
       .operand(#"{"refuse": true}"#, "refuses the stream: the push was not processed"),
       .operand(#"{"reset": true}"#, "resets the stream; a number is the error code of HTTP/2"),
       .operand(#"{"close": true}"#, "closes the connection"),
-      .operand(#"{"goaway": "REASON"}"#, "says goodbye with the reason, after this push"),
-      .operand(#"{"delay_ms": N}"#, "waits before the answer; also beside a status"),
+      .operand(#"{"goaway": "REASON"}"#, "sends GOAWAY with the reason, after this push"),
+      .operand(#"{"delay_ms": N}"#, "delays the answer by N ms; also together with a status"),
     ],
     example: "pushfleet simulate apns --listen 127.0.0.1:8443 --self-signed simulator --journal pushes.ndjson")
 
   static func run(_ options: Options) throws {
-    guard let provider = options.operands.first, options.operands.count == 1 else {
-      throw CommandFailure(.usage, "name one provider: pushfleet simulate apns, or pushfleet simulate fcm")
+    guard let provider = options.operands.first else {
+      throw CommandFailure(.usage, "name a provider, as in pushfleet simulate apns: \(page.actions.joined(separator: ", "))")
     }
     try Options.check(provider, among: page.actions)
-    try run(options, isAPNs: provider == "apns")
+    guard let platform = Platform.allCases.first(where: { $0.word == provider }) else { return }
+    try options.refuseOperands(after: options["subscriptions"] == nil ? 1 : 2)
+    try run(options, platform)
   }
 
-  /// Where to listen; loopback unless said otherwise.
   private static func endpoint(_ options: Options, port: UInt16) throws(CommandFailure) -> Endpoint {
     let text = options["listen"] ?? "127.0.0.1:\(port)"
     do throws(EndpointError) {
@@ -74,23 +89,24 @@ enum SimulateCommand: Command {
     }
   }
 
-  /// - Returns: nil where certificate and key are the caller's own.
-  private static func files(_ options: Options, _ endpoint: Endpoint, isAPNs: Bool) throws(CommandFailure) -> SimulatorFiles? {
+  /// - Returns: nil if the caller provides certificate and key.
+  private static func files(
+    _ options: Options, _ endpoint: Endpoint, _ platform: Platform
+  ) throws(CommandFailure) -> SimulatorFiles? {
     guard let folder = options["self-signed"] else { return nil }
     guard options["certificate"] == nil, options["key"] == nil else {
       throw CommandFailure(.usage, "--self-signed excludes --certificate and --key")
     }
-    return try SimulatorFiles(folder, host: endpoint.host, isAPNs: isAPNs)
+    return try SimulatorFiles(folder, host: endpoint.host, platform)
   }
 
-  /// Of the certificate or its key, where it isn't made.
   private static func ownFile(_ name: String, _ purpose: String, _ options: Options) throws(CommandFailure) -> String {
-    try options.required(name, "\(purpose); or let --self-signed FOLDER make what is needed")
+    try options.required(name, "\(purpose); or create it by --self-signed FOLDER")
   }
 
   private static func file(_ path: String, _ option: String) throws(CommandFailure) -> [UInt8] {
     guard let data = FileManager.default.contents(atPath: path) else {
-      throw CommandFailure(.badInput, "--\(option): \(Shown.path(path)) cannot be read\(Shown.reason(path))")
+      throw CommandFailure(.badInput, "--\(option): \(SafeText.path(path)) cannot be read\(SafeText.reason(path))")
     }
     return [UInt8](data)
   }
@@ -99,25 +115,82 @@ enum SimulateCommand: Command {
     guard let path = options["script"] else { return Script() }
     let text = try file(path, "script")
     do throws(ScriptError) { return try Script(parsing: text) } catch {
-      throw CommandFailure(.badInput, "\(Shown.path(path)): \(error)")
+      throw CommandFailure(.badInput, "\(SafeText.path(path)): \(error)")
     }
   }
 
   private static func journal(_ options: Options) throws(CommandFailure) -> Journal {
     let path = options["journal"]
     do { return try Journal(path: path) } catch {
-      throw CommandFailure(.badInput, "--journal: \(Shown.path(path ?? "")) cannot be written")
+      throw CommandFailure(.badInput, "--journal: \(SafeText.path(path ?? "")) cannot be written")
     }
   }
 
-  /// A simulator that listens: where, what has it play another script, what ends it.
-  private typealias Running = (port: UInt16, play: (Script) -> Void, close: () -> Void)
+  private static func run(_ options: Options, _ platform: Platform) throws {
+    let endpoint = try endpoint(options, port: 8443 + UInt16(platform.rawValue))
+    let files = try files(options, endpoint, platform)
+    let certificate = try files?.certificate ?? ownFile("certificate", "the server's certificate", options)
+    let key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
+    let script = try script(options)
+    func placed<Configuration: SimulatorConfiguration>(_ configuration: Configuration) -> Configuration {
+      var configuration = configuration
+      (configuration.host, configuration.port, configuration.script) = (endpoint.host, endpoint.port, script)
+      (configuration.certificate, configuration.key) = (certificate, key)
+      return configuration
+    }
+    switch platform {
+    case .apns: try serve(APNsService.self, placed(apns(options)), platform, options, files)
+    case .fcm: try serve(FCMService.self, placed(fcm(options)), platform, options, files)
+    case .webpush:
+      let subscriptions = try SubscriptionFile(options)
+      try serve(WebPushService.self, placed(webpush(options)), platform, options, files) { port throws(CommandFailure) in
+        try subscriptions?.write(Endpoint(host: endpoint.host, port: port))
+      }
+    }
+  }
 
-  /// Says where it listens, then serves until a signal; SIGHUP has it read its script again.
-  private static func serve(
-    _ name: String, _ endpoint: Endpoint, _ options: Options, _ files: SimulatorFiles?, _ loop: EventLoop,
-    start: () throws -> Running
+  private static func apns(_ options: Options) throws(CommandFailure) -> Simulator.APNsConfiguration {
+    var configuration = Simulator.APNsConfiguration()
+    configuration.clientAuthority = options["client-ca"]
+    configuration.providerKey = try providerKey(options)
+    configuration.isSandbox = options.has("sandbox")
+    if let topic = options["topic"] { configuration.topics = [topic] }
+    if let streams = try options.integer("streams", in: 1...100_000) { configuration.maxConcurrentStreams = streams }
+    return configuration
+  }
+
+  private static func fcm(_ options: Options) throws(CommandFailure) -> Simulator.FCMConfiguration {
+    var configuration = Simulator.FCMConfiguration()
+    (configuration.project, configuration.accountKey) = (options["project"], try providerKey(options))
+    if let lifetime = try options.integer("token-lifetime", in: 1...3_600) { configuration.tokenLifetime = lifetime }
+    return configuration
+  }
+
+  private static func webpush(_ options: Options) throws(CommandFailure) -> Simulator.WebPushConfiguration {
+    var configuration = Simulator.WebPushConfiguration()
+    configuration.isHTTP1 = options.has("http1")
+    guard let pem = try providerKey(options) else { return configuration }
+    guard let point = (try? SigningKey(pem: pem))?.publicPoint else {
+      throw CommandFailure(.badInput, "--provider-key: the file has no private key of P-256 in PEM")
+    }
+    configuration.applicationServerKey = point
+    return configuration
+  }
+
+  private static func providerKey(_ options: Options) throws(CommandFailure) -> [UInt8]? {
+    guard let path = options["provider-key"] else { return nil }
+    return try file(path, "provider-key")
+  }
+
+  /// Prints the address, then serves until a signal; SIGHUP reloads the script.
+  /// - Parameter begin: called with the port once the simulator listens.
+  private static func serve<Service: SimulatedService>(
+    _ service: Service.Type, _ configuration: Service.Configuration, _ platform: Platform, _ options: Options,
+    _ files: SimulatorFiles?, begin: (UInt16) throws(CommandFailure) -> Void = { _ in }
   ) throws {
+    let name = platform.label
+    let journal = try journal(options)
+    let loop = try EventLoop()
     var play: ((Script) -> Void)?
     let signals = try Signals(loop: loop, options["script"] == nil ? [2, 15] : [1, 2, 15]) { number in
       guard number == 1 else { return loop.stop() }
@@ -129,54 +202,29 @@ enum SimulateCommand: Command {
       }
     }
     defer { signals.close() }
-    let running: Running
-    do { running = try start() } catch let error as CredentialError {
-      let place = error.file.map { "\(Shown.path($0)): " } ?? ""
-      throw CommandFailure(.badInput, "the \(name) simulator can't start: \(place)\(error.reason)")
-    } catch let error as SystemError where error.isInUse {
-      throw CommandFailure(
-        .unavailable,
-        "the \(name) simulator can't start: \(endpoint) is in use: end what listens there, or choose another port by --listen")
-    } catch {
-      throw CommandFailure(.unavailable, "the \(name) simulator can't start: \(error)")
+    let simulator: ProviderSimulator<Service>
+    do { simulator = try ProviderSimulator(configuration: configuration, loop: loop, journal: journal) } catch {
+      throw failure(error, name, Endpoint(host: configuration.host, port: configuration.port))
     }
-    play = running.play
-    Terminal.say("pushfleet: \(name) simulator listens on \(Endpoint(host: endpoint.host, port: running.port))")
-    if let files { Terminal.say("pushfleet: an application sends here with\n  \(files.advice(port: running.port))") }
+    play = simulator.service.play
+    try begin(simulator.port)
+    Terminal.say("pushfleet: \(name) simulator listens on \(Endpoint(host: configuration.host, port: simulator.port))")
+    if let files { Terminal.say("pushfleet: an application sends here with\n  \(files.advice(port: simulator.port))") }
     loop.run()
-    running.close()
+    simulator.close()
     loop.turn(waitingAtMost: 0)
   }
-  private static func run(_ options: Options, isAPNs: Bool) throws {
-    let endpoint = try endpoint(options, port: isAPNs ? 8443 : 8444)
-    let files = try files(options, endpoint, isAPNs: isAPNs)
-    let certificate = try files?.certificate ?? ownFile("certificate", "the server's certificate", options)
-    let key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
-    let providerKey = try options["provider-key"].map { path throws(CommandFailure) in try file(path, "provider-key") }
-    let streams = isAPNs ? try options.integer("streams", in: 1...100_000) : nil
-    let tokenLifetime = isAPNs ? nil : try options.integer("token-lifetime", in: 1...3_600)
-    let script = try script(options)
-    let journal = try journal(options)
-    let loop = try EventLoop()
-    try serve((isAPNs ? Platform.apns : .fcm).label, endpoint, options, files, loop) {
-      guard isAPNs else {
-        var configuration = FCMConfiguration()
-        (configuration.host, configuration.port) = (endpoint.host, endpoint.port)
-        (configuration.certificate, configuration.key, configuration.script) = (certificate, key, script)
-        (configuration.project, configuration.accountKey) = (options["project"], providerKey)
-        if let tokenLifetime { configuration.tokenLifetime = tokenLifetime }
-        let simulator = try FCMSimulator(configuration: configuration, loop: loop, journal: journal)
-        return (simulator.port, simulator.service.play, simulator.close)
-      }
-      var configuration = APNsConfiguration()
-      (configuration.host, configuration.port) = (endpoint.host, endpoint.port)
-      (configuration.certificate, configuration.key, configuration.script) = (certificate, key, script)
-      (configuration.clientAuthority, configuration.providerKey) = (options["client-ca"], providerKey)
-      configuration.isSandbox = options.has("sandbox")
-      if let topic = options["topic"] { configuration.topics = [topic] }
-      if let streams { configuration.maxConcurrentStreams = streams }
-      let simulator = try APNsSimulator(configuration: configuration, loop: loop, journal: journal)
-      return (simulator.port, simulator.service.play, simulator.close)
+
+  private static func failure(_ error: any Error, _ name: String, _ endpoint: Endpoint) -> CommandFailure {
+    switch error {
+    case let error as CredentialError:
+      let place = error.file.map { "\(SafeText.path($0)): " } ?? ""
+      return CommandFailure(.badInput, "the \(name) simulator can't start: \(place)\(error.reason)")
+    case let error as SystemError where error.isInUse:
+      return CommandFailure(
+        .unavailable,
+        "the \(name) simulator can't start: \(endpoint) is in use: end what listens there, or choose another port by --listen")
+    default: return CommandFailure(.unavailable, "the \(name) simulator can't start: \(error)")
     }
   }
 }

@@ -3,24 +3,25 @@ import PushCore
 import Settings
 import TLS
 
-/// What a simulator needs and what a configuration needs for it, made in a folder. What is there already is kept, so that a
-/// configuration goes on fitting.
+/// The files, in one folder, for a simulator and its configuration. Existing files are kept, so configurations stay valid.
 struct SimulatorFiles {
   let certificate: String
   let key: String
   private let authority: String
-  /// The provider's key as a worker has it: Apple's `.p8`, or Google's service account.
+  /// The worker's credential: an APNs `.p8` key, a Google service account or a VAPID key.
   private let credential: String
-  private let isAPNs: Bool
+  private let host: String
+  private let platform: Platform
 
-  init(_ folder: String, host: String, isAPNs: Bool) throws(CommandFailure) {
+  init(_ folder: String, host: String, _ platform: Platform) throws(CommandFailure) {
     let folder = URL(filePath: folder).standardizedFileURL
     func path(_ name: String) -> String { folder.appending(path: name).path }
     certificate = path("server.pem")
     key = path("server.key")
     authority = path("ca.pem")
-    credential = path(isAPNs ? "AuthKey_ABC123DEFG.p8" : "service-account.json")
-    self.isAPNs = isAPNs
+    credential = path(Self.credentialName(platform))
+    self.host = host
+    self.platform = platform
     do {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       if ![certificate, key, authority].allSatisfy(FileManager.default.fileExists) {
@@ -30,16 +31,30 @@ struct SimulatorFiles {
         try Self.write(made.key, key, mode: 0o600)
       }
       if !FileManager.default.fileExists(atPath: credential) {
-        let key = try SelfSignedCertificates.privateKey(isAPNs ? .p256 : .rsa)
-        try Self.write(isAPNs ? key : Self.serviceAccount(key), credential, mode: 0o600)
+        try Self.write(Self.newCredential(platform), credential, mode: 0o600)
       }
     } catch {
       throw CommandFailure(
-        .badInput, "--self-signed: \(Shown.path(folder.path)) cannot be filled: \(error.localizedDescription)")
+        .badInput, "--self-signed: \(SafeText.path(folder.path)) cannot be filled: \(error.localizedDescription)")
     }
   }
 
-  /// What the certificate is for: loopback, and where the simulator listens.
+  private static func credentialName(_ platform: Platform) -> String {
+    switch platform {
+    case .apns: "AuthKey_ABC123DEFG.p8"
+    case .fcm: "service-account.json"
+    case .webpush: "vapid.pem"
+    }
+  }
+
+  private static func newCredential(_ platform: Platform) throws -> [UInt8] {
+    switch platform {
+    case .apns, .webpush: try SelfSignedCertificates.privateKey(.p256)
+    case .fcm: serviceAccount(try SelfSignedCertificates.privateKey(.rsa))
+    }
+  }
+
+  /// The certificate's names: loopback and the listening host.
   private static func names(_ host: String) -> [String] {
     let isAddress = host.allSatisfy { $0.isNumber || $0 == "." } || host.contains(":")
     let loopback = ["DNS:localhost", "IP:127.0.0.1", "IP:::1"]
@@ -47,12 +62,14 @@ struct SimulatorFiles {
     return loopback.contains(own) ? loopback : loopback + [own]
   }
 
-  /// A configuration's lines for the simulator.
   func advice(port: UInt16) -> String {
     let endpoint = #"endpoint: "https://localhost:\#(port)", ca: "\#(authority)""#
-    return isAPNs
-      ? #"apns: { key: "\#(credential)", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", \#(endpoint) }"#
-      : #"fcm: { serviceAccount: "\#(credential)", \#(endpoint) }"#
+    return switch platform {
+    case .apns: #"apns: { key: "\#(credential)", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", \#(endpoint) }"#
+    case .fcm: #"fcm: { serviceAccount: "\#(credential)", \#(endpoint) }"#
+    case .webpush:
+      #"webpush: { key: "\#(credential)", subject: "mailto:push@example.com", hosts: ["\#(SubscriptionFile.host(host))"], ca: "\#(authority)" }"#
+    }
   }
 
   private static func write(_ bytes: [UInt8], _ path: String, mode: Int) throws {

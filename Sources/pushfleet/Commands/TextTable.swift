@@ -1,20 +1,18 @@
-/// Rows below each other, in columns. Where a terminal is too narrow for all of them, texts are shortened as far as they still tell
-/// something, and where that isn't enough, whole columns are left out. A figure is shown whole or not at all.
+/// Rows in aligned columns. Narrow terminals get shortened texts, then fewer columns. Figures are never shortened.
 struct TextTable {
   struct Column {
     fileprivate enum Kind {
       case figure
-      /// Shortened in the middle: what names begin and end with tells them apart.
+      /// Shortened in the middle, because beginning and end of a name distinguish it.
       case name
-      /// Shortened at its end.
       case text
     }
 
     fileprivate var head: String
     fileprivate var kind: Kind
-    /// Characters that a shortened cell keeps.
+    /// Characters that remain in a shortened cell.
     fileprivate var least = 0
-    /// Columns with the greatest are left out first; those with 0, never.
+    /// Columns with the highest rank are left out first; columns with rank 0 always stay.
     fileprivate var rank = 0
 
     static func figure(_ head: String, rank: Int = 0) -> Column { Column(head: head, kind: .figure, rank: rank) }
@@ -32,7 +30,6 @@ struct TextTable {
 
   private let columns: [Column]
   private let rows: [[String]]
-  /// Of each column, where nothing is shortened.
   private let widths: [Int]
 
   init(_ columns: [Column], rows: [[String]]) {
@@ -41,18 +38,17 @@ struct TextTable {
     widths = columns.indices.map { column in max(columns[column].head.count, rows.map { $0[column].count }.max() ?? 0) }
   }
 
-  /// - Parameter columns: each with what stands in it.
   init<Row>(_ columns: [(Column, (Row) -> String)], of rows: [Row]) {
     self.init(columns.map(\.0), rows: rows.map { row in columns.map { $0.1(row) } })
   }
 
-  /// Of the longest line, where nothing is shortened.
+  /// Width of the longest line if nothing is shortened.
   var width: Int { sum(Array(columns.indices)) { widths[$0] } }
 
   func text(width: Int = .max) -> String { lines(width: width).joined(separator: "\n") }
 
-  /// The heads, then a line for each row.
-  /// - Parameter width: of the terminal: no line is longer.
+  /// The heading line, then a line per row.
+  /// - Parameter width: columns of the terminal; no line is longer.
   func lines(width: Int = .max) -> [String] {
     let shown = columns(within: width)
     let room = room(shown, within: width)
@@ -80,7 +76,7 @@ struct TextTable {
     return kind == .figure ? widths[column] : min(widths[column], max(columns[column].least, columns[column].head.count))
   }
 
-  /// What is too much is taken from the widest.
+  /// Takes the excess width from the widest columns.
   private func room(_ shown: [Int], within width: Int) -> [Int] {
     var room = shown.map { widths[$0] }
     var excess = sum(shown) { widths[$0] } - width
@@ -104,7 +100,6 @@ struct TextTable {
   }
 }
 
-/// A text in less room than it needs.
 enum Shortened {
   /// `com.example.ap…`
   static func end(_ text: String, to width: Int) -> String {

@@ -12,13 +12,13 @@ enum TopicsCommand: Command {
       .action("unsubscribe", "--config", ["--app"], ["--json"], "TOPIC", "DEVICE..."),
     ],
     """
-    A DEVICE is a registration or a provider's token; - reads them from standard input, one on a line. A device that isn't
-    registered is reported with its place in the list and costs only itself (exit status 65).
+    A DEVICE is a registration or a provider's token; - reads devices from standard input, one per line. A device that isn't
+    registered is reported with its place in the list; the others are processed (exit status 65).
     """,
     [
       .config(", which names the registry"),
-      .option("app", "APP", "the application; may be left out when one is configured. list: without it, all of them"),
-      .json("list: one object per topic; else the registry's answer to each thousand devices"),
+      .option("app", "APP", "the application; may be left out when one is configured. list without it shows all of them"),
+      .json("list: one JSON object per topic; otherwise the registry's answer to each thousand devices"),
     ],
     example: "pushfleet topics subscribe --config pushfleet.json5 news pf1r~00000000000000000000000000")
 
@@ -70,7 +70,7 @@ enum TopicsCommand: Command {
   }
 }
 
-/// Devices or users named on the command line or, for many, on standard input.
+/// Devices or users from the command line or standard input.
 enum RegistryNames {
   static func read(_ words: ArraySlice<String>, unless interruption: Interruption) throws -> [String] {
     var names: [String] = []

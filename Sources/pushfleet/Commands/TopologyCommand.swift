@@ -8,15 +8,15 @@ enum TopologyCommand: Command {
     "topology", "declare the exchanges, queues and bindings",
     forms: [.form("--config", ["--holds"], ["--json"])],
     """
-    Declares on the broker everything that workers, producers and consumers use. Can be repeated; a queue that exists with
-    other settings is named and left as it is (exit status 78).
+    Declares everything on the broker that workers, producers and consumers use. It can be repeated. A queue that exists with
+    other settings is reported and left as it is (exit status 78).
 
-    Hold queues (PREFIX.hold.APP) are not declared: workers do so when an application's provider first takes nothing. --holds
-    lists those that configured applications have, with what is ready in them. RabbitMQ logs an error for each application that
-    has none, since it is asked by name.
+    Hold queues (PREFIX.hold.APP) are not declared: a worker declares one when an application's provider first accepts nothing.
+    --holds lists the existing hold queues of the configured applications, with their ready messages. RabbitMQ logs an error for
+    each application without one, because the queue is looked up by name.
     """,
     [
-      .config(), .flag("holds", "list the hold queues that exist as well"), .json("print one JSON object per queue"),
+      .config(), .flag("holds", "also list the existing hold queues"), .json("print one JSON object per queue"),
     ],
     example: "pushfleet topology --config pushfleet.json5")
 
@@ -26,7 +26,6 @@ enum TopologyCommand: Command {
     let declarer = try TopologyDeclarer(
       configuration, topology, holds: options.has("holds") ? configuration.apps.map { topology.holdQueue($0.id) } : [])
     try declarer.run()
-    /// - Parameter ready: messages in it, of a hold queue.
     func show(_ queue: String, ready: Int? = nil) {
       options.print(
         ["queue": queue, "ready": JSONOptional(ready)], text: queue.printable + (ready.map { ": \($0) ready" } ?? ""))
@@ -38,13 +37,11 @@ enum TopologyCommand: Command {
   }
 }
 
-/// Declares the topology, asks for hold queues, and ends.
 private final class TopologyDeclarer: PublisherClient {
   private let topology: Topology
   private let holds: [String]
-  /// Hold queues that exist, with the messages that are ready in them.
   private(set) var found: [(queue: String, ready: Int)] = []
-  /// The stream of what became of requests is there.
+  /// True if the stream of request traces exists.
   private(set) var hasTrace = false
 
   init(_ configuration: Configuration, _ topology: Topology, holds: [String]) throws {
@@ -68,7 +65,7 @@ private final class TopologyDeclarer: PublisherClient {
     }
   }
 
-  /// The fleet does its work without.
+  /// Declares the trace; a failure is only reported, because the fleet works without it.
   private func declareTrace(_ commands: ArraySlice<AMQP.Command>, _ publisher: Publisher) {
     guard let command = commands.first else { return look(for: holds[...], publisher) }
     publisher.perform(command) { [unowned self] answer in

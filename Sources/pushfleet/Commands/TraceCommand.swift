@@ -6,30 +6,30 @@ import Settings
 
 enum TraceCommand: Command {
   static let page = CommandPage(
-    "trace", "tell what became of a request, or what a device was sent",
+    "trace", "show what happened to a request, or what was sent to a device",
     forms: [
       .form("ID", "--config", ["--app"], ["--json"]),
       .form(.either(["--token", "--user", "--installation"]), "--config", ["--app"], ["--campaign"], ["--json"]),
     ],
     """
-    Tells what became of a request, round by round: when it was received, from which queue and how old; its devices; each push
-    with its connection, answer and round trip; what it waits for; how it ended. ID is a message id, the apns-id of a push, a
-    provider's token or a registration. Of a device, all its requests are shown, and of their pushes only those to the device.
+    Shows what happened to a request, round by round: when it was received, from which queue and how old; its devices; each push
+    with its connection, answer and round trip; what it waits for; and its outcome. ID is a message id, the apns-id of a push, a
+    provider's token or a registration. For a device, it shows all requests, with only the pushes to that device.
 
-    With a registry, the broadcasts are included whose audience the device belongs to now, with the counts of its page, and when
-    the app and its user acknowledged a message. Where neither the trace nor an acknowledgement names the device, its outcome is
-    unknown: the registry doesn't keep who was in the audience then.
+    With a registry, it also shows the broadcasts whose audience the device belongs to now, with the counts of the device's
+    page, and when the app and its user acknowledged a message. If neither the trace nor an acknowledgement names the device,
+    the outcome is unknown, because the registry doesn't keep past audiences.
 
-    Workers note requests as they are acknowledged, for as long as trace.keep says (a day): all that failed or expired, and of the
-    others as many in a second as trace.perSecond says. A request in a queue or in a worker's hand is not noted yet.
-    Exit status 65 when nothing is known of the ID.
+    Workers record a request when they acknowledge it, and keep the record for trace.keep (a day). They record all failed and
+    expired requests, and at most trace.perSecond others per second. A request in a queue or in a worker is not recorded yet.
+    Exit status 65 if nothing is known about the ID.
     """,
     [
       .config(), .option("token", "T", "a provider's token or a registration, as ID"),
       .option("user", "U", "all devices of a user"), .option("installation", "I", "all tokens of an installation"),
       .option("app", "APP", "only this application"),
-      .option("campaign", "C", "only this broadcast, by its campaign's id or the beginning of it"),
-      .json("print one JSON object per round, and one per broadcast whose page the trace does not tell of"),
+      .option("campaign", "C", "only this broadcast: its campaign id, or the beginning of the id"),
+      .json("print one JSON object per round, and one per broadcast that the trace doesn't cover"),
     ],
     example: "pushfleet trace 7f1c0c1e-52f7-4d7e-9a43-0d1f6a0a3b55 --config pushfleet.json5")
 
@@ -50,13 +50,11 @@ enum TraceCommand: Command {
   }
 }
 
-/// What is asked for: a request, or devices.
 struct TraceQuestion {
   enum Kind: String { case id, token, user, installation }
 
   let kind: Kind
   let text: String
-  /// The broadcast that alone is asked for.
   let campaign: String?
 
   init(_ options: Options) throws(CommandFailure) {
@@ -74,8 +72,8 @@ struct TraceQuestion {
     self.text = text
   }
 
-  /// - Returns: nil where the ID names no device that the registry knows.
-  /// - Throws: when the registry is needed, and it can't be read.
+  /// - Returns: nil if the ID names no device of the registry.
+  /// - Throws: if the registry is needed and can't be read.
   func history(_ options: Options, _ configuration: Configuration) throws -> DeviceHistory? {
     guard kind != .id || configuration.registry != nil else { return nil }
     let session: RegistrySession
@@ -96,25 +94,24 @@ struct TraceQuestion {
       of: devices, campaign: campaign.map { try CampaignsCommand.find($0, in: session.store) }, in: session.store)
   }
 
-  private func records(_ app: [UInt8], _ store: any DeviceStore) throws -> [DeviceRecord] {
+  private func records(_ app: [UInt8], _ store: DeviceStore) throws -> [DeviceRecord] {
     guard kind == .id || kind == .token else {
       return try DevicesCommand.records(kind.rawValue, Array(text.utf8), app, store)
     }
-    guard case .success(let target) = Target.classify(Array(text.utf8)) else { return [] }
-    switch target {
+    switch DeviceReference(text: Array(text.utf8)) {
     case .registration: return try DevicesCommand.records("registration", Array(text.utf8), app, store)
-    case .apns, .fcm: return try DevicesCommand.records("token", Array(text.utf8), app, store)
-    case .fcmTopics, .channel, .topic, .all, .user, .group, .invalid: return []
+    case .token: return try DevicesCommand.records("token", Array(text.utf8), app, store)
+    default: return []
     }
   }
 
   func unknown(_ configuration: Configuration, _ history: DeviceHistory?, leftOut: Int) -> String {
     let kept =
       configuration.trace == nil
-      ? "trace.keep is \"none\"" : "it is still to be received, or ended longer ago than trace.keep says"
+      ? "trace.keep is \"none\"" : "it has not ended yet, or ended longer ago than trace.keep says"
     let omitted = leftOut > 0 ? ", or is one of \(leftOut) successes that trace.perSecond left out" : ""
     let broadcasts =
       history == nil ? "" : "; no broadcast that the registry keeps has the device in its audience now"
-    return "nothing is known of \(Shown.value(text)): \(kept)\(omitted)\(broadcasts)"
+    return "nothing is known of \(SafeText.value(text)): \(kept)\(omitted)\(broadcasts)"
   }
 }

@@ -2,18 +2,17 @@ import AMQP
 import Foundation
 import Settings
 
-/// Reads the whole trace, from its beginning to what was its end when it was asked, and keeps what concerns the subject. Reading takes
-/// nothing away.
+/// Reads the trace stream from its beginning to its end at the start, and keeps the subject's rounds. Removes nothing.
 final class TraceReader: BrokerClient, ConsumerHandler {
-  /// The stream is consumed twice: to find its end, then from its beginning.
+  /// The two consumers of the stream: one finds its end, the other reads from its beginning.
   private enum Place: Int { case last, first }
 
-  /// Seconds that its last messages take to come together, and after which it counts as empty.
+  /// Seconds to wait for the last messages, and seconds after which the stream counts as empty.
   private static let endTime = 0.2
   private static let emptyTime = 1.0
-  /// Seconds without a message before the end is reached.
+  /// Seconds without a message, before the end, until reading fails.
   private static let longestSilence = 15.0
-  /// Rounds that are kept, the newest: a token may have any number.
+  /// The most rounds that are kept, newest first, because a token may have any number.
   private static let most = 1_000
   private static let mostBody = 8 << 20
   private static let leftOutMark = Array(#"{"left_out":"#.utf8)
@@ -21,10 +20,9 @@ final class TraceReader: BrokerClient, ConsumerHandler {
   private let subject: TraceSubject
   private let queue: String
   private var found: [TraceRound] = []
-  /// Requests that were not noted.
   private(set) var leftOut = 0
   private var consumer: Consumer?
-  /// Offset of the last message; nil until it is known.
+  /// Offset of the last message; nil until known.
   private var end: Int64?
   private var isReading = false
   private var deliveries = 0
@@ -46,21 +44,20 @@ final class TraceReader: BrokerClient, ConsumerHandler {
     }
   }
 
-  /// In the order in which they were received.
   var rounds: [TraceRound] {
     found.sorted { ($0.text("received_at"), $0.text("ended_at")) < ($1.text("received_at"), $1.text("ended_at")) }
   }
 
   func ready(_ consumer: Consumer) {
     up()
-    if !isReading { findEnd(within: Self.emptyTime) }
+    if !isReading { findEnd(consumer, within: Self.emptyTime) }
   }
 
-  private func findEnd(within seconds: Double) {
+  private func findEnd(_ consumer: Consumer, within seconds: Double) {
     loop.schedule(after: Self.endTime) { [weak self] in
-      guard let self else { return }
+      guard let self, consumer === self.consumer, !isReading else { return }
       if end != nil { return read() }
-      if seconds > 0 { findEnd(within: seconds - Self.endTime) } else { leave() }
+      if seconds > 0 { findEnd(consumer, within: seconds - Self.endTime) } else { leave() }
     }
   }
 
@@ -110,23 +107,23 @@ final class TraceReader: BrokerClient, ConsumerHandler {
 
   func cancelled(queue: Int) { fail(.unavailable, "the queue \(self.queue) was deleted") }
 
-  /// A new channel begins at the beginning.
+  /// A new channel reads again from the beginning, up to the end that is known.
   func channelLost(_ reason: ConnectionEnd) {
     found = []
     leftOut = 0
-    end = nil
-    isReading = false
   }
 
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     if case .notFound = reason {
       return fail(
         .badInput,
-        "nothing is kept of requests: there is no queue \(queue), which workers declare unless trace.keep is \"none\"")
+        "requests are not traced: there is no queue \(queue), which workers declare unless trace.keep is \"none\"")
     }
     if reason == .closedHere { return finish() }
-    if reason.isFatalConfiguration { return fail(.badInput, "nothing is kept of requests: \(queue) is no stream") }
+    if reason.isFatalConfiguration { return fail(.badInput, "requests are not traced: \(queue) is not a stream") }
     channelLost(reason)
+    end = nil
+    isReading = false
     lost(reason)
   }
 }

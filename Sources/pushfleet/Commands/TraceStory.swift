@@ -2,9 +2,8 @@ import Broker
 import DeviceRegistry
 import PushCore
 
-/// All that is known of a request or of devices: rounds of the trace, broadcasts without one, and acknowledgements.
+/// Everything known about a request or devices: traced rounds, untraced broadcasts, and acknowledgements.
 struct TraceStory {
-  /// A request's rounds, in the order in which they were received.
   struct Request {
     let id: String
     let rounds: [TraceRound]
@@ -16,7 +15,7 @@ struct TraceStory {
     let times: AcknowledgementTimes
   }
 
-  /// A broadcast of which the trace names others alone.
+  /// A broadcast to the device for which the trace has no push.
   struct Broadcast {
     let broadcast: DeviceHistory.Broadcast
     let outcome: DeviceHistory.Broadcast.Outcome
@@ -69,7 +68,7 @@ struct TraceStory {
 }
 
 extension TraceRound {
-  /// Names a page of a campaign; empty for what is none.
+  /// Identifies a page of a campaign; empty for other requests.
   fileprivate var page: String { number("page").map { "\(text("campaign"))/\($0)/" } ?? "" }
 }
 
@@ -106,7 +105,6 @@ extension JSONObject {
 }
 
 extension DeviceHistory.Broadcast.Outcome {
-  /// As the trace says it.
   var word: String {
     switch self {
     case .accepted: "delivered"

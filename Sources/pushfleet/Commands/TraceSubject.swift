@@ -1,27 +1,32 @@
 import Broker
+import DeviceRegistry
 import Foundation
 import PushCore
 
-/// The texts by which a trace knows a request or a device.
+/// The names by which a trace refers to a request or a device.
 struct TraceSubject {
-  /// A line that concerns the subject has one of them as a value.
+  /// A line concerns the subject if one of its values is among these.
   private let names: Set<String>
-  /// What is looked for in a message of the trace, before its lines are read.
+  /// The quoted names, to search a message before its lines are parsed.
   private let words: [[UInt8]]
-  /// The one broadcast that is asked for.
   private let campaign: String?
 
   init(_ question: TraceQuestion, _ history: DeviceHistory?) {
     var names: Set = [question.text]
     func add(_ name: [UInt8]) { names.insert(String(decoding: RequestTraceName.of(name), as: UTF8.self)) }
-    if case .success(let target) = Target.classify(Array(question.text.utf8)) {
+    func addSubscription(_ token: [UInt8]) {
+      names.insert(String(decoding: WebPushSubscription.name(of: token[...]), as: UTF8.self))
+    }
+    if case .token(.webpush, let token)? = DeviceReference(text: Array(question.text.utf8)) {
+      addSubscription(token)
+    } else if case .success(let target) = Target.classify(Array(question.text.utf8)) {
       switch target {
       case .apns(let token), .fcm(let token), .fcmTopics(let token), .channel(let token), .registration(let token): add(token)
-      case .topic, .all, .user, .group, .invalid: break
+      case .webpush, .topic, .all, .user, .group, .invalid: break
       }
     }
     for device in history?.devices ?? [] {
-      add(device.device.token)
+      if device.device.platform == .webpush { addSubscription(device.device.token) } else { add(device.device.token) }
       add(device.registration)
     }
     self.names = names
@@ -33,13 +38,12 @@ struct TraceSubject {
     }
   }
 
-  /// Whether one of its texts is in a body.
   func isNamed(in body: some Collection<UInt8>) -> Bool {
     let body = Array(body)
     return words.contains { body.has($0) }
   }
 
-  /// The round as far as it concerns the subject; nil where it does not.
+  /// The part of the round that concerns the subject; nil if there is none.
   func part(of round: TraceRound) -> TraceRound? {
     if let campaign, round.text("campaign") != campaign { return nil }
     if let id = round.fields["message_id"] as? String, names.contains(id) { return round }
@@ -52,11 +56,10 @@ struct TraceSubject {
   }
 }
 
-/// One round of a request, as a worker noted it.
 struct TraceRound {
   private(set) var line: [UInt8]
   private(set) var fields: [String: Any]
-  /// Devices of the round that are left out, as they were not asked for.
+  /// Number of the round's other devices, which are left out.
   private(set) var others = 0
 
   init?(_ line: [UInt8]) {
@@ -82,7 +85,7 @@ struct TraceRound {
 }
 
 extension [UInt8] {
-  /// Whether `word` stands in it: Horspool's search, for bodies are many and large.
+  /// Substring search after Horspool, because bodies are many and large.
   fileprivate func has(_ word: [UInt8]) -> Bool {
     guard !word.isEmpty, count >= word.count else { return word.isEmpty }
     var skips = [Int](repeating: word.count, count: 256)

@@ -2,10 +2,10 @@ import DeviceRegistry
 import Foundation
 import PushCore
 
-/// A trace for people: a heading for each request, and below it what happened when.
+/// A trace as text: a heading per request, then its events with their times.
 struct TraceText {
   let prefix: String
-  /// Of the terminal: longer lines are broken between words.
+  /// Columns of the terminal; lines wrap between words.
   var width = Int.max
   private static let indent = String(repeating: " ", count: 14)
 
@@ -23,7 +23,6 @@ struct TraceText {
     return joined(lines + self.lines(of: request.acknowledgements))
   }
 
-  /// A broadcast of which the trace names others alone.
   private func text(of broadcast: TraceStory.Broadcast) -> String {
     let campaign = broadcast.broadcast.campaign
     let device = broadcast.broadcast.device
@@ -39,7 +38,7 @@ struct TraceText {
       let counts = "\(Figures.count(page.sent)) accepted, \(Figures.count(page.failed)) failed"
       lines.append(Self.indent + "its place is on page \(page.number)" + (page.isDone ? ": \(counts)" : ", which is not done"))
     } else {
-      lines.append(Self.indent + "the broadcast is \(campaign.state.name); it has not come to this device")
+      lines.append(Self.indent + "the broadcast is \(campaign.state.name); it has not reached this device")
     }
     return joined(lines + self.lines(of: broadcast.acknowledgements))
   }
@@ -47,19 +46,24 @@ struct TraceText {
   private func outcome(of broadcast: TraceStory.Broadcast) -> String {
     switch broadcast.outcome {
     case .accepted: "accepted by \(broadcast.broadcast.device.device.platform.label)"
-    case .unknown: "unknown: the device is in the audience now, and nothing says that it was in it then"
-    case .left(let state): "not sent: the device is \(state.word) since before the broadcast"
+    case .unknown: "unknown: the device is in the audience now, but nothing shows that it was in it then"
+    case .left(let state): "not sent: the device has been \(state.word) since before the broadcast"
     case .open: "waits: the broadcast is \(broadcast.broadcast.campaign.state.name)"
     case .notSent: "not sent: the broadcast was \(broadcast.broadcast.campaign.state.name) before"
     }
   }
 
-  /// Of a device that was asked for, by the last push to it; of a request as a whole otherwise.
+  /// If a device was asked for, the outcome of the last push to it; otherwise the whole request's outcome.
   private func outcome(of round: TraceRound) -> String {
-    let platforms = Set(round.pushes.compactMap { $0["platform"] as? String }.map { $0 == "apns" ? "APNs" : "FCM" })
+    let platforms = Set(round.pushes.compactMap { $0["platform"] as? String }.map(Self.label))
     let name = platforms.count == 1 ? platforms.first : nil
     guard round.others > 0 else { return wholeOutcome(round, provider: name) }
     return words(round.pushes.last?["outcome"] as? String ?? "", provider: name)
+  }
+
+  /// - Parameter word: a platform as the trace names it.
+  private static func label(_ word: String) -> String {
+    Platform.allCases.first { $0.word == word }?.label ?? word
   }
 
   private func wholeOutcome(_ round: TraceRound, provider: String? = nil) -> String {
@@ -83,8 +87,9 @@ struct TraceText {
     }
   }
 
-  /// Of a device's token, as the trace shows it.
+  /// The ends of the token or the name of the subscription, as in the trace.
   private func ends(of device: DeviceRecord) -> String {
+    guard device.device.platform != .webpush else { return device.device.shownToken }
     let token = device.device.token
     return token.count < 24
       ? String(printing: device.registration) : String(printing: token.prefix(4) + Array("…".utf8) + token.suffix(4))
@@ -95,7 +100,7 @@ struct TraceText {
       .joined(separator: "\n")
   }
 
-  /// - Parameter margin: stands before what doesn't fit, and, but in a heading, holds the line's time.
+  /// - Parameter margin: begins continuation lines; except in a heading, the first line has its time there.
   private func fitted(_ line: String, margin: String, isHeading: Bool = false) -> [String] {
     let start = isHeading ? "" : line.prefix(margin.count)
     let words = line.dropFirst(start.count).split(separator: " ", omittingEmptySubsequences: false)
@@ -103,7 +108,7 @@ struct TraceText {
   }
 
   private func application(_ name: String) -> String {
-    name.isEmpty ? "no application that is known" : "application \(name)"
+    name.isEmpty ? "unknown application" : "application \(name)"
   }
 
   private func lines(of round: TraceRound) -> [String] {
@@ -141,7 +146,7 @@ struct TraceText {
   private func lines(of push: [String: Any], in round: TraceRound) -> [String] {
     func text(_ name: String) -> String { (push[name] as? String ?? "").printable }
     func number(_ name: String) -> Int? { (push[name] as? NSNumber)?.intValue }
-    var sent = "translated for \(text("platform") == "apns" ? "APNs" : "FCM") and sent"
+    var sent = "translated for \(Self.label(text("platform"))) and sent"
     if !text("token").isEmpty { sent += " to \(text("token"))" }
     if !text("pool").isEmpty { sent += " by \(text("pool"))" }
     if let connection = number("connection") { sent += ", connection \(connection)" }
@@ -175,7 +180,6 @@ struct TraceText {
     return "moved to \(prefix).\(place)\(because)\(until)\(consequences)"
   }
 
-  /// Of a time of RFC 3339, the time of day.
   private func time(_ text: String) -> String {
     String(text.dropFirst(11).dropLast()).padding(toLength: Self.indent.count, withPad: " ", startingAt: 0)
   }

@@ -1,7 +1,7 @@
 import Foundation
 import Settings
 
-extension Shown {
+extension SafeText {
   /// Why a file can't be read, as the end of a sentence that names it.
   static func reason(_ path: String) -> String {
     guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return ": there is no such file" }

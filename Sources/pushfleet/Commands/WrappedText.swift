@@ -1,4 +1,4 @@
-/// Text broken between words; a word that is longer than the room stands by itself.
+/// Wraps text between words; a word longer than the room has its own line.
 enum WrappedText {
   static func lines(_ text: String, room: Int) -> [String] {
     lines(text.split(separator: " ", omittingEmptySubsequences: false), room: room)
@@ -17,14 +17,12 @@ enum WrappedText {
     lines(text.split(separator: " ", omittingEmptySubsequences: false), first: first, rest: rest, width: width)
   }
 
-  /// - Parameters:
-  ///   - first: stands before the first line.
-  ///   - rest: stands before the others, and is no shorter.
+  /// - Parameter rest: prefix of all lines but the first; not shorter than `first`.
   static func lines(_ words: [some StringProtocol], first: String, rest: String, width: Int) -> [String] {
     lines(words, room: room(width: width, margin: rest.count)).enumerated().map { ($0 == 0 ? first : rest) + $1 }
   }
 
-  /// A line for the shell, which goes on after a backslash. What stands between quotation marks stays together.
+  /// Wraps a shell command with backslashes at line ends. Quoted parts stay together.
   static func command(_ line: String, width: Int) -> String {
     var words = [""]
     var quote: Character?
@@ -35,11 +33,10 @@ enum WrappedText {
     return lines(words, room: room(width: width, margin: 4)).joined(separator: " \\\n  ")
   }
 
-  /// What a terminal has room for beside a margin. Its last column stays free: some go on to the next line after it.
+  /// Columns left beside a margin. The last column stays free, because some terminals wrap after it.
   static func room(width: Int, margin: Int = 0) -> Int { width == .max ? .max : max(width - margin - 1, 20) }
 }
 
 extension String {
-  /// With blanks behind.
   func padded(to width: Int) -> String { self + String(repeating: " ", count: max(width - count, 0)) }
 }

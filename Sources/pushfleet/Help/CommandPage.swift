@@ -1,10 +1,9 @@
 import PushCore
 
-/// What a command declares of itself. Its words are read by it, and its help, the manual page and completions are made of it.
+/// A command's declaration. Parsing, help, manual page and completions are derived from it.
 struct CommandPage: Sendable {
-  /// What stands below each other after the forms.
   enum Block: Sendable, ExpressibleByStringLiteral, ExpressibleByArrayLiteral {
-    /// Empty lines stand between paragraphs.
+    /// Empty lines separate paragraphs.
     case text(String)
     case list([PageEntry])
 
@@ -13,12 +12,11 @@ struct CommandPage: Sendable {
   }
 
   let name: String
-  /// One line for the list of commands.
   let summary: String
   let forms: [UsageForm]
   let blocks: [Block]
   let example: String
-  /// Whether the action stands right after the command's name; otherwise it is an operand like any other.
+  /// True if the action follows the command's name directly; otherwise it is an ordinary operand.
   let beginsWithAction: Bool
 
   init(
@@ -32,18 +30,16 @@ struct CommandPage: Sendable {
     self.beginsWithAction = beginsWithAction
   }
 
-  /// The words that may follow the command's name, such as `import`.
+  /// The actions, such as `import`.
   var actions: [String] { forms.flatMap(\.actions) }
 
-  /// The actions whose operands are files; nil where those of the command itself are.
+  /// The actions with file operands; nil if the command itself has file operands.
   var actionsOnFiles: [String]? {
     forms.contains { $0.takesFiles && $0.actions.isEmpty } ? nil : forms.filter(\.takesFiles).flatMap(\.actions)
   }
 
-  /// Each form as a line.
   var usage: [String] { forms.map { (["pushfleet", name] + $0.pieces(value)).joined(separator: " ") } }
 
-  /// Of the lists that have options.
   private var entries: [PageEntry] {
     blocks.flatMap { block -> [PageEntry] in
       if case .list(let entries) = block, entries.contains(where: \.isOption) { entries } else { [] }
@@ -52,19 +48,18 @@ struct CommandPage: Sendable {
 
   var operands: [PageEntry] { entries.filter { !$0.isOption } }
 
-  /// Each once.
   var options: [PageEntry] {
     entries.reduce(into: []) { options, entry in
       if entry.isOption, !options.contains(where: { $0.name == entry.name }) { options.append(entry) }
     }
   }
 
-  /// How a form names an option's value; nil for a flag.
+  /// The name of an option's value in a form; nil for a flag.
   func value(_ name: String) -> String? { options.first { $0.name == name }.flatMap { $0.valueInForms ?? $0.value } }
 
   // MARK: reading
 
-  /// Takes the words after the command's name apart, as the form that they begin allows.
+  /// Parses the words after the command's name, according to the form of the action.
   func options(_ words: [String]) throws(CommandFailure) -> Options {
     var words = words
     let action = actions.isEmpty || !beginsWithAction ? nil : try take(&words)
@@ -77,7 +72,6 @@ struct CommandPage: Sendable {
     return options
   }
 
-  /// The action, or the one that may be left out.
   private func take(_ words: inout [String]) throws(CommandFailure) -> String {
     guard let word = words.first, !word.hasPrefix("-") else {
       if let byDefault = forms.first(where: \.isDefault) { return byDefault.actions[0] }

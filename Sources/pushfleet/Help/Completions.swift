@@ -1,4 +1,4 @@
-/// What a shell reads to complete a command line.
+/// A shell for which there is a completion script.
 enum Shell: String, CaseIterable {
   case bash, zsh, fish
 
@@ -12,8 +12,7 @@ enum Shell: String, CaseIterable {
 }
 
 private enum Completions {
-  /// What the program knows besides commands.
-  private static let others = [("help", "say what there is, or explain a command"), ("version", "print the version")]
+  private static let others = [("help", "list the commands, or explain one"), ("version", "print the version")]
 
   static func bash(_ pages: [CommandPage]) -> String {
     let noFiles = "compopt +o default 2>/dev/null"
@@ -47,7 +46,7 @@ private enum Completions {
           'help help') words='\(pages.map(\.name).joined(separator: " "))' ;;
       \(cases.joined(separator: "\n"))
         esac
-        # No word of ours fits: the shell offers files.
+        # Without a fitting word, the shell offers files.
         [ -z "$words" ] || mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
       }
       complete -o default -F _pushfleet pushfleet
@@ -145,6 +144,6 @@ private enum Completions {
     (pages.map(\.name) + others.map(\.0)).joined(separator: " ")
   }
 
-  /// As one word of any of the shells.
+  /// Quotes the text as one word for each of the shells.
   private static func quoted(_ text: String) -> String { "'" + text.replacing("'", with: "’").replacing("\\", with: "/") + "'" }
 }

@@ -1,4 +1,4 @@
-/// The manual page, in the language of man(7).
+/// The manual page, in man(7) format.
 enum Manual {
   static func page(_ pages: [CommandPage], version: String) -> String {
     ([head(version)] + pages.map(section) + [tail]).joined(separator: "\n")
@@ -8,19 +8,19 @@ enum Manual {
     """
     .TH PUSHFLEET 1 "" "pushfleet \(version)"
     .SH NAME
-    pushfleet \\- push notifications from RabbitMQ to APNs and FCM
+    pushfleet \\- push notifications from RabbitMQ to APNs, FCM and browsers
     .SH SYNOPSIS
     .B pushfleet
     .I COMMAND
     .RI [ OPTIONS ]
     .SH DESCRIPTION
-    Workers take push requests from RabbitMQ, deliver them to APNs and FCM, and publish what became of each.
+    Workers consume push requests from RabbitMQ, deliver them to APNs, FCM and push services of browsers, and publish the outcome of each.
     Results go to standard output, everything else to standard error.
     .SH COMMANDS
     """
   }
 
-  /// Columns for what isn't filled, beside the margin that it has on a terminal.
+  /// Columns of unfilled text, without the terminal's margin.
   private static let width = 72
 
   private static func section(_ page: CommandPage) -> String {
@@ -37,7 +37,7 @@ enum Manual {
     return lines.joined(separator: "\n")
   }
 
-  /// Lists without an option are part of what is told.
+  /// Lists without options are shown as paragraphs.
   private static func paragraphs(_ page: CommandPage) -> [String] {
     page.blocks.flatMap { block in
       switch block {
@@ -54,10 +54,10 @@ enum Manual {
     .SH ENVIRONMENT
     .TP
     .B PUSHFLEET_CONFIG
-    The configuration, where \\-\\-config names none. Each of its values can be given as PUSHFLEET_ and the value's path.
+    The configuration, if there is no \\-\\-config. Each of its values can be given as PUSHFLEET_ and the value's path.
     """
 
-  /// Text: what a line begins with is never a request.
+  /// Escapes text, so that no line is taken for a request.
   private static func line(_ text: String) -> String {
     escaped(text).split(separator: "\n", omittingEmptySubsequences: false)
       .map { $0.hasPrefix(".") || $0.hasPrefix("'") ? "\\&" + $0 : String($0) }.joined(separator: "\n")

@@ -1,23 +1,22 @@
-/// A form of a command: what may follow its name, in which order.
+/// A form of a command: its options and operands, in order.
 struct UsageForm: Sendable {
-  /// A text that begins with dashes is an option's name, another one an operand; what stands in an array may be left out.
+  /// A literal that begins with dashes is an option, any other an operand; an array is optional.
   indirect enum Item: Sendable, ExpressibleByStringLiteral, ExpressibleByArrayLiteral {
     case option(String)
     case operand(String)
     case optional([Item])
     case together([Item])
-    /// One of them.
     case either([Item])
-    /// Shown by one name.
+    /// Several items, shown under one name.
     case group(String, [Item])
-    /// Taken, and not shown.
+    /// Accepted, but not shown.
     case hidden([Item])
 
     init(stringLiteral text: String) { self = text.hasPrefix("--") ? .option(String(text.dropFirst(2))) : .operand(text) }
     init(arrayLiteral items: Item...) { self = .optional(items) }
   }
 
-  /// `import`, or `pause|resume` where they are alike, or `[list]` where it may be left out.
+  /// `import`; or `pause|resume` for actions with the same form; or `[list]` for the default action.
   private let action: String?
   private let items: [Item]
 
@@ -32,7 +31,7 @@ struct UsageForm: Sendable {
   var takesFiles: Bool { operands.contains { $0.hasPrefix("FILE") } }
   private var operands: [String] { items.flatMap(\.operands) }
 
-  /// What follows the command's name, in pieces that stay together on a line.
+  /// The form after the command's name, in pieces that stay on one line.
   func pieces(_ value: (String) -> String?) -> [String] {
     [action].compactMap(\.self)
       + items.flatMap { item -> [String] in
@@ -55,7 +54,6 @@ extension UsageForm.Item {
     }
   }
 
-  /// Names without dashes.
   var options: [String] {
     if case .option(let name) = self { [name] } else { parts.flatMap(\.options) }
   }
@@ -64,7 +62,7 @@ extension UsageForm.Item {
     if case .operand(let name) = self { [name] } else { parts.flatMap(\.operands) }
   }
 
-  /// - Parameter value: how an option's value is named; nil for a flag.
+  /// - Parameter value: returns the name of an option's value; nil for a flag.
   fileprivate func text(_ value: (String) -> String?) -> String {
     switch self {
     case .option(let name): "--\(name)\(value(name).map { " \($0)" } ?? "")"

@@ -1,16 +1,16 @@
 import Wire
 
-/// How long pushes of the last minute took, of all workers together.
+/// Latencies of the last minute, merged over all workers.
 struct FleetLatencies {
   struct Row {
     /// `apns answers`, `apns high`.
     var name: String
     var histogram: Histogram
-    /// Otherwise some of it begins at a time in whole seconds.
+    /// False if some times start at a timestamp in whole seconds.
     var isExact = true
   }
 
-  /// Round trips of providers before what producers wait for.
+  /// Sorted by name: for each provider, round trips come before times from publishing.
   private(set) var rows: [Row] = []
 
   init(_ workers: [WorkerAnswer]) {
@@ -25,12 +25,11 @@ struct FleetLatencies {
     rows.sort { $0.name < $1.name }
   }
 
-  /// There are no more kinds.
   private static let most = 20
 }
 
 extension FleetLatencies.Row {
-  /// `18 ms`, `2.4 s`, `5 min 0 s`, `over 30 s`; of whole seconds `< 1 s`, `2 s`.
+  /// `18 ms`, `2.4 s`, `5 min 0 s`, `over 30 s`; for times in whole seconds `< 1 s`, `2 s`.
   func text(_ share: Double) -> String {
     guard let seconds = histogram.quantile(share) else { return "-" }
     guard seconds.isFinite else { return "over \(Figures.duration(histogram.bounds.last ?? 0))" }

@@ -2,35 +2,31 @@ import Broker
 import DeviceRegistry
 import PushCore
 
-/// A fleet at a moment.
 struct FleetPicture {
   struct Queue {
     var name: String
-    /// Messages ready; nil where there is no such queue.
+    /// Ready messages; nil if the queue doesn't exist.
     var ready: Int?
-    /// nil where nobody has counted them.
+    /// nil if unknown.
     var consumers: Int? = 0
   }
 
   var prefix: String
-  /// Of the broker.
   var address: String
-  /// Unix milliseconds.
   var at: Int64
   var queues: [Queue] = []
   var workers: [WorkerAnswer] = []
-  /// Consumers of the lane that every shard of every worker consumes.
+  /// Consumers of the lane that each shard of each worker consumes once.
   var consumers = 0
   var campaigns: [Campaign] = []
-  /// Why the picture is an old one.
+  /// Why the picture is out of date.
   var problem: String?
-  /// Why the registry says nothing; nil where it does, or where none is configured.
+  /// Why the registry can't be read; nil if it can, or if none is configured.
   var registryProblem: String?
 
-  /// Shards that haven't answered.
   var silent: Int { max(0, consumers - workers.reduce(0) { $0 + $1.shards }) }
 
-  /// Workers run, and none of them takes requests from the lanes.
+  /// True if workers run but none consumes the lanes.
   var isIdle: Bool {
     var seen = LaneConsumers(Topology(prefix: prefix, ladder: []))
     for queue in queues { seen.note(queue.name, queue.consumers ?? 0) }
@@ -41,7 +37,7 @@ struct FleetPicture {
     let queues = queues.map { queue -> JSONObject in
       ["kind": "queue", "queue": queue.name, "ready": queue.ready, "consumers": queue.consumers]
     }
-    // The worker's own object, with its kind before the rest.
+    // The worker's own object, with `kind` as its first member.
     let workers = workers.map { Array(#"{"kind":"worker","#.utf8) + $0.json.drop { $0 != UInt8(ascii: "{") }.dropFirst() }
     let campaigns = campaigns.map { ["kind": "campaign"] + $0.json }
     let fleet: JSONObject = [

@@ -1,21 +1,20 @@
-/// Pools of a fleet's workers, each credential once.
+/// The pools of all workers, merged by credential.
 struct FleetPools {
   struct Row {
     var name: String
-    /// Of the workers that named it.
+    /// Number of workers whose pool is in trouble.
     var isInTrouble = 0
     var workers = 0
     var connections = 0
     var streams = 0
-    /// When the first of them had trouble.
     var since = ""
     var reason = ""
     var remedy = ""
   }
 
-  /// Those in trouble first.
+  /// Pools in trouble first.
   private(set) var rows: [Row] = []
-  /// In trouble on some worker, named or not; the most that one of them says.
+  /// Pools in trouble, named or not: the highest number that one worker reports.
   private(set) var inTrouble = 0
 
   init(_ workers: [WorkerAnswer]) {

@@ -1,16 +1,12 @@
 import PushCore
 
-/// A fleet's picture for people.
 struct FleetText {
   private let picture: FleetPicture
   private let width: Int
   private let hasColour: Bool
   private let listsPools: Bool
 
-  /// - Parameters:
-  ///   - width: no line is longer.
-  ///   - hasColour: marks what needs somebody to look.
-  ///   - listsPools: also those that are well.
+  /// - Parameter hasColour: highlights lines that need attention.
   init(_ picture: FleetPicture, width: Int, hasColour: Bool, listsPools: Bool = false) {
     self.listsPools = listsPools
     self.picture = picture
@@ -20,7 +16,7 @@ struct FleetText {
 
   var lines: [String] {
     let problem = picture.problem.map { marked(cut($0), .bad) }
-    // What is wrong comes first: a screen may end before the queues do.
+    // Problems come first: the screen may be too short for the queues.
     let sections = [
       [head, problem].compactMap(\.self), workers, poolsInTrouble, latencies, queues, errors, trace, campaigns,
       listsPools ? allPools : [],
@@ -56,7 +52,7 @@ struct FleetText {
     ) { $0.state == "ok" ? nil : .bad }
     lines += picture.workers.filter { $0.state.contains(":") }.prefix(5).map { marked(cut("\($0.name): \($0.state)"), .bad) }
     if picture.isIdle { lines.append(marked(cut("workers \(idle)"), .bad)) }
-    if picture.silent > 0 { lines.append(marked(cut("\(picture.silent) more shards consume, and don't answer"), .bad)) }
+    if picture.silent > 0 { lines.append(marked(cut("\(picture.silent) more shards consume but don't answer"), .bad)) }
     let versions = Set(picture.workers.map(\.version)).sorted()
     if versions.count > 1 {
       lines.append(marked(cut("workers of different versions: \(versions.joined(separator: ", "))"), .notice))
@@ -90,7 +86,6 @@ struct FleetText {
         ], of: rows)
   }
 
-  /// Of those in trouble, before everything else.
   private static let mostPools = 20
 
   private var poolsInTrouble: [String] {
@@ -117,7 +112,7 @@ struct FleetText {
     var seen: Set<String> = [""]
     for row in shown where place != nil && seen.insert(row.remedy).inserted {
       let words = "\(row.reason): \(row.remedy)".split(separator: " ")
-      // A place in a document may be longer than the line.
+      // A link to a document may be longer than the line.
       lines += WrappedText.lines(words, first: "→ ", rest: "  ", width: width).map(cut)
     }
     let more = pools.inTrouble - shown.count
@@ -135,7 +130,7 @@ struct FleetText {
         of: Array(sorted.prefix(10)))
   }
 
-  /// Rounded down: not all are kept before the last one is.
+  /// The percentage is rounded down, so that it shows 100 only if all requests were traced.
   private var trace: [String] {
     let traced = picture.workers.reduce(0) { $0 + $1.traced }
     let all = picture.workers.reduce(traced) { $0 + $1.untraced }

@@ -7,25 +7,24 @@ import Reactor
 import Settings
 import Wire
 
-/// Looks at a fleet from outside: counts its queues and asks its workers.
+/// Counts a fleet's queues and asks its workers for their status.
 final class FleetWatch: PublisherClient {
-  /// Bytes of an answer.
+  /// Bytes of a worker's answer.
   private static let maximumAnswer = 256 << 10
-  /// Answers of one round.
   private static let mostWorkers = 10_000
 
   private let topology: Topology
-  private let registry: (any DeviceStore)?
+  private let registry: DeviceStore?
   private let registryProblem: String?
-  /// Whether workers are asked for all their pools; may change from round to round.
+  /// Whether workers are asked for all pools; may change between rounds.
   var asksForPools = false
-  /// Seconds between two pictures; nil for one only.
+  /// Seconds between two pictures; nil for a single one.
   private let period: Double?
   private let show: (FleetPicture) -> Void
   private var picture: FleetPicture
   private var round: UInt64 = 0
   private var isAsking = false
-  /// Connections so far: what was begun on an earlier one is not gone on with.
+  /// Number of connections so far; work from an earlier connection is dropped.
   private var epoch = 0
   private var begun = MonotonicTime(nanoseconds: 0)
 
@@ -40,7 +39,7 @@ final class FleetWatch: PublisherClient {
     }
   }
 
-  private static func open(_ configuration: Configuration) -> (store: (any DeviceStore)?, problem: String?) {
+  private static func open(_ configuration: Configuration) -> (store: DeviceStore?, problem: String?) {
     guard let text = configuration.registry else { return (nil, nil) }
     do throws(RegistryError) {
       return (try RegistrySession.open(text, configuration, isReading: true), nil)
@@ -52,7 +51,7 @@ final class FleetWatch: PublisherClient {
   override func ready(_ publisher: Publisher) {
     if !isUp { up() } else { connection.established(at: loop.now) }
     self.publisher = publisher
-    // Again after a question for which there is no exchange.
+    // The exchange was missing, so the channel was opened again: show the picture without answers.
     if isAsking { return answersAreIn() }
     epoch += 1
     look(epoch)
@@ -120,7 +119,7 @@ final class FleetWatch: PublisherClient {
     loop.schedule(after: pause) { [weak self, epoch] in self?.look(epoch) }
   }
 
-  /// As workers have counted them: asking by name for one that isn't there is an error in the broker's log.
+  /// Hold queues as workers have counted them. Asking for a missing queue would leave an error in the broker's log.
   private func addHolds() {
     let ready = Dictionary(picture.workers.flatMap(\.holds).map { ($0.app, $0.ready) }, uniquingKeysWith: max)
     for (app, ready) in ready.sorted(by: { $0.key < $1.key }) {
@@ -136,7 +135,7 @@ final class FleetWatch: PublisherClient {
     } catch { picture.registryProblem = "the registry can't be asked: \(error)" }
   }
 
-  /// One that goes on until then ends as it was asked to.
+  /// A continuous display ends normally on a signal.
   override func interrupt() { if isUp, period != nil { leave() } else { super.interrupt() } }
 
   func leave() {
@@ -145,7 +144,7 @@ final class FleetWatch: PublisherClient {
 
   // MARK: the connection
 
-  /// Nobody listens, or there is nothing to listen to.
+  /// No worker listens, or the exchange doesn't exist.
   override func failed(_ tag: Int, _ failure: PublishFailure) {
     if case .returned = failure, isAsking { answersAreIn() }
   }
@@ -163,10 +162,10 @@ final class FleetWatch: PublisherClient {
 }
 
 extension Publisher {
-  /// Seconds that workers have to answer where not all of them do.
+  /// Seconds to wait for workers' answers.
   static let answerTime = 1.0
 
-  /// Asks each worker for its status; the answers have the question's id.
+  /// Asks each worker for its status; answers carry `id` as correlation id.
   func askWorkers(_ topology: Topology, _ question: [UInt8], id: [UInt8], tag: Int) {
     var properties = BasicProperties()
     properties.replyTo = Self.replyTo

@@ -1,7 +1,7 @@
 import Broker
 
-/// What the consumers of a fleet's queues say of its workers: each reads the quarantine as long as it runs, and the lanes only while a
-/// provider serves it.
+/// Consumer counts that show whether workers run: a worker always consumes the quarantine queue, but the lanes only while a
+/// provider is available.
 struct LaneConsumers {
   private let lanes: [String]
   private let quarantine: String
@@ -18,8 +18,7 @@ struct LaneConsumers {
     if queue == quarantine { ofQuarantine = consumers }
   }
 
-  /// Nobody consumes a lane.
   var areNone: Bool { ofLanes == 0 }
-  /// Workers run, and none of them takes requests.
+  /// True if workers run but none consumes the lanes.
   var areIdle: Bool { areNone && ofQuarantine > 0 }
 }

@@ -1,12 +1,11 @@
-/// Lines on a screen that may have fewer.
+/// Scrolls lines on a screen that is too short for them.
 struct ScrolledView {
   enum Move {
     case up, down, pageUp, pageDown, home
   }
 
-  /// The first line that is shown; may lie too far down until the screen is drawn.
+  /// First visible line; may be too large until the next drawing.
   private var top = 0
-  /// Lines of the last screen.
   private var room = 20
 
   mutating func move(_ move: Move) {
@@ -20,7 +19,7 @@ struct ScrolledView {
     top = max(0, top)
   }
 
-  /// As many lines as the screen has, the last of them the foot.
+  /// - Returns: exactly `height` lines, the last of them the foot.
   mutating func screen(_ lines: [String], width: Int, height: Int, foot: String) -> [String] {
     room = max(0, height - 1)
     top = min(top, max(0, lines.count - room))
@@ -33,12 +32,11 @@ struct ScrolledView {
   }
 }
 
-/// What was pressed.
 enum TerminalKey: Equatable {
   case quit, pools
   case move(ScrolledView.Move)
 
-  /// From what a terminal sends; what means nothing here is left out.
+  /// Parses terminal input; unknown bytes are ignored.
   static func read(_ bytes: [UInt8]) -> [TerminalKey] {
     var keys: [TerminalKey] = []
     var rest = bytes[...]
@@ -48,7 +46,7 @@ enum TerminalKey: Equatable {
         keys.append(key)
       } else {
         rest = rest.dropFirst()
-        // Of a sequence that is none of these, nothing is a key.
+        // Skip unknown escape sequences as a whole.
         if first == 0x1B, [0x5B, 0x4F].contains(rest.first) {
           rest = rest.dropFirst()
           rest = rest.drop { (0x20...0x3F).contains($0) }.dropFirst()

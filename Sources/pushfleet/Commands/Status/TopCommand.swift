@@ -4,16 +4,16 @@ import Settings
 
 enum TopCommand: Command {
   static let page = CommandPage(
-    "top", "the fleet live, drawn anew each second",
+    "top", "the fleet live, refreshed each second",
     forms: [.form("--config", ["--once"], ["--pools"], ["--json"])],
     """
-    What `pushfleet status` shows, each second, with rates, until q or Ctrl-C. p lists all credentials or only those in trouble; the
-    arrows, Page Up, Page Down and Home move where there is more than the screen has room for. Where standard output is no terminal
-    it is shown once, but for --json.
+    Shows the same as `pushfleet status`, refreshed each second, until q or Ctrl-C. p switches between all credentials and only
+    those in trouble. The arrow keys, Page Up, Page Down and Home scroll if the screen is too short. If standard output is not a
+    terminal, it prints once, or with --json each second.
     """,
     [
-      .config(), .flag("once", "show it once"), .flag("pools", "begin with all credentials"),
-      .json("one JSON object per queue, worker and campaign, and one of the fleet, each second"),
+      .config(), .flag("once", "print once"), .flag("pools", "start with all credentials"),
+      .json("one JSON object per queue, worker and campaign, and one for the fleet, each second"),
     ],
     example: "pushfleet top --config pushfleet.json5")
 
@@ -25,11 +25,11 @@ enum TopCommand: Command {
   }
 }
 
-/// A terminal's whole screen with the fleet on it; the screen that was there before comes back at the end.
+/// Draws the fleet on the whole terminal; restores the previous screen at the end.
 private final class FleetScreen {
   private static let enter = "\u{1B}[?1049h\u{1B}[?25l"
   private static let leave = "\u{1B}[?25h\u{1B}[?1049l"
-  /// Seconds between two looks at the keyboard.
+  /// Seconds between two reads of the keyboard.
   private static let keyPause = 0.1
   private static let windowChanged: Int32 = 28
   private static let terminalStop: Int32 = 20

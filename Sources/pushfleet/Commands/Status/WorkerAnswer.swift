@@ -1,15 +1,15 @@
 import Foundation
 import Wire
 
-/// What a worker process answers of itself. Whatever came over the broker is only shown.
+/// A worker's status answer. It is only displayed, because any client of the broker can send one.
 struct WorkerAnswer {
   struct Pool {
     var name: String
     var state: String
-    /// When its trouble began; empty where it is well.
+    /// Start of the trouble; empty if there is none.
     var since: String
     var reason: String
-    /// What to do, and where the documents go on; empty where it is well.
+    /// What to do, with a link to the documentation; empty if there is no trouble.
     var remedy: String
     var connections: Int
     var streams: Int
@@ -18,7 +18,7 @@ struct WorkerAnswer {
   var name: String
   var version: String
   var state: String
-  /// Seconds; nil where it isn't said.
+  /// Seconds; nil if unknown.
   var uptime: Double?
   var shards: Int
   var inHand: Int
@@ -26,22 +26,22 @@ struct WorkerAnswer {
   var delivered: Int
   var failed: Int
   var deadLetters: Int
-  /// Requests that `pushfleet trace` can tell of, and those left out.
+  /// Requests that are recorded for `pushfleet trace`, and those that aren't.
   var traced: Int
   var untraced: Int
   var deliveredPerSecond: Double
   var failedPerSecond: Double
   var errors: [(code: String, count: Int)]
-  /// Those in trouble, and of the others some or all.
+  /// All pools in trouble, and some or all of the others.
   var pools: [Pool]
   var poolsInTrouble: Int
   /// Of the last minute.
   var latencies: [(name: String, histogram: Histogram, isExact: Bool)]
   var holds: [(app: String, ready: Int)]
-  /// As it came, on one line.
+  /// The answer as received, on one line.
   let json: [UInt8]
 
-  /// - Parameter now: unix seconds.
+  /// - Parameter now: Unix seconds.
   init?(_ body: [UInt8], now: Double) {
     guard let object = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
       let name = object["worker"] as? String
@@ -78,7 +78,7 @@ struct WorkerAnswer {
     json = body.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 }
   }
 
-  /// What is no sensible count is none: sums of them can't overflow.
+  /// Counts outside a sensible range become 0, so that sums can't overflow.
   private static func count(_ value: Any?) -> Int {
     guard let number = value as? NSNumber, (0...1e12).contains(number.doubleValue) else { return 0 }
     return number.intValue
@@ -93,7 +93,7 @@ struct WorkerAnswer {
     switch text("of") {
     case "provider_answer": return ("\(text("provider")): answers", histogram, true)
     case "publish_to_answer":
-      // An older worker doesn't say it, and has whole seconds.
+      // Older workers don't send this field; their times have whole seconds.
       let isExact = object["whole_seconds"] as? Int == 0
       return ("\(text("provider")): from publishing, lane \(text("lane"))", histogram, isExact)
     default: return nil
