@@ -18,6 +18,17 @@ struct BrokerURITests {
     for (text, expected) in cases { #expect(try BrokerURI(parsing: text) == expected, "\(text)") }
   }
 
+  @Test("A certificate proves the user of an amqps address without a password, and of no other")
+  func external() throws {
+    let cases: [(String, BrokerURI)] = [
+      ("amqps://h", BrokerURI(host: "h", user: "", password: "", isTLS: true, isExternal: true)),
+      ("amqps://u@h/v", BrokerURI(host: "h", virtualHost: "v", user: "u", password: "", isTLS: true, isExternal: true)),
+      ("amqps://u:p@h", BrokerURI(host: "h", user: "u", password: "p", isTLS: true)), ("amqp://h", BrokerURI(host: "h")),
+    ]
+    for (text, expected) in cases { #expect(try BrokerURI(parsing: text, hasCertificate: true) == expected, "\(text)") }
+    #expect("\(try BrokerURI(parsing: "amqps://h", hasCertificate: true))" == "amqps://h:5671/")
+  }
+
   @Test(
     "What is no broker URI is refused",
     arguments: [

@@ -32,6 +32,25 @@ struct HandshakeTests {
     #expect(script.recorder.events == [.ready] && script.consumer.isReady)
   }
 
+  @Test("A user that the certificate proves is not named, and the response is empty")
+  func external() throws {
+    let script = PublisherScript(broker: BrokerURI(host: "broker", user: "", password: "", isTLS: true, isExternal: true))
+    _ = script.heard()
+    script.say(Say.start(mechanisms: "PLAIN EXTERNAL"))
+    let startOK = try #require(script.heard().last)
+    #expect(startOK.name == "10.11")
+    #expect(startOK.payload.suffix(19) == (Say.short("EXTERNAL") + Say.long([]) + Say.short("en_US"))[...])
+    script.say(Say.tune() + Say.openOK, Say.channelOpenOK(), Say.selectOK)
+    #expect(script.publisher.isReady)
+  }
+
+  @Test("A broker that doesn't offer EXTERNAL gets no other login")
+  func noExternal() {
+    let script = PublisherScript(broker: BrokerURI(host: "broker", user: "me", password: "", isTLS: true, isExternal: true))
+    script.say(Say.start())
+    #expect(script.recorder.events == [.ended(.authenticationRefused("the broker doesn't offer EXTERNAL"))])
+  }
+
   @Test(
     "Without heartbeats on the broker's side ours is asked for", arguments: [(0, 10), (5, 5), (60, 10)] as [(UInt16, UInt8)])
   func heartbeatAgreed(_ offered: UInt16, _ agreed: UInt8) {

@@ -202,6 +202,12 @@ final class PublisherScript: Script {
   let recorder = PublisherRecorder()
   let publisher: Publisher
 
+  /// Its handshake has not begun.
+  init(broker: BrokerURI) {
+    publisher = Publisher(settings: ConnectionSettings(broker: broker), window: 1000, handler: recorder)
+    super.init(publisher)
+  }
+
   init(window: Int = 1000, tune: [UInt8] = Say.tune(), isReady: Bool = true) {
     publisher = Publisher(settings: Self.settings, window: window, handler: recorder)
     super.init(publisher)

@@ -1,10 +1,10 @@
 import PushCore
 
-/// Parses and translates one request over and over, without any I/O: `dev/bench` divides what that costs by COUNT.
+/// Parses and translates one request repeatedly, without I/O. `dev/bench` divides the cost by COUNT.
 ///
 ///     Benchmarks apns|fcm COUNT < request.json
 ///
-/// The request stands on one line. Prints the bytes that a provider would get of all of them, so that nothing can be left out.
+/// The request is one line. Prints the total bytes for a provider, so that the compiler can't remove any work.
 @main
 enum Benchmarks {
   static func main() {
@@ -16,7 +16,7 @@ enum Benchmarks {
     let messageID = Array("bench-00000001".utf8)
     var bytes = 0
     for number in 0..<count {
-      // A request of its own, as each comes from the broker in memory of its own.
+      // Copy the request, because each one from the broker has separate memory.
       var own = body
       own.append(UInt8(ascii: " "))
       bytes += step(own, TranslationContext(now: Int64(number), deadline: 2_419_200_000, messageID: messageID))

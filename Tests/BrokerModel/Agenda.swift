@@ -1,14 +1,13 @@
 import Wire
 
-/// What is due when; entries of one time come in the order in which they were added.
+/// A queue of timed entries. Entries for the same time keep their order.
 struct Agenda<Entry> {
   private var heap: [(time: MonotonicTime, order: Int, entry: Entry)] = []
   private var added = 0
 
-  /// `distantFuture` when empty.
   var deadline: MonotonicTime { heap.first?.time ?? .distantFuture }
 
-  /// An entry for the distant future is dropped.
+  /// Ignores an entry for the distant future.
   mutating func add(_ entry: Entry, at time: MonotonicTime) {
     guard time < .distantFuture else { return }
     added += 1
@@ -20,7 +19,6 @@ struct Agenda<Entry> {
     }
   }
 
-  /// The earliest entry that is due.
   mutating func take(dueAt now: MonotonicTime) -> Entry? {
     guard let first = heap.first, first.time <= now else { return nil }
     let last = heap.removeLast()

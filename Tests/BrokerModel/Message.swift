@@ -1,15 +1,15 @@
 import AMQP
 
-/// A message as the broker keeps it; the copies of one publication in several queues are one value.
+/// A message in the broker. Copies of one publication in several queues share it.
 public final class Message: Sendable {
-  /// Counts publications in the order in which the broker took them. What is dead-lettered keeps its number.
+  /// The number of the publication. Dead-lettering keeps it.
   public let number: Int
-  /// Where it was published last, by a client or by dead-lettering.
+  /// The exchange of the last publication, by a client or by dead-lettering.
   public let exchange: [UInt8]
   public let routingKey: [UInt8]
   public let properties: BasicProperties
   public let body: [UInt8]
-  /// The properties in their wire form: what the broker doesn't change passes through as it came.
+  /// The encoded properties. Unchanged ones are passed on as received.
   let encodedProperties: [UInt8]
 
   init(
@@ -23,7 +23,6 @@ public final class Message: Sendable {
     self.body = body
   }
 
-  /// The same message with other properties.
   init(_ message: Message, exchange: [UInt8], routingKey: [UInt8], properties: BasicProperties) {
     number = message.number
     self.exchange = exchange
@@ -39,7 +38,6 @@ extension Message: CustomStringConvertible {
 }
 
 extension FieldTable {
-  /// The same table with an entry replaced or added.
   func setting(_ key: String, _ value: FieldValue) -> FieldTable {
     var table = removing([key])
     table.append(key, value)

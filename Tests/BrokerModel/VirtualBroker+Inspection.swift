@@ -1,15 +1,15 @@
 import Wire
 
-/// What an owner may look at and do from outside the protocol, as an operator does with rabbitmqctl.
+/// Inspection and commands from outside the protocol, like rabbitmqctl.
 extension VirtualBroker {
   public struct Depth: Equatable, Sendable {
     public var ready: Int
     public var unacknowledged: Int
-    /// Dead letters that no queue has taken yet. RabbitMQ counts them nowhere.
+    /// Dead letters that no queue has accepted yet. RabbitMQ doesn't count them.
     public var deadLetters: Int
     public var consumers: Int
 
-    /// Nothing is in the queue, in a client's hands, or on its way from it.
+    /// True if nothing is ready, unacknowledged or on its way as a dead letter.
     public var isEmpty: Bool { ready + unacknowledged + deadLetters == 0 }
 
     public init(ready: Int = 0, unacknowledged: Int = 0, deadLetters: Int = 0, consumers: Int = 0) {
@@ -22,7 +22,7 @@ extension VirtualBroker {
 
   public var queueNames: [String] { queues.keys.sorted() }
 
-  /// Nil when there is no such queue.
+  /// Nil if there is no such queue.
   public func depth(of queue: String) -> Depth? {
     queues[queue].map {
       Depth(
@@ -30,10 +30,10 @@ extension VirtualBroker {
     }
   }
 
-  /// The ready messages in the order in which they will be delivered.
+  /// The ready messages in order of delivery.
   public func messages(in queue: String) -> [Message] { queues[queue]?.entries.map(\.message) ?? [] }
 
-  /// Nothing will happen here by itself: no message is in a client's hands, waits for its time or is on its way, no confirm is owed.
+  /// True if nothing will happen by itself: no unacknowledged message, expiry, dead letter or confirm is pending.
   public var isQuiet: Bool {
     unconfirmed.isEmpty
       && queues.values.allSatisfy { $0.unacknowledged == 0 && $0.deadLetters.count == 0 && $0.headExpiry == .distantFuture }

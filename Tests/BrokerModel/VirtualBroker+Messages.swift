@@ -1,6 +1,5 @@
 import Wire
 
-/// What happens to messages.
 extension VirtualBroker {
   // MARK: - Publishing
 
@@ -45,7 +44,7 @@ extension VirtualBroker {
     return targets(of: exchange, message)
   }
 
-  /// Where an exchange sends a message, or those that it names for what it can't route.
+  /// The queues of an exchange for a message, or those of its alternate exchanges.
   private func targets(of exchange: Exchange, _ message: Message) -> [Queue] {
     var exchange = exchange
     var seen: Set<String> = []
@@ -87,7 +86,7 @@ extension VirtualBroker {
     touched.append(queue)
   }
 
-  /// Does what there is to do until every queue rests.
+  /// Runs until no queue has anything to do.
   func run(at now: MonotonicTime) {
     guard isRunning, !isFrozen else { return }
     while let queue = touched.popFirst() {
@@ -122,7 +121,7 @@ extension VirtualBroker {
     discard(queue.giveBack(entries, isEndOfConsumer: isEndOfConsumer), of: queue, because: .deliveryLimit, at: now)
   }
 
-  /// A consumer is gone with its channel.
+  /// The consumer ended with its channel.
   func remove(_ consumer: QueueConsumer, of queue: Queue, at now: MonotonicTime) {
     let held = queue.remove(consumer)
     guard !queue.isDeleted else { return }
@@ -131,7 +130,7 @@ extension VirtualBroker {
 
   func publisherEnded(_ publisher: Int) { for queue in queues.values { queue.publisherEnded(publisher) } }
 
-  /// The crash of a node that had promised nothing yet about some of its messages.
+  /// A crash loses some of the messages that were not confirmed yet.
   func loseUnconfirmed(at now: MonotonicTime) {
     for queue in sortedQueues {
       queue.deadLetters.reset()
@@ -158,7 +157,7 @@ extension VirtualBroker {
     }
   }
 
-  /// At most once: what nobody takes is gone.
+  /// At-most-once dead-lettering: without an accepting queue, the message is lost.
   private func deadLetterOnce(_ entry: QueueEntry, of queue: Queue, because reason: DeathReason, at now: MonotonicTime) {
     guard let name = queue.arguments.deadLetterExchange else {
       return note(.dropped(entry.message, queue: queue.name, because: .noDeadLetters(reason)), at: now)
@@ -194,8 +193,8 @@ extension VirtualBroker {
     return exchanges[name].map { targets(of: $0, message) } ?? []
   }
 
-  /// At least once: so many at a time, each until all the queues that it is routed to have taken it. What has no queue, be it that it
-  /// would only cycle, keeps its place among them.
+  /// At-least-once dead-lettering: a limited number at a time, each until all target queues have accepted it. A message without
+  /// a target, or with a cycle only, keeps its place.
   private func forwardDeadLetters(of queue: Queue, at now: MonotonicTime) {
     while queue.deadLetters.underway.count < settings.deadLetterPrefetch,
       let (entry, reason) = queue.deadLetters.waiting.popFirst()
@@ -226,7 +225,7 @@ extension VirtualBroker {
     armDeadLetters(of: queue, at: now)
   }
 
-  /// Gives a dead letter to those of its queues that haven't taken it; true when all have.
+  /// Sends a dead letter to the queues that haven't accepted it. Returns true when all have.
   private func send(_ dead: inout DeadLetterOutlet.Underway, from queue: Queue, at now: MonotonicTime) -> Bool {
     let targets = deadLetterTargets(dead.message).filter { !Death.isCycle(dead.message, to: $0.name, because: dead.reason) }
     if !targets.isEmpty { dead.sentAt = now }

@@ -1,7 +1,6 @@
 import AMQP
 import Wire
 
-/// Exchanges, queues and bindings.
 extension VirtualBroker {
   func addStandardExchanges() {
     for (name, kind) in [
@@ -97,7 +96,7 @@ extension VirtualBroker {
     exchange.bind(Exchange.Binding(queue: queue.name, routingKey: key, arguments: arguments))
   }
 
-  /// The queue goes with all that is in it; its consumers are told. The number of ready messages.
+  /// Deletes a queue with its messages and notifies its consumers. Returns the number of ready messages.
   func delete(_ queue: Queue, at now: MonotonicTime) -> Int {
     let count = queue.ready
     for entry in queue.removeReady(where: { _ in true }) {
@@ -117,7 +116,6 @@ extension VirtualBroker {
     return purged.count
   }
 
-  /// Queues that belong to a connection alone go with it.
   func connectionEnded(_ connection: ServerConnection, at now: MonotonicTime) {
     for queue in sortedQueues where queue.owner == connection.number { _ = delete(queue, at: now) }
   }

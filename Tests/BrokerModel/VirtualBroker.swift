@@ -2,40 +2,38 @@ import Wire
 
 /// RabbitMQ as its clients see it, in memory and in virtual time: exchanges, quorum queues, and a machine for each connection.
 ///
-/// A value of the calls made to it: no clock, no randomness, nothing that depends on hashing, so that the same calls have the same
-/// consequences. Whoever owns it drives the machines that `accept` makes as any other, and calls `deadlineReached` when `deadline` has
-/// come. Confined to one thread; the machines must not outlive it. It follows RabbitMQ 3.10 (rabbit_fifo, rabbit_fifo_dlx_worker,
-/// rabbit_channel), and Tests/AMQPTests holds it to a real one.
+/// Deterministic: it has no clock and no randomness and doesn't depend on hashing, so the same calls have the same effects. The
+/// owner drives the machines of `accept` and calls `deadlineReached` at `deadline`. Confined to one thread. The machines must
+/// not outlive it. It follows RabbitMQ 3.10 (rabbit_fifo, rabbit_fifo_dlx_worker, rabbit_channel); Tests/AMQPTests compares it
+/// with a real one.
 public final class VirtualBroker {
   public var settings: BrokerSettings
-  /// Told of everything that happens to messages, as it happens; must not call back.
+  /// Gets all events of messages as they happen. It must not call back.
   public var observer: ((BrokerEvent, MonotonicTime) -> Void)?
-  /// How a publication is answered; decided as it comes.
+  /// Decides the answer to a publication when it arrives.
   public var confirmation: (Message, Client) -> Confirmation = { _, _ in .ack(after: 0) }
-  /// Whether a message outlives a crash that is neither confirmed nor was ever delivered.
+  /// Returns true if a message survives a crash although it is neither confirmed nor was delivered.
   public var survivesCrash: (Message) -> Bool = { _ in false }
 
   public private(set) var isRunning = true
-  /// It says nothing and reads nothing, and no time passes for it.
+  /// True while the broker reads and writes nothing and its time stands still.
   public private(set) var isFrozen = false
-  /// What it tells the publishers that it blocks: it is out of memory or disk.
+  /// The reason for blocked publishers: the node is out of memory or disk space.
   public private(set) var alarm: String?
 
   var exchanges: [String: Exchange] = [:]
   var queues: [String: Queue] = [:]
-  /// In the order in which they were accepted.
   private var connections: [ServerConnection] = []
-  /// Accepted so far: the number of the newest.
   public private(set) var connectionCount = 0
   private var publisherCount = 0
   private var publicationCount = 0
   private var nameCount = 0
   private var agenda = Agenda<Due>()
-  /// Queues that may have something to do.
+  /// Queues to run.
   var touched = Ring<Queue>()
-  /// Kept, and not confirmed yet.
+  /// Stored messages without a confirm.
   var unconfirmed: Set<Int> = []
-  /// Ends of transports that nobody has noticed yet.
+  /// Ends of transports that a frozen broker hasn't processed yet.
   private var unnoticedEnds: [(MonotonicTime) -> Void] = []
 
   enum Due {
@@ -52,7 +50,7 @@ public final class VirtualBroker {
 
   // MARK: - Connections
 
-  /// The machine for a new connection; nil while the broker is down, as it is then refused.
+  /// The machine for a new connection; nil while the broker is down and refuses connections.
   public func accept() -> (any Machine)? {
     guard isRunning else { return nil }
     connectionCount += 1
@@ -61,7 +59,7 @@ public final class VirtualBroker {
     return connection
   }
 
-  /// Closes connections as an operator does (320).
+  /// Closes connections like an operator (code 320).
   public func closeConnections(
     reason: String = "closed by an operator", at now: MonotonicTime, where isMeant: (Client) -> Bool = { _ in true }
   ) {
@@ -70,7 +68,7 @@ public final class VirtualBroker {
     run(at: now)
   }
 
-  /// Closes all open channels of connections with an error of the broker's own making; 406 unless another code is given.
+  /// Closes all open channels of connections with a broker's error; 406 by default.
   public func closeChannels(
     code: UInt16 = 406, reason: String = "a fault", at now: MonotonicTime, where isMeant: (Client) -> Bool = { _ in true }
   ) {
@@ -79,14 +77,14 @@ public final class VirtualBroker {
     run(at: now)
   }
 
-  /// The clients that are connected, the oldest first.
+  /// The connected clients, the oldest first.
   public var clients: [Client] { connections.filter { $0.phase == .open }.map(\.client) }
 
   func forget(_ connection: ServerConnection) { connections.removeAll { $0 === connection } }
 
   // MARK: - Faults
 
-  /// The node is gone, as after a kill -9: what was confirmed stays, what clients had in hand comes back when it starts again.
+  /// The node dies, as after a kill -9. Confirmed messages stay; unacknowledged ones are delivered again after the start.
   public func crash(at now: MonotonicTime) {
     guard isRunning else { return }
     isFrozen = false
@@ -106,14 +104,14 @@ public final class VirtualBroker {
     run(at: now)
   }
 
-  /// The node hangs: its connections stay, and are refused no more than accepted by anybody who reads.
+  /// The node hangs. Its connections stay open. New ones are accepted by the system, but the node doesn't read from them.
   public func freeze() {
     guard isAwake else { return }
     isFrozen = true
     for connection in connections { connection.pauseOrResume() }
   }
 
-  /// It goes on where it stopped, and notices what has become of its connections meanwhile.
+  /// Continues after a freeze and processes the ends of connections since then.
   public func resume(at now: MonotonicTime) {
     guard isFrozen else { return }
     isFrozen = false
@@ -125,7 +123,7 @@ public final class VirtualBroker {
     advance(to: now)
   }
 
-  /// From now on connections that publish are not read from; the reason is RabbitMQ's words, such as "low on memory".
+  /// Blocks publishing connections from now on. The reason is RabbitMQ's text, such as "low on memory".
   public func raiseAlarm(_ reason: String = "low on memory") { alarm = reason }
 
   public func clearAlarm(at now: MonotonicTime) {
@@ -135,8 +133,9 @@ public final class VirtualBroker {
     run(at: now)
   }
 
-  /// As where a queue's leader lost touch with the nodes that its consumers are connected to: what clients have in hand of quorum queues is
-  /// delivered again, there or elsewhere. Their channels stay, and an acknowledgement of the first delivery settles nothing.
+  /// Simulates a queue leader that loses contact with its consumers' nodes. Unacknowledged messages of quorum queues are
+  /// delivered again, to the same or other consumers. Their channels stay open, and acknowledgements of the first delivery have
+  /// no effect.
   public func deliverAgain(at now: MonotonicTime) {
     guard isAwake else { return }
     for queue in sortedQueues where queue.arguments.kind == .quorum {
@@ -148,7 +147,7 @@ public final class VirtualBroker {
 
   // MARK: - Time
 
-  /// When `deadlineReached` is wanted; the connections have deadlines of their own.
+  /// The time at which `deadlineReached` must be called. The connections have separate deadlines.
   public var deadline: MonotonicTime { isAwake ? agenda.deadline : .distantFuture }
 
   public func deadlineReached(at now: MonotonicTime) {
@@ -157,7 +156,7 @@ public final class VirtualBroker {
 
   private var isAwake: Bool { isRunning && !isFrozen }
 
-  /// Carries out what a connection's machine was called for, after what was due before.
+  /// Runs everything due before, then the work of a connection's machine.
   func perform(at now: MonotonicTime, _ body: @escaping (MonotonicTime) -> Void) {
     guard !isFrozen else { return unnoticedEnds.append(body) }
     if isRunning { advance(to: now) }
@@ -184,7 +183,7 @@ public final class VirtualBroker {
 
   func schedule(_ due: Due, at time: MonotonicTime) { agenda.add(due, at: time) }
 
-  /// A channel is looked at in regular intervals from its opening on.
+  /// A channel is checked at regular intervals after its opening.
   func watchTimeout(of channel: ServerChannel) {
     guard !channel.isTimeoutArmed, let oldest = channel.unacknowledged.first else { return }
     let due = oldest.deliveredAt.advanced(bySeconds: settings.consumerTimeout)
@@ -207,7 +206,6 @@ public final class VirtualBroker {
     return publicationCount
   }
 
-  /// Part of a name that the broker makes.
   func nextName() -> Int {
     nameCount += 1
     return nameCount
@@ -215,6 +213,6 @@ public final class VirtualBroker {
 
   func note(_ event: BrokerEvent, at now: MonotonicTime) { observer?(event, now) }
 
-  /// Where the order of queues can be seen, it is that of their names.
+  /// Sorted by name, wherever the order can be observed.
   var sortedQueues: [Queue] { queues.values.sorted { $0.name < $1.name } }
 }

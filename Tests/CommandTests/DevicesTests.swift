@@ -98,7 +98,7 @@ struct DevicesTests {
       ("apns,\(token(9))\u{0},u,a", "line 3: InvalidParameters: token: holds a control character"),
       ("apns,\(token(9)),\"u\nv\",a", "line 3: InvalidParameters: user:"),
       ("apns,,u,a", "line 3: InvalidParameters: token: missing"),
-      ("web,\(token(9)),u,a", "line 3: InvalidParameters: platform: expected apns or fcm"),
+      ("web,\(token(9)),u,a", "line 3: InvalidParameters: platform: expected apns, fcm or webpush"),
     ])
   func badRow(row: String, message: String) throws {
     let site = try RegistrySite()
@@ -134,9 +134,9 @@ struct DevicesTests {
   @Test(
     "a file that can't be an import is refused as a whole, before anything is stored",
     arguments: [
-      ("colour,token,platform\nred,1,apns\n", "line 1: header line: column 1 is none of app, platform, token"),
+      ("colour,token,platform\nred,1,apns\n", "line 1: header line: column 1 is not one of app, platform, token"),
       ("token\n1\n", "line 1: header line: the columns platform and token are needed"),
-      ("token,platform,token\n", "line 1: header line: column token is there twice"), ("", "the file is empty"),
+      ("token,platform,token\n", "line 1: header line: column token appears twice"), ("", "the file is empty"),
     ])
   func badFile(text: String, message: String) throws {
     let site = try RegistrySite()
@@ -154,7 +154,7 @@ struct DevicesTests {
     let refused = "xx,\(token(2)),\"c,\"\"d\"\"\"\n"
     let text = "platform,token,app_version\napns,\(token(1)),\"a, b\"\r\n\(refused)apns,\(token(3)),é\nfcm,,\n"
     let file = try site.write(text, "devices.csv")
-    let badPlatform = #""InvalidParameters: platform: expected apns or fcm""#
+    let badPlatform = #""InvalidParameters: platform: expected apns, fcm or webpush""#
     let noToken = #""InvalidParameters: token: missing""#
     let rejects = site.folder.appendingPathComponent("rejects.csv").path
     for (words, line) in [(["--dry-run"], "2 of 4 rows would be stored, 2 refused"), ([], "2 of 4 rows stored, 2 refused")] {
@@ -186,7 +186,9 @@ struct DevicesTests {
     #expect(try site.run(["devices", "import", "--rejects", rejects, file]).status == 65)
     let lines = try String(contentsOfFile: rejects, encoding: .utf8)
     let rest = #""token":"\#(token(1))","topics":["a","b"]}"#
-    #expect(lines == #"{"reason":"InvalidParameters: platform: expected apns or fcm","platform":"xx",\#(rest)"# + "\nno JSON\n")
+    #expect(
+      lines == #"{"reason":"InvalidParameters: platform: expected apns, fcm or webpush","platform":"xx",\#(rest)"#
+        + "\nno JSON\n")
     #expect(try site.run(["devices", "import", "--rejects", again, rejects]).status == 65)
     #expect(try String(contentsOfFile: again, encoding: .utf8) == lines)
     let corrected = lines.replacing("xx", with: "apns").replacing("no JSON\n", with: "")
@@ -336,6 +338,41 @@ struct DevicesTests {
     #expect(try site.run(["devices", "show", "--user", "u1"]).status == 65)
   }
 
+  static let subscription =
+    #"{"endpoint":"https://push.example/secret","expirationTime":null,"keys":{"p256dh":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4","auth":"BTBZMqHH6r4Tts7J_aSIgg"}}"#
+
+  @Test("a subscription is registered, found by its endpoint, and shown to people by a name", arguments: Backend.available)
+  func subscription(backend: Backend) throws {
+    let site = try RegistrySite(backend)
+    let endpoint = "https://push.example/secret"
+    let words = [
+      "--platform", "webpush", "--subscription", Self.subscription, "--user", "u1", "--application-server-key",
+      "0102030405060708",
+    ]
+    let registration = try #require(try site.run(["devices", "register"] + words).lines.first)
+    #expect(registration.hasPrefix("pf1r~"))
+    let shown = try site.run(["devices", "show", "--json", "--token", endpoint])
+    #expect(shown.objects.first?["registration"] as? String == registration)
+    #expect(shown.objects.first?["token"] as? String == endpoint)
+    let text = try site.run(["devices", "show", "--user", "u1"]).output
+    // The first 16 digits of the endpoint's SHA-256.
+    #expect(text.contains("subscription  b6a07f706fa3131d") && !text.contains("secret"), "\(text)")
+    #expect(try site.run(["topics", "subscribe", "news", endpoint]).status == 0)
+
+    let exported = try site.run(["devices", "export"]).output
+    #expect(exported.contains(#""subscription":{"endpoint":"https://push.example/secret","keys":{"p256dh":"#), "\(exported)")
+    #expect(exported.contains(#""application_server_key":"0102030405060708""#))
+    for format in BulkFormat.allCases {
+      let other = try RegistrySite(backend)
+      let file = try other.write(try site.run(["devices", "export", "--format", "\(format)"]).output, "d.\(format)")
+      #expect(try other.run(["devices", "import", file]).status == 0)
+      #expect(try other.run(["devices", "export"]).output == exported)
+    }
+    #expect(try site.run(["devices", "unregister", "--token", endpoint]).status == 0)
+    let list = try site.run(["devices", "list", "--state", "gone"]).output
+    #expect(list.contains("b6a07f706fa3131d") && !list.contains("secret"), "\(list)")
+  }
+
   @Test("a token is found whatever it looks like, and unregistered; a list says since when and why")
   func looks() throws {
     let site = try RegistrySite()
@@ -362,7 +399,10 @@ struct DevicesTests {
       (["devices", "show"], 64, "name a device by one of"), (["devices", "show", "--user", "nobody"], 65, "no such device"),
       (["devices", "show", "--token", "1", "--user", "u"], 64, "name a device by one of"),
       (["devices", "register", "--token", "x"], 65, "platform: missing"),
-      (["devices", "register", "--platform", "web", "--token", "x"], 65, "platform: expected apns or fcm"),
+      (["devices", "register", "--platform", "web", "--token", "x"], 65, "platform: expected apns, fcm or webpush"),
+      (["devices", "register", "--platform", "webpush", "--token", "x"], 65, "token: not for webpush"),
+      (["devices", "register", "--platform", "webpush", "--subscription", "{"], 65, "--subscription: no JSON"),
+      (["devices", "register", "--platform", "webpush", "--subscription", "{}"], 65, "subscription.endpoint: missing"),
       (["devices", "register", "--platform", "fcm", "--token", "x", "--app", "other"], 64, "no application \"other\""),
       (["devices", "unregister"], 64, "name a device by one of --token, --registration, --installation"),
       (["devices", "unregister", "--installation", "nobody"], 65, "no such device"),

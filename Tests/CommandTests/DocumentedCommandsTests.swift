@@ -139,7 +139,7 @@ struct DocumentedCommandsTests {
   func options(path: String) throws {
     let known = Set(Self.forms.values.flatMap(\.values).flatMap(\.keys)).union(["help"])
     for span in DocumentCode(try Self.text(path)).spans where span.hasPrefix("--") {
-      let name = String(span.dropFirst(2).prefix { $0.isLetter || $0 == "-" })
+      let name = String(span.dropFirst(2).prefix { $0.isLetter || $0.isNumber || $0 == "-" })
       #expect(known.contains(name) || Self.scripts.contains("--\(name)"), "--\(name)")
     }
   }

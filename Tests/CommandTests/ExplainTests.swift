@@ -108,7 +108,7 @@ import Testing
     #expect(explanation.refusal == .invalidParameters)
     #expect(
       explanation.text(withBar: false) == """
-        Not a request that is taken
+        A refused request
 
           refused: InvalidParameters
           notification.badge: expected an integer from 0 to 2147483647 at byte 64

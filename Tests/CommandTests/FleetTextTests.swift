@@ -13,7 +13,7 @@ struct FleetTextTests {
         {"of":"publish_to_answer","provider":"apns","lane":"high","count":9,"bounds":[1,60],"counts":[0,8,1]}],
        "pools_in_trouble":\(trouble ? 1 : 0),"holds":[{"app":"a","ready":7}],
        "pools":[{"name":"com.example.app APNs production","state":"\(trouble ? "in trouble" : "ok")","reason":"no connection",
-        "remedy":"check the way to the provider","runbook":"docs/runbook.md#pushfleetproviderintrouble","connections":2,"streams":10}]}
+        "remedy":"check the way to the provider","runbook":"docs/operate/runbook.md#pushfleetproviderintrouble","connections":2,"streams":10}]}
       """
     return try #require(WorkerAnswer(Array(text.utf8), now: 1_795_209_720 + 90))
   }

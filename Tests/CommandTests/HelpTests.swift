@@ -133,14 +133,14 @@ struct HelpTests {
     #expect(lines.allSatisfy { $0.count < 80 } && lines.count > Pushfleet.commands.count)
   }
 
-  @Test("exit statuses are the same in the help, in the manual and in the README")
+  @Test("exit statuses are the same in the help, in the manual and in docs/operate/install.md")
   func exitStatuses() throws {
     func words(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
     let site = try RegistrySite()
-    let readme = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../README.md").standardized
+    let document = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/operate/install.md")
     let texts = [
       try site.run(["help"], isConfigured: false).output, try site.run(["manual"], isConfigured: false).output,
-      try String(contentsOf: readme, encoding: .utf8),
+      try String(contentsOf: document.standardized, encoding: .utf8),
     ]
     for text in texts { #expect(words(text).contains(ExitStatus.words), "\(text)") }
     for line in texts[0].split(separator: "\n").suffix(4) { #expect(line.count < 80) }

@@ -47,7 +47,7 @@ final class RegistrySite {
   @discardableResult
   func write(_ text: String, _ name: String) throws -> String { try write(Array(text.utf8), name) }
 
-  func store() throws -> any DeviceStore { try openRegistry(try RegistryLocation(parsing: location)) }
+  func store() throws -> DeviceStore { try openRegistry(try RegistryLocation(parsing: location)) }
 
   struct Ended {
     var status: Int32

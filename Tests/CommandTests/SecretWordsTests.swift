@@ -12,6 +12,8 @@ struct SecretWordsTests {
     ["simulate", "apns", "--certificate", "CERT", "--key", "KEY", "--client-ca", "SECRET"],
     ["simulate", "fcm", "--certificate", "CERT", "--key", "SECRET"],
     ["simulate", "fcm", "--certificate", "CERT", "--key", "KEY", "--provider-key", "SECRET"],
+    ["simulate", "webpush", "--certificate", "CERT", "--key", "KEY", "--provider-key", "SECRET"],
+    ["simulate", "webpush", "--certificate", "CERT", "--key", "KEY", "--subscriptions", "1", "/no/SECRET"],
     ["simulate", "apns", "--certificate", "CERT", "--key", "KEY", "--script", "SECRET"],
     ["simulate", "apns", "--certificate", "CERT", "--key", "KEY", "--journal", "/no/SECRET"],
     ["simulate", "apns", "--certificate", "CERT", "--key", "KEY", "--listen", "SECRET"],

@@ -13,7 +13,7 @@ struct SuggestionTests {
       (["feedback", "--event", "NotRegisterd"], 64, "did you mean NotRegistered?"),
       (["devices", "list", "--state", "gnoe"], 64, "did you mean gone?"),
       (["devices", "export", "--format", "ndjsn"], 64, "did you mean ndjson?"),
-      (["devices", "register", "--platform", "apsn", "--token", "x"], 65, "expected apns or fcm: did you mean apns?"),
+      (["devices", "register", "--platform", "apsn", "--token", "x"], 65, "expected apns, fcm or webpush: did you mean apns?"),
       (["devices", "register", "--platform", "fcm", "--token", "x", "--kind", "alrt"], 65, "did you mean alert?"),
       (["keys", "create", "--rights", "sedn"], 64, "did you mean send?"),
       (["keys", "create", "--rights", "send", "--app", "com.exampel.app"], 64, "did you mean com.example.app?"),

@@ -1,6 +1,6 @@
 import AMQP
 
-/// A publication whose frames are coming in: the method, a header, and as much body as the header announces.
+/// Collects the frames of a publication: method, header, and the announced bytes of body.
 struct ContentAssembly {
   struct Publication {
     var exchange: [UInt8]
@@ -13,11 +13,11 @@ struct ContentAssembly {
   }
 
   private enum State {
-    /// Then `header`.
+    /// → `header`.
     case none
-    /// Then `body`, or `none` for an empty one.
+    /// → `body`, or `none` for an empty body.
     case header(Publication)
-    /// Then `none`.
+    /// → `none`.
     case body(Publication)
   }
 
@@ -29,21 +29,21 @@ struct ContentAssembly {
     state = .header(Publication(exchange: exchange, routingKey: routingKey, mandatory: mandatory))
   }
 
-  /// Takes a header or body frame; the publication, once it is whole.
+  /// Adds a header or body frame. Returns the publication once it is complete.
   mutating func add(_ type: UInt8, _ payload: ArraySlice<UInt8>, maximum: Int) throws(Refusal) -> Publication? {
     var publication: Publication
     switch state {
     case .none: throw .unexpectedFrame("expected method frame, got content frame instead")
     case .header(let begun):
-      guard type == FrameType.header else { throw .unexpectedFrame("expected content header") }
+      guard type == Frame.contentHeader else { throw .unexpectedFrame("expected content header") }
       publication = begun
       try Self.readHeader(payload, into: &publication, maximum: maximum)
     case .body(let begun):
-      guard type == FrameType.body, payload.count <= begun.size - begun.body.count else {
+      guard type == Frame.contentBody, payload.count <= begun.size - begun.body.count else {
         throw .unexpectedFrame("expected content body")
       }
       publication = begun
-      // The only one to hold the body while it grows.
+      // Release the other reference, so that the body grows without a copy.
       state = .none
       publication.body += payload
     }

@@ -1,14 +1,14 @@
-/// The confirms of one channel: which publications have no answer yet, and which answers are to be told.
+/// The confirms of one channel: publications without an answer, and answers to send.
 struct PublicationAnswers {
-  /// The client has asked for them.
+  /// True if the client has enabled confirms.
   var isWanted = false
   private var next: UInt64 = 1
-  /// Publications without an answer, in the order of their numbers.
+  /// Publications without an answer, in order.
   private var open: [UInt64] = []
   private var acks: [UInt64] = []
   private var nacks: [UInt64] = []
 
-  /// The number of a publication that was just received; nil when nobody wants to know.
+  /// The number of a new publication; nil without confirms.
   mutating func published() -> UInt64? {
     guard isWanted else { return nil }
     defer { next += 1 }
@@ -22,8 +22,8 @@ struct PublicationAnswers {
     if isAck { acks.append(sequence) } else { nacks.append(sequence) }
   }
 
-  /// What is to be said, as RabbitMQ puts it together (`coalesce_and_send` of its rabbit_channel): all that lie below the first without an
-  /// answer, or with the other one, in one frame, the others one by one.
+  /// The frames to send, combined like RabbitMQ's (`coalesce_and_send` in rabbit_channel). One frame confirms all numbers below
+  /// the first one that has no answer or the other answer. The others get one frame each.
   mutating func take() -> [ServerMethod] {
     guard !acks.isEmpty || !nacks.isEmpty else { return [] }
     defer {

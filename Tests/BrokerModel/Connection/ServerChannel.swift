@@ -1,10 +1,10 @@
 import AMQP
 import Wire
 
-/// One channel: publications with their confirms, consumers, and what is in the client's hands.
+/// One channel: publications with their confirms, consumers, and unacknowledged deliveries.
 final class ServerChannel {
   let number: UInt16
-  /// Counts channels over all connections.
+  /// Number of the channel among those of all connections.
   let publisher: Int
   unowned let connection: ServerConnection
   var broker: VirtualBroker { connection.broker }
@@ -12,11 +12,11 @@ final class ServerChannel {
   private(set) var state = State.open
 
   enum State {
-    /// Then `closing` or `ended`.
+    /// → `closing`, `ended`.
     case open
-    /// Our `channel.close` is out. RabbitMQ goes on delivering what its consumers have room for until it is answered. Then `ended`.
+    /// `channel.close` is sent. Until the answer, RabbitMQ goes on delivering to consumers with credit. → `ended`.
     case closing
-    /// Everything it held is back. Final.
+    /// All deliveries are returned. Final.
     case ended
   }
 
@@ -24,9 +24,8 @@ final class ServerChannel {
   private(set) var consumers: [QueueConsumer] = []
   private var queues: [ObjectIdentifier: Queue] = [:]
   private var nextTag: UInt64 = 1
-  /// In the order of their tags.
   private(set) var unacknowledged: [Unacknowledged] = []
-  /// What the next commit settles; nil where each settlement counts at once.
+  /// Settlements for the next commit; nil without a transaction.
   private var uncommitted: [(deliveries: [Unacknowledged], settlement: Settlement)]?
   var isTimeoutArmed = false
 
@@ -37,7 +36,7 @@ final class ServerChannel {
     var tag: UInt64
     var queue: Queue
     var consumer: QueueConsumer
-    /// The consumer's number of it.
+    /// The delivery's number for its consumer.
     var delivery: UInt64
     var deliveredAt: MonotonicTime
   }
@@ -135,7 +134,7 @@ final class ServerChannel {
 
   // MARK: - Consuming
 
-  /// A prefetch of 0 isn't without limit on a quorum queue.
+  /// On a quorum queue, a prefetch of 0 isn't unlimited.
   private static let defaultCredit = 2000
 
   private func consume(_ request: ConsumeRequest) throws(Refusal) {
@@ -164,14 +163,13 @@ final class ServerChannel {
     if !unacknowledged.contains(where: { $0.consumer === consumer }) { queues[ObjectIdentifier(consumer)] = nil }
   }
 
-  /// The queue is gone.
+  /// The queue was deleted.
   func cancelled(_ consumer: QueueConsumer) {
     consumers.removeAll { $0 === consumer }
     queues[ObjectIdentifier(consumer)] = nil
     if state == .open, connection.wantsCancels { send(.cancel(consumerTag: consumer.tag)) }
   }
 
-  /// Writes a message to the client.
   func deliver(_ entry: QueueEntry, of queue: Queue, to consumer: QueueConsumer, at now: MonotonicTime) {
     let message = entry.asDelivered(by: queue)
     let tag = hold(entry, of: queue, consumer, at: now)
@@ -189,7 +187,7 @@ final class ServerChannel {
     return nextTag - 1
   }
 
-  /// One message, as if a consumer with room for one had come and gone.
+  /// Handles `basic.get` like a consumer that accepts one message.
   private func get(_ name: [UInt8], noAck: Bool, at now: MonotonicTime) throws(Refusal) {
     let queue = try broker.queue(name, from: connection)
     broker.expire(queue, at: now)
@@ -254,7 +252,7 @@ final class ServerChannel {
     }
   }
 
-  /// The oldest delivery's channel is closed once it is checked after the timeout.
+  /// Closes the channel if its oldest delivery has timed out.
   func checkTimeout(at now: MonotonicTime) {
     guard state == .open, let oldest = unacknowledged.first else { return }
     let timeout = broker.settings.consumerTimeout
@@ -267,7 +265,7 @@ final class ServerChannel {
 
   // MARK: - Publishing
 
-  func contentReceived(_ frame: FrameBuffer.Frame, at now: MonotonicTime) throws(Refusal) {
+  func contentReceived(_ frame: FrameBuffer.Received, at now: MonotonicTime) throws(Refusal) {
     guard state == .open,
       let publication = try content.add(frame.type, frame.payload, maximum: broker.settings.maximumMessage)
     else { return }
@@ -294,7 +292,7 @@ final class ServerChannel {
     try broker.publish(message, mandatory: publication.mandatory, sequence: answers.published(), from: self, at: now)
   }
 
-  /// Milliseconds, of at most ten years.
+  /// True for milliseconds up to ten years.
   private static func isExpiration(_ text: [UInt8]) -> Bool {
     guard !text.isEmpty, text.allSatisfy({ (48...57).contains($0) }) else { return false }
     return Int64(String(decoding: text, as: UTF8.self)).map { $0 <= 315_360_000_000 } ?? false
@@ -307,7 +305,7 @@ final class ServerChannel {
 
   // MARK: - Confirms
 
-  /// To be told to the client with its next output.
+  /// The confirm is sent with the next output.
   func confirm(_ sequence: UInt64, isAck: Bool) {
     guard state == .open else { return }
     answers.settle(sequence, isAck: isAck)
@@ -321,7 +319,7 @@ final class ServerChannel {
 
   // MARK: - End
 
-  /// Closes because of a fault of the client's, or because the broker is told to.
+  /// Closes the channel because of a client's fault or on request.
   func close(_ refusal: Refusal, at now: MonotonicTime) {
     guard state == .open else { return }
     send(.channelClose(refusal))
@@ -329,7 +327,7 @@ final class ServerChannel {
     content = ContentAssembly()
   }
 
-  /// Gives back what the client had, consumer by consumer.
+  /// Returns the client's deliveries, consumer by consumer.
   func end(at now: MonotonicTime) {
     guard state != .ended else { return }
     state = .ended

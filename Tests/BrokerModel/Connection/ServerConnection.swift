@@ -1,9 +1,9 @@
 import AMQP
 import Wire
 
-/// The broker's side of one connection: framing, handshake, heartbeats, closes. What happens on channels is `ServerChannel`'s.
+/// The broker's side of one connection: framing, handshake, heartbeats, closes. `ServerChannel` handles the channels.
 ///
-/// While the broker is frozen, or holds an alarm against a connection that publishes, what comes is kept and not read.
+/// While the broker is frozen, or an alarm blocks a publishing connection, input is kept and not processed.
 final class ServerConnection: Machine {
   weak var transport: (any Transport)?
   let number: Int
@@ -12,10 +12,10 @@ final class ServerConnection: Machine {
   private(set) var name = ""
   private(set) var user = ""
   var channels: [UInt16: ServerChannel] = [:]
-  /// The client asked to be told.
+  /// True if the client asked for notices of cancelled consumers.
   private(set) var wantsCancels = false
   private(set) var wantsBlocked = false
-  /// An alarm stopped it in the middle of a publication.
+  /// True if an alarm stopped the connection during a publication.
   private(set) var isBlocked = false
 
   private(set) var frameMax = 4096
@@ -24,26 +24,25 @@ final class ServerConnection: Machine {
   private var outputHead = 0
   private var isOutputAnnounced = false
 
-  /// Seconds; 0 when off.
   private var heartbeat = 0.0
   private var lastSent = MonotonicTime(nanoseconds: 0)
   private var lastReceived = MonotonicTime(nanoseconds: 0)
   private var closeDeadline = MonotonicTime.distantFuture
 
   enum Phase {
-    /// Then `awaitingStartOK`, or `finished`.
+    /// → `awaitingStartOK`, `finished`.
     case awaitingHeader
-    /// Then `awaitingTuneOK`, or `finished`.
+    /// → `awaitingTuneOK`, `finished`.
     case awaitingStartOK
-    /// Then `awaitingOpen`.
+    /// → `awaitingOpen`.
     case awaitingTuneOK
-    /// Then `open`, or `closing`.
+    /// → `open`, `closing`.
     case awaitingOpen
-    /// Then `closing` or `finished`.
+    /// → `closing`, `finished`.
     case open
-    /// Our `connection.close` is out. Then `finished`.
+    /// `connection.close` is sent. → `finished`.
     case closing
-    /// Nothing is read any more, what is in `output` goes out. Final.
+    /// Reads nothing more and writes the rest of `output`. Final.
     case finished
   }
 
@@ -77,7 +76,7 @@ final class ServerConnection: Machine {
     transport?.outputReady()
   }
 
-  /// Closes in good order; the channels are gone at once.
+  /// Closes in good order. The channels end at once.
   func close(_ refusal: Refusal, at now: MonotonicTime) {
     guard phase != .closing, phase != .finished else { return }
     endChannels(at: now)
@@ -87,7 +86,6 @@ final class ServerConnection: Machine {
     resumeReading()
   }
 
-  /// The connection is gone without a word.
   func drop(at now: MonotonicTime) {
     endChannels(at: now)
     phase = .finished
@@ -135,7 +133,7 @@ final class ServerConnection: Machine {
     return min(closeDeadline, min(lastSent.advanced(bySeconds: heartbeat / 2), silenceDeadline))
   }
 
-  /// A client that may not speak isn't silent.
+  /// A blocked client can't send, so its silence doesn't count.
   private var silenceDeadline: MonotonicTime {
     isBlocked || heartbeat == 0 ? .distantFuture : lastReceived.advanced(bySeconds: 2 * heartbeat)
   }
@@ -145,7 +143,7 @@ final class ServerConnection: Machine {
     if now >= closeDeadline || now >= silenceDeadline { return broker.perform(at: now) { [self] in drop(at: $0) } }
     if heartbeat > 0, now >= lastSent.advanced(bySeconds: heartbeat / 2) {
       lastSent = now
-      output += [FrameType.heartbeat, 0, 0, 0, 0, 0, 0, FrameType.end]
+      output += [Frame.heartbeat, 0, 0, 0, 0, 0, 0, Frame.end]
       announceOutput()
     }
   }
@@ -177,7 +175,7 @@ final class ServerConnection: Machine {
     broker.perform(at: now) { [self] in readFrames(at: $0) }
   }
 
-  /// The broker goes on reading what came meanwhile.
+  /// Continues to read after a freeze or an alarm.
   func resumed(at now: MonotonicTime) {
     lastReceived = now
     pauseOrResume()
@@ -201,8 +199,8 @@ final class ServerConnection: Machine {
     if phase == .finished { input.removeAll() }
   }
 
-  /// A client that can't frame is told why and hears nothing more.
-  private func nextFrame(at now: MonotonicTime) -> FrameBuffer.Frame? {
+  /// A client that sends bad frames gets the reason and nothing more.
+  private func nextFrame(at now: MonotonicTime) -> FrameBuffer.Received? {
     do throws(Refusal) {
       return try input.next(frameMax: frameMax)
     } catch {
@@ -213,22 +211,22 @@ final class ServerConnection: Machine {
   }
 
   private func headerReceived(_ header: ArraySlice<UInt8>, at now: MonotonicTime) {
-    guard header.elementsEqual(FrameType.protocolHeader) else {
-      output += FrameType.protocolHeader
+    guard header.elementsEqual(Frame.protocolHeader) else {
+      output += Frame.protocolHeader
       return finish(at: now)
     }
     phase = .awaitingStartOK
     send(.start)
   }
 
-  private func frameReceived(_ frame: FrameBuffer.Frame, at now: MonotonicTime) {
+  private func frameReceived(_ frame: FrameBuffer.Received, at now: MonotonicTime) {
     do throws(Refusal) {
       switch frame.type {
-      case FrameType.heartbeat: break
-      case FrameType.method:
+      case Frame.heartbeat: break
+      case Frame.method:
         guard let method = ClientMethod(frame.payload) else { throw .syntaxError("a malformed method") }
         if frame.channel == 0 { try methodReceived(method, at: now) } else { try channelMethod(method, frame.channel, at: now) }
-      case FrameType.header, FrameType.body:
+      case Frame.contentHeader, Frame.contentBody:
         guard phase == .open else { break }
         guard let channel = channels[frame.channel] else { throw .channelError("expected 'channel.open'") }
         try channel.contentReceived(frame, at: now)
@@ -252,7 +250,7 @@ final class ServerConnection: Machine {
     try channel.methodReceived(method, at: now)
   }
 
-  /// The channel is closed by both sides, or by its client.
+  /// Both sides, or the client, have closed the channel.
   func channelEnded(_ channel: ServerChannel, at now: MonotonicTime) {
     channels[channel.number] = nil
     channel.end(at: now)
@@ -262,7 +260,7 @@ final class ServerConnection: Machine {
     for channel in channels.values.sorted(by: { $0.number < $1.number }) { channel.close(refusal, at: now) }
   }
 
-  /// A publication under an alarm: nothing more is read, not even the rest of it, until the alarm is over.
+  /// Stops reading after a publication during an alarm, even in the middle of its body.
   private func block() {
     guard !isBlocked, phase == .open else { return }
     isBlocked = true

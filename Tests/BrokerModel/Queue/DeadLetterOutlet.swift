@@ -1,28 +1,28 @@
 import AMQP
 import Wire
 
-/// What a queue has dead-lettered at least once: on its way until every queue that it is routed to has taken it.
+/// The dead letters of a queue with at-least-once dead-lettering, until all target queues have accepted them.
 struct DeadLetterOutlet {
-  /// Not on their way yet, the oldest first.
+  /// Dead letters that wait for their first attempt, the oldest first.
   var waiting = Ring<(entry: QueueEntry, reason: DeathReason)>()
   var underway: [Underway] = []
-  /// A look at what is underway is on the broker's agenda.
+  /// True if a retry is on the broker's agenda.
   var isRetryArmed = false
 
   struct Underway {
-    /// As the queue held it, and as it is sent.
+    /// The message as the queue held it and as it is sent.
     var original: QueueEntry
     var message: Message
     var reason: DeathReason
-    /// The queues that have taken it.
+    /// Queues that have accepted it.
     var settled: [String] = []
-    /// When it was last given to a queue; nil when none was found.
+    /// Time of the last attempt; nil if no queue was found.
     var sentAt: MonotonicTime?
   }
 
   var count: Int { waiting.count + underway.count }
 
-  /// The node goes down: nothing is underway any more.
+  /// The node goes down: dead letters under way wait again.
   mutating func reset() {
     var all = Ring<(entry: QueueEntry, reason: DeathReason)>()
     for dead in underway { all.append((dead.original, dead.reason)) }
@@ -35,7 +35,7 @@ struct DeadLetterOutlet {
 
 /// The history of a message's deaths (https://www.rabbitmq.com/docs/dlx, "Effects on Messages").
 enum Death {
-  /// The message as it goes to a dead-letter exchange.
+  /// The message as sent to a dead-letter exchange.
   static func message(
     _ message: Message, from queue: Queue, exchange: String, because reason: DeathReason, at seconds: UInt64
   ) -> Message {
@@ -52,7 +52,7 @@ enum Death {
       properties: properties)
   }
 
-  /// One entry for each queue and reason, the latest first; of one that was there before only the count changes.
+  /// Adds an entry for queue and reason at the front, or raises the count of an existing one.
   private static func record(
     _ death: FieldTable, of reason: DeathReason, in headers: FieldTable, queue: String, exchange: [UInt8]
   ) -> FieldTable {
@@ -77,7 +77,7 @@ enum Death {
     return headers.setting("x-death", .array([.table(latest)] + others))
   }
 
-  /// It has died in this queue before, and since then nobody has rejected it.
+  /// True if the message has died in this queue before, without a rejection since.
   static func isCycle(_ message: Message, to queue: String, because reason: DeathReason) -> Bool {
     guard reason != .rejected, case .array(let deaths)? = message.properties.headers["x-death"] else { return false }
     for death in deaths {

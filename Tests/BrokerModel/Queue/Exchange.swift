@@ -1,6 +1,5 @@
 import AMQP
 
-/// An exchange and what is bound to it.
 final class Exchange {
   let name: String
   let kind: Kind
@@ -27,7 +26,7 @@ final class Exchange {
     self.arguments = arguments
   }
 
-  /// Takes what this one can't route.
+  /// The exchange for messages that this one can't route.
   var alternate: String? { arguments.string("alternate-exchange").map { String(decoding: $0, as: UTF8.self) } }
 
   func bind(_ binding: Binding) { if !bindings.contains(binding) { bindings.append(binding) } }
@@ -53,7 +52,7 @@ final class Exchange {
     key.isEmpty ? [] : key.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)[...]
   }
 
-  /// `*` stands for one word, `#` for any number. The table's row is what the pattern so far matches of the key.
+  /// `*` matches one word, `#` any number. The row holds which prefixes of the key match the pattern so far.
   private static func matches(_ pattern: ArraySlice<ArraySlice<UInt8>>, _ key: ArraySlice<ArraySlice<UInt8>>) -> Bool {
     var row = [true] + Array(repeating: false, count: key.count)
     for word in pattern {

@@ -1,31 +1,31 @@
 import Wire
 
-/// A queue as RabbitMQ's quorum queues behave (rabbit_fifo): what came back goes out again before what never went out, deliveries
-/// take turns among the consumers with room, messages expire at the head only. A classic queue differs in what a return does.
+/// A queue that behaves like RabbitMQ's quorum queues (rabbit_fifo): returned messages are delivered first, consumers with
+/// credit take turns, and messages expire only at the head. A classic queue differs in its handling of returns.
 final class Queue {
   let name: String
   let declaration: QueueDeclaration
   let arguments: QueueArguments
-  /// The connection that alone may use it, and with which it goes.
+  /// The connection of an exclusive queue, which is deleted with it.
   let owner: Int?
-  /// Never delivered, the oldest first.
+  /// Messages that were never delivered, the oldest first.
   private(set) var fresh = Ring<QueueEntry>()
-  /// Returned, to go out before all others.
+  /// Returned messages, which are delivered first.
   private(set) var returns = Ring<QueueEntry>()
   private(set) var consumers: [QueueConsumer] = []
-  /// Consumers with room, the next one first.
+  /// Consumers with credit, the next one first.
   private var service: [QueueConsumer] = []
-  /// Dead letters that must not be lost.
+  /// Dead letters for at-least-once dead-lettering.
   var deadLetters = DeadLetterOutlet()
   private var arrivals: UInt64 = 0
-  /// Publishers that have been told that it is full, and those that have not.
+  /// For each publisher, whether it last heard that the queue is full.
   private var isToldFull: [Int: Bool] = [:]
-  /// When the broker is to look at the head next.
+  /// Time of the next scheduled check of the head.
   var armedExpiry = MonotonicTime.distantFuture
-  /// The broker is to look at it before it rests.
+  /// True if the queue is in the broker's list of queues to run.
   var isTouched = false
   var isDeleted = false
-  /// What it is to the queues that its dead letters go to.
+  /// The queue's publisher number at its dead-letter queues.
   let publisher: Int
 
   init(name: String, declaration: QueueDeclaration, arguments: QueueArguments, owner: Int?, publisher: Int) {
@@ -41,15 +41,14 @@ final class Queue {
   var activeConsumers: Int { consumers.reduce(0) { $0 + ($1.isCancelled ? 0 : 1) } }
   var entries: [QueueEntry] { Array(returns) + Array(fresh) }
 
-  /// When the head expires.
   var headExpiry: MonotonicTime { (returns.first ?? fresh.first)?.expiry ?? .distantFuture }
 
   // MARK: - In
 
-  /// Whether a publisher's message is taken. RabbitMQ tells its publishers that a queue is full once it holds more than its limit, and
-  /// that it isn't any more at four fifths of it.
+  /// True if the queue accepts a publisher's message. RabbitMQ reports a queue as full above its limit, and as not full at four
+  /// fifths of it.
   ///
-  /// - Parameter limit: messages that it holds at most, whatever its arguments say.
+  /// - Parameter limit: most messages, whatever the arguments.
   func takes(from publisher: Int, limit bound: Int) -> Bool {
     guard ready < bound else { return false }
     guard arguments.rejectsPublish, let limit = arguments.maximumLength else { return true }
@@ -65,14 +64,14 @@ final class Queue {
     if service.isEmpty { noteLength() }
   }
 
-  /// A TTL of 0 leaves the message the moment in which a consumer may take it.
+  /// A TTL of 0 leaves a moment in which a consumer may get the message.
   private func expiry(of message: Message, at now: MonotonicTime) -> MonotonicTime {
     let own = message.properties.expiration.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
     guard let ttl = [own, arguments.messageTTL].compactMap(\.self).min() else { return .distantFuture }
     return now.advanced(bySeconds: Double(max(1, ttl)) / 1000)
   }
 
-  /// To be called when the number of ready messages has changed.
+  /// Call this when the number of ready messages has changed.
   func noteLength() {
     guard arguments.rejectsPublish, let limit = arguments.maximumLength else { return }
     let length = Int64(ready + deadLetters.count)
@@ -85,16 +84,15 @@ final class Queue {
 
   // MARK: - Out
 
-  /// Takes the head when it has expired.
   func takeExpired(at now: MonotonicTime) -> QueueEntry? { headExpiry <= now ? takeHead() : nil }
 
-  /// Takes the head when the queue holds more than its limit and drops from the head.
+  /// Removes the head if the queue is over its limit and drops from the head.
   func takeOverflow() -> QueueEntry? {
     guard !arguments.rejectsPublish, let limit = arguments.maximumLength, Int64(ready) > limit else { return nil }
     return takeHead()
   }
 
-  /// The next delivery, if there is a message and a consumer with room; the consumer is to be handed it.
+  /// The next delivery, if there is a message and a consumer with credit. The caller must deliver it.
   func next() -> (entry: QueueEntry, consumer: QueueConsumer)? {
     while let consumer = service.first {
       guard consumer.hasRoom, !consumer.isWaiting else {
@@ -125,13 +123,13 @@ final class Queue {
     offer(consumer)
   }
 
-  /// Somebody who holds a message and wants no more of them.
+  /// Adds a consumer that holds a message and gets no others.
   func addHolder(_ consumer: QueueConsumer) {
     consumer.isCancelled = true
     consumers.append(consumer)
   }
 
-  /// No more deliveries; what it holds stays its own until it is settled.
+  /// Ends the deliveries. The consumer keeps unsettled messages.
   func cancel(_ consumer: QueueConsumer) {
     consumer.isCancelled = true
     service.removeAll { $0 === consumer }
@@ -139,7 +137,7 @@ final class Queue {
     activateNext()
   }
 
-  /// The consumer is gone. What it held, in the order of its deliveries.
+  /// Removes the consumer. Returns its unsettled messages in order of delivery.
   func remove(_ consumer: QueueConsumer) -> [QueueEntry] {
     let held = consumer.takeAll()
     consumer.isCancelled = true
@@ -149,7 +147,7 @@ final class Queue {
     return held
   }
 
-  /// Takes everything out of a consumer's hands; the consumer stays, with the room that it had.
+  /// Takes back all messages of a consumer. The consumer stays and regains the credit.
   func takeBack(from consumer: QueueConsumer) -> [QueueEntry] {
     let held = consumer.takeAll()
     if consumer.isCancelled {
@@ -171,7 +169,7 @@ final class Queue {
 
   // MARK: - Settling
 
-  /// Takes deliveries out of a consumer's hands, named in the order in which they were made.
+  /// Removes deliveries, given in ascending order, from a consumer.
   func settle(_ deliveries: [UInt64], of consumer: QueueConsumer) -> [QueueEntry] {
     let settled = consumer.take(deliveries)
     if consumer.isCancelled {
@@ -183,7 +181,7 @@ final class Queue {
     return settled
   }
 
-  /// Puts back what a consumer had; the result is what has come back too often and leaves the queue.
+  /// Puts returned messages back. Returns those that exceeded the delivery limit and leave the queue.
   func giveBack(_ entries: [QueueEntry], isEndOfConsumer: Bool) -> [QueueEntry] {
     guard arguments.kind == .quorum else {
       for var entry in entries {
@@ -198,7 +196,7 @@ final class Queue {
       if let limit = arguments.deliveryLimit, Int64(entry.returns) > limit {
         dead.append(entry)
       } else if arguments.deliveryLimit == nil, !isEndOfConsumer {
-        // Without a limit RabbitMQ writes what is returned to the end of its log.
+        // Without a limit, RabbitMQ appends returned messages at the end of its log.
         arrivals += 1
         entry.arrival = arrivals
         fresh.append(entry)
@@ -209,7 +207,7 @@ final class Queue {
     return dead
   }
 
-  /// Removes ready messages; what consumers hold stays.
+  /// Removes ready messages. Unacknowledged ones stay.
   func removeReady(where isRemoved: (QueueEntry) -> Bool) -> [QueueEntry] {
     let removed = returns.filter(isRemoved) + fresh.filter(isRemoved)
     returns.removeAll(where: isRemoved)
@@ -218,18 +216,17 @@ final class Queue {
   }
 }
 
-/// A message in a queue.
 struct QueueEntry {
   var message: Message
-  /// Counts what came into the queue.
+  /// Number of the message among all that entered the queue.
   var arrival: UInt64
   var expiry: MonotonicTime
-  /// How often it was given back: RabbitMQ's delivery count.
+  /// Number of returns: RabbitMQ's delivery count.
   var returns = 0
 }
 
 extension QueueEntry {
-  /// As a consumer gets it: what was given back says how often.
+  /// The message for a consumer, with the delivery count if it was returned.
   func asDelivered(by queue: Queue) -> Message {
     guard returns > 0, queue.arguments.kind == .quorum else { return message }
     var properties = message.properties

@@ -1,22 +1,20 @@
 import AMQP
 
-/// A queue's arguments, read.
 struct QueueArguments {
   var kind = Kind.classic
-  /// Milliseconds.
   var messageTTL: Int64?
   var deliveryLimit: Int64?
   var maximumLength: Int64?
   var rejectsPublish = false
   var deadLetterExchange: String?
   var deadLetterRoutingKey: [UInt8]?
-  /// Dead letters are kept until all their queues have taken them.
+  /// True for at-least-once dead-lettering.
   var losesNoDeadLetter = false
   var isSingleActive = false
 
   enum Kind: String { case classic, quorum }
 
-  /// The arguments that must be the same when a queue is declared again.
+  /// Arguments that must be equal when a queue is declared again.
   private static let compared = [
     "x-queue-type", "x-message-ttl", "x-expires", "x-delivery-limit", "x-max-length", "x-max-length-bytes", "x-overflow",
     "x-dead-letter-exchange", "x-dead-letter-routing-key", "x-dead-letter-strategy", "x-single-active-consumer",
@@ -44,7 +42,7 @@ struct QueueArguments {
     rejectsPublish = text("x-overflow")?.hasPrefix("reject-publish") ?? false
     deadLetterExchange = text("x-dead-letter-exchange")
     deadLetterRoutingKey = table.string("x-dead-letter-routing-key")
-    // RabbitMQ falls back to at-most-once without reject-publish.
+    // Without reject-publish, RabbitMQ uses at-most-once dead-lettering.
     losesNoDeadLetter =
       kind == .quorum && rejectsPublish && deadLetterExchange != nil && text("x-dead-letter-strategy") == "at-least-once"
     isSingleActive = table["x-single-active-consumer"] == .bool(true)
@@ -54,7 +52,7 @@ struct QueueArguments {
     }
   }
 
-  /// Refuses a declaration whose arguments differ from what exists.
+  /// Refuses a declaration whose arguments differ from the existing queue's.
   static func check(_ received: FieldTable, equals current: FieldTable, queue: String) throws(Refusal) {
     try check(received, equals: current, keys: compared, of: "queue '\(queue)' in vhost '/'")
   }

@@ -1,16 +1,15 @@
-/// One consumer of a queue, and what it has in hand.
+/// One consumer of a queue and its unacknowledged deliveries.
 final class QueueConsumer {
   let channel: ServerChannel
   let tag: [UInt8]
   let noAck: Bool
   let isExclusive: Bool
-  /// How many more messages it may be given.
   var credit: Int
-  /// No more deliveries; gone once nothing is in hand.
+  /// Gets no more deliveries; removed once nothing is unacknowledged.
   var isCancelled = false
-  /// Another consumer of a queue with a single active one is served.
+  /// True if another consumer of a single-active-consumer queue is active.
   var isWaiting = false
-  /// In the order of their deliveries, which are counted.
+  /// Unacknowledged deliveries in order, by number.
   private var checkedOut: [(delivery: UInt64, entry: QueueEntry)] = []
   private var deliveries: UInt64 = 0
 
@@ -25,14 +24,14 @@ final class QueueConsumer {
   var hasRoom: Bool { !isCancelled && credit > 0 }
   var inHand: Int { checkedOut.count }
 
-  /// The number of the delivery.
+  /// Returns the number of the delivery.
   func hand(_ entry: QueueEntry) -> UInt64 {
     deliveries += 1
     checkedOut.append((deliveries, entry))
     return deliveries
   }
 
-  /// Takes deliveries back, named in ascending order; what isn't in hand is passed over.
+  /// Removes deliveries, given in ascending order. Ignores unknown ones.
   func take(_ deliveries: [UInt64]) -> [QueueEntry] {
     guard deliveries.count > 1 else {
       guard let delivery = deliveries.first, let index = index(of: delivery) else { return [] }

@@ -1,14 +1,13 @@
 import AMQP
 
-/// Reads big-endian fields of a frame. Running past the end breaks the reader and yields zeros and empty strings, so that
-/// whoever reads checks once, at the end.
+/// Reads big-endian fields of a frame. After the end it returns zeros and empty strings and sets `isBroken`, so one check at
+/// the end is enough.
 struct ByteReader {
   private var rest: ArraySlice<UInt8>
   private(set) var isBroken = false
 
   init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-  /// What isn't read yet.
   var remaining: ArraySlice<UInt8> { rest }
 
   private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
@@ -41,7 +40,7 @@ struct ByteReader {
     subscript(bit: UInt8) -> Bool { byte & 1 << bit != 0 }
   }
 
-  /// Nil when it is malformed.
+  /// Nil if the table is malformed.
   mutating func table() -> FieldTable? {
     let bytes = longString()
     return isBroken ? nil : FieldTable(encoded: bytes)

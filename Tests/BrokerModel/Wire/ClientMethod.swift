@@ -1,6 +1,6 @@
 import AMQP
 
-/// What a client may say, as far as the model answers it (AMQP 0-9-1 with RabbitMQ's extensions).
+/// The client methods that the model answers (AMQP 0-9-1 with RabbitMQ's extensions).
 enum ClientMethod {
   case startOK(properties: FieldTable, mechanism: [UInt8], response: [UInt8])
   case tuneOK(channelMax: UInt16, frameMax: UInt32, heartbeat: UInt16)
@@ -29,7 +29,7 @@ enum ClientMethod {
   case nack(tag: UInt64, multiple: Bool, requeue: Bool)
   case select(nowait: Bool)
   case transaction, commit
-  /// Well-formed perhaps, and nothing that the model does.
+  /// A method that the model doesn't support, possibly malformed.
   case other(classID: UInt16, methodID: UInt16)
 }
 
@@ -63,7 +63,7 @@ struct ConsumeRequest {
 }
 
 extension ClientMethod {
-  /// Reads the payload of a method frame; nil when it is malformed.
+  /// Nil if the payload of the method frame is malformed.
   init?(_ payload: ArraySlice<UInt8>) {
     var reader = ByteReader(payload)
     let classID = reader.uint16()

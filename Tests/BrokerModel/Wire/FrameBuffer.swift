@@ -1,8 +1,8 @@
 import AMQP
 
-/// What has come from a client, cut into frames.
+/// Splits a client's bytes into frames.
 struct FrameBuffer {
-  struct Frame {
+  struct Received {
     var type: UInt8
     var channel: UInt16
     var payload: ArraySlice<UInt8>
@@ -24,25 +24,23 @@ struct FrameBuffer {
     head = 0
   }
 
-  /// Takes the protocol header, once it is there.
   mutating func takeProtocolHeader() -> ArraySlice<UInt8>? {
-    guard bytes.count - head >= FrameType.protocolHeader.count else { return nil }
-    defer { head += FrameType.protocolHeader.count }
-    return bytes[head...].prefix(FrameType.protocolHeader.count)
+    guard bytes.count - head >= Frame.protocolHeader.count else { return nil }
+    defer { head += Frame.protocolHeader.count }
+    return bytes[head...].prefix(Frame.protocolHeader.count)
   }
 
-  /// Takes the next frame, once it is whole.
-  mutating func next(frameMax: Int) throws(Refusal) -> Frame? {
+  mutating func next(frameMax: Int) throws(Refusal) -> Received? {
     guard bytes.count - head >= 7 else { return nil }
     var reader = ByteReader(bytes[head...])
     let (type, channel, size) = (reader.uint8(), reader.uint16(), Int(reader.uint32()))
-    guard size <= frameMax - FrameType.overhead else {
+    guard size <= frameMax - Frame.overhead else {
       throw .frameError("a frame of \(size) bytes exceeds the limit agreed on")
     }
-    guard bytes.count - head >= size + FrameType.overhead else { return nil }
+    guard bytes.count - head >= size + Frame.overhead else { return nil }
     let start = head + 7
-    head += size + FrameType.overhead
-    guard bytes[start + size] == FrameType.end else { throw .frameError("a frame without its end octet") }
-    return Frame(type: type, channel: channel, payload: bytes[start..<start + size])
+    head += size + Frame.overhead
+    guard bytes[start + size] == Frame.end else { throw .frameError("a frame without its end octet") }
+    return Received(type: type, channel: channel, payload: bytes[start..<start + size])
   }
 }

@@ -1,11 +1,11 @@
-/// Why the broker closes a channel or a connection, in RabbitMQ's words.
+/// The broker's reason to close a channel or connection, in RabbitMQ's words.
 struct Refusal: Error, Equatable {
   var code: UInt16
   var text: String
-  /// The method that was refused; zeros where there is none.
+  /// The refused method; zeros if there is none.
   var classID: UInt16 = 0
   var methodID: UInt16 = 0
-  /// A connection is closed, and not the channel alone.
+  /// True if the connection is closed, false for the channel only.
   var closesConnection: Bool
 
   private init(_ code: UInt16, _ name: String, _ text: String, closesConnection: Bool) {
@@ -32,16 +32,12 @@ struct Refusal: Error, Equatable {
   static func notImplemented(_ text: String) -> Refusal { Refusal(540, "NOT_IMPLEMENTED", text, closesConnection: true) }
   static func internalError(_ text: String) -> Refusal { Refusal(541, "INTERNAL_ERROR", text, closesConnection: true) }
 
-  /// An error of a channel that nobody has made.
+  /// A channel error that no client has caused.
   static func of(_ code: UInt16, _ text: String) -> Refusal {
     let name = [403: "ACCESS_REFUSED", 404: "NOT_FOUND", 405: "RESOURCE_LOCKED", 406: "PRECONDITION_FAILED"][code]
     return Refusal(code, name ?? "INTERNAL_ERROR", text, closesConnection: false)
   }
 
-  func append(to output: inout [UInt8]) {
-    output.appendInteger(code)
-    output.appendShortString(Array(text.utf8))
-    output.appendInteger(classID)
-    output.appendInteger(methodID)
-  }
+  /// Cuts off everything after 255 bytes.
+  var shortText: [UInt8] { Array(text.utf8.prefix(255)) }
 }
