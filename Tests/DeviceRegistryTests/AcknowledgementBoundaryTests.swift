@@ -3,7 +3,7 @@ import Testing
 
 @testable import DeviceRegistry
 
-/// Both sides of every bound of what devices acknowledge, and the words that name the place.
+/// Both sides of every limit of acknowledgements, and the reasons that name the place.
 @Suite struct AcknowledgementBoundaryTests {
   private static func text(_ count: Int, _ letter: String = "x") -> String {
     "\"" + String(repeating: letter, count: count) + "\""
@@ -14,7 +14,7 @@ import Testing
       Array(body.utf8), size: UInt64(body.utf8.count), defaultApp: Array("a.b".utf8), messageID: nil, now: 1_000)
   }
 
-  /// A member beside those that make an acknowledgement whole, and what is said of it; nil where it is taken.
+  /// A member beside the required ones, and the reason of its refusal; nil if it is accepted.
   private static let members: [(operation: String, member: String, words: String?)] = [
     ("received", #""app":\#(text(255))"#, nil), ("received", #""app":\#(text(256))"#, "app: 256 bytes"),
     ("received", #""app":"""#, "app: must not be empty"), ("received", #""app":1"#, "app: expected a string"),
@@ -35,7 +35,7 @@ import Testing
     ("read", #""badge_option":"update""#, "badge: expected a whole number from 1 to 1000"),
   ]
 
-  @Test("each member of an acknowledgement is taken up to its bound, and beyond it refused by its name")
+  @Test("each member of an acknowledgement is accepted up to its limit, and beyond it refused by its name")
   func bounds() {
     func check(_ body: String, _ words: String?) {
       switch (parsed(body), words) {
@@ -100,7 +100,7 @@ import Testing
     check("[\(one),{\"colour\":1}]", "[1]: colour: unknown key at byte")
   }
 
-  @Test("a message of acknowledgements has up to a MiB, whatever of it was kept")
+  @Test("a message of acknowledgements may have a MiB, whatever part of it was kept")
   func size() {
     let body = Array(#"{"op":"received","token":"t","message_id":"m"}"#.utf8)
     func parse(_ size: Int) -> Result<[Acknowledgement], ChangeRefusal> {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Acknowledgements and badges on both databases")
 struct AcknowledgementTests {
-  /// Says what stands in JSON, `app` and an FCM token `t` added where it names none; a letter for each outcome.
+  /// Applies acknowledgements in JSON, with `app` and an FCM token `t` added if missing; returns a letter for each outcome.
   @discardableResult
   private func say(_ registry: TestRegistry, _ json: String, messageID: String? = nil, now: Int64 = 1_000) throws -> String {
     let parsed = Acknowledgement.parse(
@@ -33,7 +33,7 @@ struct AcknowledgementTests {
     return try registry.store.countBadges(count, now: 1_000)[0]
   }
 
-  /// The counter, as a message that sets nothing finds it.
+  /// The counter, read by a message that sets nothing.
   private func counter(_ registry: TestRegistry) throws -> Int64? {
     let seen = try registry.store.acknowledge(
       [
@@ -46,7 +46,7 @@ struct AcknowledgementTests {
     return receipt.badge
   }
 
-  @Test("A device that is said to be another user's than it is says nothing", arguments: Backend.all)
+  @Test("An acknowledgement with another user than the device's changes nothing", arguments: Backend.all)
   func users(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t", #""user":"김철수","installation":"i""#)
@@ -64,7 +64,7 @@ struct AcknowledgementTests {
   }
 
   @Test(
-    "A reception and a read are noted once, whoever says them again, and the first time stands (UP-15, UP-16)",
+    "A reception and a read are stored once, even if repeated, and the first time stays (UP-15, UP-16)",
     arguments: Backend.all)
   func once(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -85,7 +85,7 @@ struct AcknowledgementTests {
   }
 
   @Test(
-    "Reading takes one off the counter and never below none, once a message; reset and update set it (UP-11, UP-12, UP-13)",
+    "Reading decrements the counter once a message and never below 0; reset and update set it (UP-11, UP-12, UP-13)",
     arguments: Backend.all)
   func rules(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -119,7 +119,8 @@ struct AcknowledgementTests {
     #expect(try counter(registry) == 1_000)
   }
 
-  @Test("A badge is forced without a message, and once however often its message is delivered (UP-14)", arguments: Backend.all)
+  @Test(
+    "A badge can be forced without a message, and once for repeated deliveries of a message (UP-14)", arguments: Backend.all)
   func forced(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t")
@@ -134,7 +135,7 @@ struct AcknowledgementTests {
     #expect(try counter(registry) == 6)
   }
 
-  @Test("A device or application that nobody knows is unknown, and touches nobody else (UP-18)", arguments: Backend.all)
+  @Test("An unknown device or application changes nothing (UP-18)", arguments: Backend.all)
   func unknown(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t")
@@ -150,7 +151,7 @@ struct AcknowledgementTests {
   }
 
   @Test(
-    "A push counts each device once, whoever asks again, and an installation's tokens share their counter",
+    "A push counts each device once, even if repeated, and an installation's tokens share their counter",
     arguments: Backend.all)
   func counted(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -175,14 +176,14 @@ struct AcknowledgementTests {
     let numbered = BadgeCount(
       app: TestRegistry.app, messageID: Array("m4".utf8), rule: .up, devices: [.number(id), .number(99)])
     #expect(try registry.store.countBadges(numbered, now: 1) == [2, nil])
-    // A new token of the installation goes on with its counter.
+    // A new token of the installation continues with its counter.
     _ = try registry.register("c", #""installation":"i","sender":"one""#)
     #expect(try count("m6", ["c"]) == [43])
     #expect(try say(registry, #"{"op":"read","installation":"i","message_id":"m6"}"#) == "n")
     #expect(try count("m7", ["b"]) == [43])
   }
 
-  @Test("No device has the number, the notes or the badge of one that is removed", arguments: Backend.all)
+  @Test("No device inherits the number, the notes or the badge of a removed one", arguments: Backend.all)
   func removed(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("old", #""installation":"i""#)
@@ -196,7 +197,7 @@ struct AcknowledgementTests {
     #expect(try registry.record("fresh")?.id == 3)
   }
 
-  @Test("What is noted counts in the campaign of its message, once", arguments: Backend.all)
+  @Test("An acknowledgement counts in the campaign of its message, once", arguments: Backend.all)
   func campaigns(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t", #""topics":["x"]"#)
@@ -222,21 +223,21 @@ struct AcknowledgementTests {
     #expect(campaign.received == 2 && campaign.read == 1)
   }
 
-  @Test("Notes are kept for a while, and then go by portions", arguments: Backend.all)
+  @Test("Acknowledgements are kept for a while, and then removed in portions", arguments: Backend.all)
   func purge(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t")
     for (number, now) in [1_000, 2_000, 3_000, 4_000].enumerated() {
       #expect(try say(registry, #"{"op":"received","token":"t","message_id":"m\#(number)"}"#, now: Int64(now)) == "n")
     }
-    #expect(try registry.store.purgeNotes(before: 4_000, limit: 2) == 2)
-    #expect(try registry.store.purgeNotes(before: 4_000, limit: 2) == 1)
-    #expect(try registry.store.purgeNotes(before: 4_000, limit: 2) == 0)
+    #expect(try registry.store.purge(.notes, before: 4_000, limit: 2) == 2)
+    #expect(try registry.store.purge(.notes, before: 4_000, limit: 2) == 1)
+    #expect(try registry.store.purge(.notes, before: 4_000, limit: 2) == 0)
     #expect(try say(registry, #"{"op":"received","token":"t","message_id":"m3"}"#) == "r")
     #expect(try say(registry, #"{"op":"received","token":"t","message_id":"m0"}"#) == "n")
   }
 
-  @Test("Two workers that note the same at a time note it once", arguments: Backend.all)
+  @Test("Two workers that store the same acknowledgement at once store it once", arguments: Backend.all)
   func concurrent(_ backend: Backend) async throws {
     let registry = try backend.open()
     _ = try registry.register("t")
@@ -269,7 +270,7 @@ struct AcknowledgementTests {
   }
 
   @Test(
-    "What can't be read is refused by its place",
+    "An unreadable acknowledgement is refused with its place",
     arguments: [
       (#"{"op":"received","token":"t"}"#, "expected exactly one of message_id, push_key, seqno"),
       (#"{"op":"received","message_id":"m"}"#, "expected exactly one of registration, token, installation"),
@@ -287,7 +288,7 @@ struct AcknowledgementTests {
     #expect(try say(registry, json).contains(words))
   }
 
-  @Test("A message may be named by a number, and by what a device adds nothing is changed (UP-17)")
+  @Test("A number may name a message, and unknown members of a device change nothing (UP-17)")
   func named() throws {
     let registry = try Backend.sqlite.open()
     _ = try registry.register("t")

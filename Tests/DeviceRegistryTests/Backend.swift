@@ -19,23 +19,23 @@ enum Backend: String, CaseIterable, CustomTestStringConvertible {
       let folder = try TemporaryFolder()
       return TestRegistry(
         location: folder.path + "/registry.db", limits: limits, backend: self,
-        store: try SQLiteStore(path: folder.path + "/registry.db", limits: limits),
+        store: try DeviceStore(path: folder.path + "/registry.db", limits: limits),
         folder: folder)
     case .postgres:
       let location = try #require(try Postgres.shared?.get()).makeDatabase()
       return TestRegistry(
-        location: location, limits: limits, backend: self, store: try PostgresStore(location: location, limits: limits),
+        location: location, limits: limits, backend: self, store: try DeviceStore(location: location, limits: limits),
         folder: nil)
     }
   }
 }
 
 extension Backend {
-  /// A connection to a registry that is there.
-  func connect(_ location: String, _ limits: RegistryLimits = RegistryLimits()) throws -> any DeviceStore {
+  /// A connection to an existing registry.
+  func connect(_ location: String, _ limits: RegistryLimits = RegistryLimits()) throws -> DeviceStore {
     switch self {
-    case .sqlite: try SQLiteStore(path: location, limits: limits)
-    case .postgres: try PostgresStore(location: location, limits: limits)
+    case .sqlite: try DeviceStore(path: location, limits: limits)
+    case .postgres: try DeviceStore(location: location, limits: limits)
     }
   }
 }
@@ -52,11 +52,11 @@ struct TestRegistry {
   let location: String
   let limits: RegistryLimits
   let backend: Backend
-  let store: any DeviceStore
+  let store: DeviceStore
   let folder: TemporaryFolder?
 
-  /// Another connection, as another worker has it.
-  func another() throws -> any DeviceStore {
+  /// Another connection, like another worker's.
+  func another() throws -> DeviceStore {
     try backend.connect(location, limits)
   }
 
@@ -104,7 +104,7 @@ struct TestRegistry {
     return (String(decoding: resolution.devices.token(index), as: UTF8.self), isCanonical, resolution.devices[index].state)
   }
 
-  /// What a provider's answer says against an FCM token.
+  /// Marks an FCM token with a provider's verdict.
   @discardableResult
   func mark(_ token: String, _ verdict: DeviceMark.Verdict, now: Int64 = 9_000) throws -> MarkOutcome? {
     let mark = DeviceMark(
@@ -122,7 +122,7 @@ struct TestFailure: Error, CustomStringConvertible {
   init(_ description: String) { self.description = description }
 }
 
-/// A folder that goes with its last user.
+/// A folder that is removed with its last user.
 final class TemporaryFolder: Sendable {
   let path: String
 
@@ -132,7 +132,7 @@ final class TemporaryFolder: Sendable {
   }
 
   deinit {
-    // A store that is closing on its own thread takes its log away at the same time, which ends an attempt early.
+    // A store that closes on its own thread removes its log at the same time, which makes an attempt fail.
     for _ in 0..<100 where FileManager.default.fileExists(atPath: path) { try? FileManager.default.removeItem(atPath: path) }
   }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DeviceRegistry
 
-@Suite("A badge counter is an installation's, whichever of its tokens come and go")
+@Suite("A badge counter belongs to an installation, whichever of its tokens come and go")
 struct BadgeCounterTests {
   private func count(
     _ registry: TestRegistry, _ message: String, _ tokens: String..., rule: BadgeCount.Rule = .up
@@ -57,7 +57,7 @@ struct BadgeCounterTests {
       ], wantsReceipts: false, now: 1_000)[0]
   }
 
-  @Test("an older token that joins the installation counts with it, and nothing is noted once more", arguments: Backend.all)
+  @Test("an older token that joins the installation shares its counter, and nothing is counted again", arguments: Backend.all)
   func olderJoins(_ backend: Backend) throws {
     let registry = try backend.open()
     try register(registry, "old")
@@ -74,7 +74,7 @@ struct BadgeCounterTests {
     #expect(try read(registry, "m4", token: "old") == .repeated(nil))
   }
 
-  @Test("a token that has counted by itself brings its counter to an installation that has none", arguments: Backend.all)
+  @Test("a token with its own counter brings it to an installation without one", arguments: Backend.all)
   func counterComesAlong(_ backend: Backend) throws {
     let registry = try backend.open()
     try register(registry, "voip", in: "i", .voip)
@@ -83,7 +83,7 @@ struct BadgeCounterTests {
     try register(registry, "t", in: "i")
     #expect(try count(registry, "m1", "t") == [5])
     #expect(try count(registry, "m2", "voip") == [6])
-    // Also where it takes the place of another token.
+    // Also if it replaces another token.
     try register(registry, "a", in: "j")
     try register(registry, "b")
     #expect(try count(registry, "m1", "b", rule: .set(7)) == [7])
@@ -93,32 +93,32 @@ struct BadgeCounterTests {
   }
 
   @Test(
-    "the removal of the oldest token leaves the others their counter, that of the last takes it away", arguments: Backend.all)
+    "the removal of the oldest token leaves the others their counter, that of the last removes it", arguments: Backend.all)
   func oldestRemoved(_ backend: Backend) throws {
     let registry = try backend.open()
     try register(registry, "score", in: "i", .liveActivity)
     try register(registry, "t", in: "i", now: 9_000)
     try register(registry, "voip", in: "i", .voip, now: 9_000)
     #expect(try count(registry, "m1", "t", rule: .set(5)) == [5])
-    #expect(try registry.store.purgeActivities(before: 5_000, limit: 10) == 1)
+    #expect(try registry.store.purge(.activities, before: 5_000, limit: 10) == 1)
     #expect(try id(registry, "score") == nil)
     #expect(try count(registry, "m1", "t", "voip") == [5, 5])
     #expect(try count(registry, "m2", "voip") == [6])
     for token in ["t", "voip"] { try unregister(registry, token) }
-    #expect(try registry.store.purge(goneBefore: 9_999, campaignsBefore: 0, limit: 10) == 2)
+    #expect(try registry.store.purge(.devices, before: 9_999, limit: 10) == 2)
     try register(registry, "t", in: "i")
     #expect(try count(registry, "m3", "t") == [1])
   }
 
   @Test(
-    "a token that leaves for another installation takes the counter along when it leaves nobody behind", arguments: Backend.all)
+    "a token that leaves for another installation takes the counter along if it was the last", arguments: Backend.all)
   func leaves(_ backend: Backend) throws {
     let registry = try backend.open()
     try register(registry, "t", in: "i")
     #expect(try count(registry, "m1", "t", rule: .set(3)) == [3])
     try register(registry, "t", in: "renamed")
     #expect(try count(registry, "m2", "t") == [4])
-    // Else it stays with those that do.
+    // Otherwise it stays with those that count.
     try register(registry, "voip", in: "renamed", .voip)
     try register(registry, "t", in: "elsewhere")
     #expect(try count(registry, "m3", "voip", "t") == [5, 1])
@@ -130,7 +130,7 @@ struct BadgeCounterTests {
   }
 
   @Test(
-    "what was sent to a token that has been replaced since counts no more, and its acknowledgement is the device's",
+    "a message to a token that was replaced counts no more, and its acknowledgement is the device's",
     arguments: Backend.all)
   func byReplacedToken(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -143,7 +143,7 @@ struct BadgeCounterTests {
     #expect(try read(registry, "m1", token: "t1") == .noted(nil))
     #expect(try read(registry, "m1", token: "t2") == .repeated(nil))
     #expect(try count(registry, "m3", "t2") == [2])
-    // Of several devices that had the token the latest is meant, before all one that has it now.
+    // Of several devices that had the token the latest is meant, but one that has it now comes first.
     try register(registry, "t1", in: "j", now: 3_000)
     #expect(try count(registry, "m4", "t1", "t2") == [1, 3])
     try register(registry, "t3", in: "j", now: 4_000)
@@ -151,7 +151,7 @@ struct BadgeCounterTests {
     #expect(try count(registry, "m5", "nobody") == [nil])
   }
 
-  @Test("no device has the number of one that is removed, though it was the newest", arguments: Backend.all)
+  @Test("no device inherits the number of a removed one, even of the newest", arguments: Backend.all)
   func numbers(_ backend: Backend) throws {
     let registry = try backend.open()
     try register(registry, "t")
@@ -159,7 +159,7 @@ struct BadgeCounterTests {
     #expect(try count(registry, "m", "newest", rule: .set(9)) == [9])
     for round in 0..<3 {
       try unregister(registry, round == 0 ? "newest" : "fresh\(round - 1)")
-      #expect(try registry.store.purge(goneBefore: 9_999, campaignsBefore: 0, limit: 10) == 1)
+      #expect(try registry.store.purge(.devices, before: 9_999, limit: 10) == 1)
       try register(registry, "fresh\(round)")
       #expect(try count(registry, "m", "fresh\(round)") == [1])
     }

@@ -33,7 +33,7 @@ struct BulkTests {
     return (bulk.count, rows)
   }
 
-  @Test("A row of an application that isn't configured is refused by itself", arguments: [BulkFormat.csv, .ndjson])
+  @Test("A row of an unknown application is refused alone", arguments: [BulkFormat.csv, .ndjson])
   func unknownApp(_ format: BulkFormat) throws {
     let registry = try Backend.sqlite.open()
     let text =
@@ -47,7 +47,7 @@ struct BulkTests {
     #expect(try registry.store.devices(app: nil, after: 0, limit: 9).count == 2)
   }
 
-  @Test("What is refused is given back as it came, in whatever portions it came", arguments: [1, 3, 1 << 20])
+  @Test("Refused rows are given back unchanged, in any portions of input", arguments: [1, 3, 1 << 20])
   func refusedRows(step: Int) throws {
     let registry = try Backend.sqlite.open()
     let bad = ["fcm,bad token,\"a \"\"b\"\"\r\nc\"", "xx,t2,", "fcm,t3,\"closed\" badly", "fcm,t4", "fcm,t5,\"never closed"]
@@ -76,7 +76,7 @@ struct BulkTests {
     """
 
   @Test(
-    "Rows of CSV are stored, a bad one is told with its line and costs only itself", arguments: Backend.all, [1, 7, 1 << 20])
+    "Rows of CSV are stored; a bad one is reported with its line and affects no other", arguments: Backend.all, [1, 7, 1 << 20])
   func csv(_ backend: Backend, _ step: Int) throws {
     let registry = try backend.open()
     let (count, rows) = try load(Self.csv, .csv, into: registry, step: step)
@@ -99,7 +99,7 @@ struct BulkTests {
   }
 
   @Test(
-    "A header that can't be right is refused before anything is stored",
+    "An invalid header is refused before anything is stored",
     arguments: ["", "platform,tokken\n", "platform\nfcm\n", "platform,token,token\n", "\"platform\n", "platform,token,op\n"])
   func header(_ text: String) throws {
     let registry = try Backend.sqlite.open()
@@ -107,7 +107,7 @@ struct BulkTests {
     #expect(try registry.store.devices(app: nil, after: 0, limit: 1).isEmpty)
   }
 
-  @Test("Lines of NDJSON are any changes, in their order", arguments: Backend.all, [1, 1 << 20])
+  @Test("Lines of NDJSON are any changes, in order", arguments: Backend.all, [1, 1 << 20])
   func ndjson(_ backend: Backend, _ step: Int) throws {
     let registry = try backend.open()
     let (count, rows) = try load(
@@ -126,7 +126,7 @@ struct BulkTests {
     #expect(try registry.topic("news") == ["t2"])
   }
 
-  @Test("What is exported and imported again is the same registry", arguments: Backend.all, BulkFormat.allCases)
+  @Test("An export and import gives the same registry", arguments: Backend.all, BulkFormat.allCases)
   func roundTrip(_ backend: Backend, _ format: BulkFormat) throws {
     let registry = try backend.open()
     for index in 0..<1_100 {
@@ -141,6 +141,10 @@ struct BulkTests {
       device.locale = Array("ja_JP".utf8)
       device.timeZone = Array("Asia/Tokyo".utf8)
       device.appVersion = Array("1.0 (\(index))".utf8)
+      if index % 10 == 9 {
+        device.platform = .webpush
+        device.token = try token("\(index)", keyID: index % 20 == 9 ? 0 : UInt8(index % 7))
+      }
       #expect(try registry.store.apply([.register(device)], now: 1)[0].isRefusal == false)
     }
     _ = try registry.change(#"{"op":"unregister","token":"fcm:001001"}"#)
@@ -156,6 +160,76 @@ struct BulkTests {
     let after = try copy.store.devices(app: nil, after: 0, limit: 5_000).map(\.device)
     #expect(before.count == after.count)
     for (old, new) in zip(before, after) { #expect(old == new) }
+  }
+
+  private func token(_ name: String, key: String = Subscriptions.key, keyID: UInt8) throws -> [UInt8] {
+    let document = try JSONDocument(Array(Subscriptions.object(name, key: key).utf8))
+    return try WebPushSubscription(document, document.root).token(keyID: [UInt8](repeating: keyID, count: 8))
+  }
+
+  @Test("Columns of a subscription are a device, with the rules of the application")
+  func subscriptionColumns() throws {
+    let registry = try Backend.sqlite.open()
+    let key = Subscriptions.key
+    let file = """
+      platform,token,endpoint,p256dh,auth,application_server_key
+      webpush,,https://push.example/a,\(key),\(Subscriptions.auth),
+      webpush,,https://push.example/b,\(key),\(Subscriptions.auth)==,0102030405060708
+      webpush,,https://other.example/c,\(key),\(Subscriptions.auth),
+      webpush,,https://push.example/d,\(key),,
+      webpush,,https://push.example/e,AAAA,\(Subscriptions.auth),
+      webpush,,,,,
+      fcm,t1,https://push.example/f,\(key),\(Subscriptions.auth),
+      fcm,t2,,,,
+      """
+    let rows = Rows()
+    let rules = SubscriptionRules(keyID: [UInt8](repeating: 9, count: 8)) { $0.host == "push.example" }
+    let bulk = BulkImport(
+      into: registry.store, format: .csv, apps: [TestRegistry.app], defaultApp: TestRegistry.app, now: 7_000, handler: rows,
+      rules: { _, _ in rules })
+    try bulk.feed(Array(file.utf8))
+    try bulk.finish()
+    #expect(
+      rows.refused.map(\.reason) == [
+        "subscription.endpoint: its host or port isn't allowed by the application's webpush.hosts", "auth: missing",
+        "p256dh: no point of P-256, expected 65 bytes in Base64, the first of them 4", "subscription: missing",
+        "endpoint: only for webpush",
+      ])
+    let devices = try registry.subscriptions().map(\.device)
+    #expect(devices.map(\.keyID) == [[UInt8](repeating: 9, count: 8), [1, 2, 3, 4, 5, 6, 7, 8], nil])
+    #expect(throws: BulkError.self) { try load("platform,p256dh,auth\n", .csv, into: registry) }
+  }
+
+  @Test(
+    "A bulk load of subscriptions gives the same registry and the same answers as single registrations (seeded)",
+    arguments: 0..<4 as Range<UInt64>)
+  func loadsSubscriptionsAlike(_ seed: UInt64) throws {
+    let one = try Backend.sqlite.open()
+    let others = try Backend.all.map { try $0.open() }
+    var generator = SeededGenerator(seed: seed)
+    for round in 0..<5 {
+      let portion: [Registration] = try (0..<40).map { _ in
+        let name = "\(Int.random(in: 0..<60, using: &generator))"
+        let key = Int.random(in: 0..<6, using: &generator) == 0 ? Subscriptions.otherKey : Subscriptions.key
+        let keyID = Int.random(in: 0..<4, using: &generator) == 0 ? UInt8(1) : 0
+        var device = Registration(app: TestRegistry.app, platform: .webpush, token: try token(name, key: key, keyID: keyID))
+        if Bool.random(using: &generator) { device.installation = Array("i\(Int.random(in: 0..<25, using: &generator))".utf8) }
+        let rules = SubscriptionRules(keyID: [UInt8](repeating: UInt8(2 + round), count: 8)) { _ in true }
+        guard case .register(let registration) = try RegistryChange.register(device).following({ _, _ in rules }).get() else {
+          throw TestFailure("another change")
+        }
+        return registration
+      }
+      let expected = try portion.map { try one.store.apply([.register($0)], now: Int64(round))[0] }
+      for other in others {
+        let found = try other.store.load(portion, now: Int64(round))
+        #expect(found.map(\.isRefusal) == expected.map(\.isRefusal), "seed \(seed), \(other.backend)")
+      }
+    }
+    func state(_ registry: TestRegistry) throws -> [String] {
+      try registry.subscriptions().map { "\($0.device) \($0.state)" }.sorted()
+    }
+    for other in others { #expect(try state(other) == state(one), "seed \(seed), \(other.backend)") }
   }
 
   @Test(
@@ -193,7 +267,7 @@ struct BulkTests {
       }
       let expected = try portion.map { try one.store.apply([.register($0)], now: Int64(round))[0] }
       #expect(!expected.contains { text($0.json).contains("constraint") }, "seed \(seed): \(expected.map { text($0.json) })")
-      // Some are gone before the next round, at a time that a later row may lie before.
+      // Some are gone before the next round, at a time that may be after a later row's.
       let lost = (0..<8).map { _ in "t\(Int.random(in: 0..<60, using: &generator))" }
       for other in others {
         let found = try other.store.load(portion, now: Int64(round))
@@ -210,7 +284,7 @@ struct BulkTests {
     for other in others { #expect(try state(other) == state(one), "seed \(seed), \(other.backend)") }
   }
 
-  @Test("A row of a device with as many and as long topics as it may have is taken; one beyond that is told as such")
+  @Test("A device with the maximum number and length of topics is accepted; one beyond that is reported")
   func longRows() throws {
     let registry = try Backend.sqlite.open()
     let topics = (0..<2_000).map { "\($0)" + String(repeating: "t", count: 890) }
@@ -228,7 +302,8 @@ struct BulkTests {
   }
 
   @Test(
-    "A device that was dead before its import is found out, and stays gone when the file comes again", arguments: Backend.all)
+    "A device that was dead before its import is found later, and stays gone when the file is imported again",
+    arguments: Backend.all)
   func registeredBefore(_ backend: Backend) throws {
     let registry = try backend.open()
     let file = "platform,token,registered_at\nfcm,t1,1970-01-01T00:00:02.5Z\nfcm,t2,\nfcm,t3,1970-01-01T01:00:09+01:00\n"

@@ -14,7 +14,7 @@ struct CampaignTests {
     PageReport(campaign: Self.id, page: page, isLast: isLast, sent: sent, failed: failed)
   }
 
-  @Test("A campaign is made once, and its pages are counted once, in whatever order they come", arguments: Backend.all)
+  @Test("A campaign is created once, and its pages are counted once, in any order", arguments: Backend.all)
   func counts(_ backend: Backend) throws {
     let registry = try backend.open()
     let other = try registry.another()
@@ -29,7 +29,7 @@ struct CampaignTests {
     #expect(try registry.store.pageDone(PageReport(campaign: [9], page: 0, isLast: true, sent: 1, failed: 0), now: 1) == nil)
   }
 
-  @Test("Exactly one claimant finishes a campaign, another one when the first isn't heard of", arguments: Backend.all)
+  @Test("Exactly one claimant finishes a campaign; another one does if the first disappears", arguments: Backend.all)
   func finishes(_ backend: Backend) throws {
     let registry = try backend.open()
     let other = try registry.another()
@@ -50,13 +50,13 @@ struct CampaignTests {
     #expect(try registry.store.finish([9], claimant: [1], lease: 0) == .notDue)
   }
 
-  @Test("A worker whose clock is wrong takes nobody's claim away and keeps its own no longer", arguments: Backend.all)
+  @Test("A worker with a wrong clock takes no other worker's claim, and keeps its own no longer", arguments: Backend.all)
   func clocks(_ backend: Backend) throws {
     let registry = try backend.open()
     let other = try registry.another()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
     _ = try registry.store.pageDone(report(0, isLast: true), now: 2_000)
-    func ask(_ store: any DeviceStore, _ claimant: UInt8, lease: Int64, clock: Int64) throws -> ResultClaim? {
+    func ask(_ store: DeviceStore, _ claimant: UInt8, lease: Int64, clock: Int64) throws -> ResultClaim? {
       let call = RegistryCall.write(.campaigns) { store, _ in try store.finish(Self.id, claimant: [claimant], lease: lease) }
       return try call.request.answer(store, now: clock) as? ResultClaim
     }
@@ -67,7 +67,7 @@ struct CampaignTests {
     #expect(try ask(other, 2, lease: 0, clock: now - 3_600_000) == .claimed(failures: []))
   }
 
-  @Test("Who has claimed the result and asks again has it for longer", arguments: Backend.all)
+  @Test("A repeated claim of the result extends it", arguments: Backend.all)
   func renewed(_ backend: Backend) throws {
     let registry = try backend.open()
     let store = registry.store
@@ -83,7 +83,7 @@ struct CampaignTests {
     #expect(last > first)
   }
 
-  @Test("States change only as they may", arguments: Backend.all)
+  @Test("States change only in allowed ways", arguments: Backend.all)
   func states(_ backend: Backend) throws {
     let registry = try backend.open()
     let store = registry.store
@@ -129,7 +129,7 @@ struct CampaignTests {
     #expect(list.map(\.description.id) == [[2], Self.id])
     #expect(list[1].remaining == 1_500 && list[1].rate == 500 && list[1].timeLeft == 3)
     #expect(list[0].rate == nil && list[0].timeLeft == nil)
-    // What isn't sent to in a pause isn't the rate's fault.
+    // A pause doesn't lower the rate.
     _ = try registry.store.setState(.paused, of: Self.id, now: 3_100)
     _ = try registry.store.pageDone(report(1, sent: 50, failed: 0), now: 3_200)
     #expect(try registry.store.campaign(Self.id)?.rate == 500)
@@ -138,7 +138,7 @@ struct CampaignTests {
     _ = try registry.store.pageDone(report(2), now: 105_000)
     #expect(try registry.store.campaign(Self.id)?.rate == 512.5)
     _ = try registry.store.setState(.cancelled, of: Self.id, now: 4_000)
-    #expect(try registry.store.purge(goneBefore: 0, campaignsBefore: 10_000, limit: 10) == 1)
+    #expect(try registry.store.purge(.campaigns, before: 10_000, limit: 10) == 1)
     #expect(try registry.store.campaigns(limit: 10).map(\.description.id) == [[2]])
     #expect(try registry.store.loadPage(campaign: Self.id, page: 0) == nil)
   }
@@ -180,7 +180,7 @@ struct CampaignTests {
     #expect(try store.campaign(Self.id)?.idle == 3_000)
   }
 
-  @Test("The page that a device is on is the first that ends behind it", arguments: Backend.all)
+  @Test("A device's page is the first that ends behind it", arguments: Backend.all)
   func pageReaching(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import DeviceRegistry
 
-/// Both sides of every bound of what backends tell the registry, and the words that name the place.
+/// Both sides of every limit of changes by backends, and the reasons that name the place.
 @Suite struct ChangeBoundaryTests {
   private static func text(_ count: Int, _ letter: String = "x") -> String { String(repeating: letter, count: count) }
 
-  /// What one field is, what it may just be, what it may not be, and what is said of that.
+  /// A field, its last valid values, its first invalid ones, and the reasons of their refusal.
   private static let fields: [(field: String, good: [String], bad: [(value: String, words: String)])] = [
     (
       "app", [#""a""#, "\"\(text(255))\""],
@@ -19,7 +19,7 @@ import Testing
     ),
     (
       "platform", [#""fcm""#],
-      [(#""FCM""#, "expected apns or fcm"), (#""""#, "must not be empty"), ("null", "expected a string, found null")]
+      [(#""FCM""#, "expected apns, fcm or webpush"), (#""""#, "must not be empty"), ("null", "expected a string, found null")]
     ),
     (
       "token", [#""t""#, "\"\(text(4_096))\"", #""fcm:t""#, #""fid:cXyZ0123456789_-AbCdEf""#],
@@ -86,7 +86,7 @@ import Testing
     return RegistryChange.parse(Array(body.utf8))
   }
 
-  @Test("each field of a registration is taken up to its bound, and beyond it refused by its name")
+  @Test("each field of a registration is accepted up to its limit, and beyond it refused by its name")
   func registration() {
     for (field, good, bad) in Self.fields {
       let others = [("app", #""a.b""#), ("platform", #""fcm""#), ("token", #""t""#)].filter { $0.0 != field }
@@ -112,7 +112,7 @@ import Testing
     }
   }
 
-  @Test("an unknown key of a change is named, with what may have been meant")
+  @Test("an unknown key of a change is named, with a suggestion")
   func unknownKey() {
     for (key, words) in [("colour", "colour: unknown key at byte"), ("platfrom", "did you mean platform?")] {
       guard case .failure(let refusal) = parsed([("app", #""a""#), (key, "1")]) else {

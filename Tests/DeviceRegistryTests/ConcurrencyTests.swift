@@ -39,7 +39,7 @@ struct ConcurrencyTests {
     let devices = try registry.store.devices(app: nil, after: 0, limit: 1_000)
     #expect(Set(devices.map(\.device.token)).count == devices.count)
     #expect(devices.count <= 20)
-    // Every id ever handed out is still a name of one of the devices.
+    // Every id ever issued is still a name of one of the devices.
     let ids = Array(Set(registrations.all))
     for start in stride(from: 0, to: ids.count, by: 1_000) {
       let part = Array(ids[start..<min(start + 1_000, ids.count)])
@@ -53,7 +53,7 @@ struct ConcurrencyTests {
     "1); DELETE FROM devices; --", "E'\\x00'", "${jndi:ldap://x}", "😀'雑談", "''", "{}", "\\", "{\"a\":1}",
   ]
 
-  @Test("SQL in any field is a text like another", arguments: Backend.all, hostile)
+  @Test("SQL in any field is plain text", arguments: Backend.all, hostile)
   func injection(_ backend: Backend, _ hostile: String) throws {
     let registry = try backend.open()
     _ = try registry.register("witness", #""topics":["news"],"user":"w""#)
@@ -95,7 +95,7 @@ struct ConcurrencyTests {
     #expect(try registry.topic("news") == ["witness"])
   }
 
-  @Test("A text that the database can't hold costs only its own change", arguments: Backend.all)
+  @Test("A text that the database can't store affects only its own change", arguments: Backend.all)
   func unstorable(_ backend: Backend) throws {
     let registry = try backend.open()
     var bad = Registration(app: TestRegistry.app, platform: .fcm, token: Array("bad".utf8))
@@ -105,7 +105,7 @@ struct ConcurrencyTests {
     #expect(answers.count == 3)
     #expect(!answers[0].isRefusal && answers[0] == answers[2])
     #expect(try registry.record("good") != nil)
-    // A user that can't be is nobody, not a fault.
+    // An impossible user has no devices, and is no fault.
     if backend == .sqlite {
       #expect(try registry.store.survey(.user([0x00, 0xFF]), app: TestRegistry.app).exists == false)
     }

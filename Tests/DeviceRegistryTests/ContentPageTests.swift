@@ -12,7 +12,7 @@ struct ContentPageTests {
       most: most)
   }
 
-  @Test("the same content is one page, whoever keeps it, and another is another", arguments: Backend.all)
+  @Test("the same content is one page for all writers, and other content is another", arguments: Backend.all)
   func same(_ backend: Backend) throws {
     let registry = try backend.open()
     let name = try #require(try registry.store.keepPage(Self.page(1), now: 10))
@@ -23,7 +23,7 @@ struct ContentPageTests {
     #expect(try registry.another().content(ofPage: name, now: 10) == [0x3C, 1, 0, 0xFF])
   }
 
-  @Test("a page is there for its time, longer when it is kept again, and is removed afterwards", arguments: Backend.all)
+  @Test("a page lives for its time, longer if it is stored again, and is removed afterwards", arguments: Backend.all)
   func time(_ backend: Backend) throws {
     let registry = try backend.open()
     let name = try #require(try registry.store.keepPage(Self.page(1), now: 0))
@@ -31,20 +31,20 @@ struct ContentPageTests {
     #expect(try registry.store.content(ofPage: name, now: 999) != nil)
     #expect(try registry.store.content(ofPage: name, now: 1_000) == nil)
     _ = try registry.store.keepPage(Self.page(1), now: 500)
-    // Less again takes nothing off.
+    // A shorter lifetime changes nothing.
     _ = try registry.store.keepPage(Self.page(1, keep: 1), now: 600)
     #expect(try registry.store.content(ofPage: name, now: 1_499) != nil)
-    #expect(try registry.store.purgeContent(before: 1_000, limit: 0) == 0)
-    #expect(try registry.store.purgeContent(before: 1_000, limit: 10) == 1)
+    #expect(try registry.store.purge(.content, before: 1_000, limit: 0) == 0)
+    #expect(try registry.store.purge(.content, before: 1_000, limit: 10) == 1)
     #expect(try registry.store.content(ofPage: other, now: 0) == nil)
-    // Over, and not yet removed: the same page again.
+    // Expired and not yet removed: the same page again.
     #expect(try registry.store.keepPage(Self.page(1), now: 5_000) == name)
     #expect(try registry.store.content(ofPage: name, now: 5_999) != nil)
-    #expect(try registry.store.purgeContent(before: 9_000, limit: 10) == 1)
+    #expect(try registry.store.purge(.content, before: 9_000, limit: 10) == 1)
     #expect(try registry.store.keepPage(Self.page(1), now: 9_000) != name)
   }
 
-  @Test("the pages of an application have a bound together, those of others none of it", arguments: Backend.all)
+  @Test("the pages of an application have a common limit, without those of others", arguments: Backend.all)
   func bound(_ backend: Backend) throws {
     let registry = try backend.open()
     let store = registry.store
@@ -53,11 +53,11 @@ struct ContentPageTests {
     }
     #expect(try keep(1) != nil && keep(2) != nil)
     #expect(try keep(3) == nil && keep(4, app: "b") != nil)
-    // A page that is there is kept again, and once its time is over others have its room.
+    // An existing page is kept again, and its room is free once its time is over.
     #expect(try keep(1, at: 500) == keep(1))
-    #expect(try store.purgeContent(before: 1_000, limit: 10) == 2)
+    #expect(try store.purge(.content, before: 1_000, limit: 10) == 2)
     #expect(try keep(3, at: 1_000) != nil && keep(2, at: 1_000) == nil)
-    #expect(try store.purgeContent(before: 9_000, limit: 10) == 2)
+    #expect(try store.purge(.content, before: 9_000, limit: 10) == 2)
     #expect(try keep(1, at: 9_000) != nil && keep(2, at: 9_000) != nil && keep(3, at: 9_000) == nil)
   }
 
@@ -80,7 +80,7 @@ struct ContentPageTests {
     #expect(try registry.store.keepPage(Self.page(52, most: 204), now: 0) == nil)
   }
 
-  @Test("a name has every random bit, and what has another form is none")
+  @Test("a name has every random bit, and other forms are invalid")
   func names() {
     var number: Int64 = -1
     let name = ContentPage.makeName {

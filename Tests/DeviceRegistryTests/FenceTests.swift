@@ -4,13 +4,13 @@ import Testing
 
 @testable import DeviceRegistry
 
-@Suite("Changes of a queue that several workers take from in turn")
+@Suite("Changes of a queue that several workers consume in turn")
 struct FenceTests {
   private func registering(_ token: String) -> RegistryChange {
     .register(Registration(app: TestRegistry.app, platform: .fcm, token: Array(token.utf8)))
   }
 
-  @Test("are applied with the number that was claimed last alone; what comes from no queue always is", arguments: Backend.all)
+  @Test("are applied only with the number that was claimed last; changes without a queue always are", arguments: Backend.all)
   func fenced(_ backend: Backend) throws {
     let registry = try backend.open()
     let other = try registry.another()
@@ -29,7 +29,7 @@ struct FenceTests {
   }
 
   @Test(
-    "A value that PostgreSQL refuses costs its own change alone, and those beside it are fenced all the same",
+    "A value that PostgreSQL refuses affects only its own change, and the others are fenced too",
     .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func refusedValue() throws {
     let registry = try Backend.postgres.open()
@@ -42,11 +42,11 @@ struct FenceTests {
   }
 
   @Test(
-    "Changes that wait for a claim to be stored are fenced by it, whatever isolation is the database's default",
+    "Changes that wait for the storing of a claim are fenced by it, at any isolation level",
     .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func claimedMeanwhile() throws {
     let registry = try Backend.postgres.open()
-    let claiming = try PostgresConnection(location: registry.location, options: PostgresOptions())
+    let claiming = try PostgresConnection(location: registry.location, options: StoreOptions())
     let isolation = "SET default_transaction_isolation = ''repeatable read''"
     try claiming.execute("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I \(isolation)', current_database()); END $$")
     let location = registry.location

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DeviceRegistry
 
-/// Whatever is at a path goes, with its log.
+/// Removes the file at a path and its log.
 func remove(_ path: String) throws {
   for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
     try FileManager.default.removeItem(atPath: path + suffix)

@@ -8,24 +8,24 @@ struct GatewayRequestTests {
   private let body = [UInt8](repeating: 2, count: 32)
 
   @Test(
-    "the first to claim a request has it, and what it makes of it stands for all, until its time is over",
+    "the first to claim a request has it, and its outcome is valid for all, until its time is over",
     arguments: Backend.all)
   func claimed(_ backend: Backend) throws {
     let registry = try backend.open()
     let (one, other) = (registry.store, try registry.another())
-    func claim(_ store: any DeviceStore, at now: Int64, _ body: [UInt8]? = nil) throws -> GatewayRequest? {
+    func claim(_ store: DeviceStore, at now: Int64, _ body: [UInt8]? = nil) throws -> GatewayRequest? {
       try store.claimRequest(name, body: body ?? self.body, until: now + 1_000, now: now)
     }
     #expect(try claim(one, at: 0) == nil)
     #expect(try claim(other, at: 1) == GatewayRequest(body: body, state: .underWay))
     #expect(try claim(other, at: 1, [7])?.body == body)
     #expect(try one.settleRequest(name, .again, until: 1_000, now: 2) == .again)
-    // One of those who come again has it then.
+    // One of the repetitions has it then.
     #expect(try claim(other, at: 3, [7])?.state == .again)
     #expect(try claim(other, at: 3) == nil)
     #expect(try claim(one, at: 3)?.state == .underWay)
     #expect(try one.settleRequest(name, .result([0, 255]), until: 1_000, now: 4) == .result([0, 255]))
-    // Whoever comes later with another outcome learns what stands.
+    // A later gateway with another outcome gets the stored one.
     for late in [GatewayRequest.State.accepted, .again, .result([])] {
       #expect(try other.settleRequest(name, late, until: 5_000, now: 5) == .result([0, 255]))
     }
@@ -35,7 +35,7 @@ struct GatewayRequestTests {
     #expect(try claim(one, at: 1_001) == GatewayRequest(body: [7], state: .underWay))
   }
 
-  @Test("of a long answer it is kept that the request was accepted; who has made it has all of it", arguments: Backend.all)
+  @Test("of a long answer only the acceptance is stored; the gateway that made it has all of it", arguments: Backend.all)
   func long(_ backend: Backend) throws {
     let registry = try backend.open()
     for (size, kept) in [(4_096, GatewayRequest.State.result([UInt8](repeating: 7, count: 4_096))), (4_097, .accepted)] {
@@ -46,7 +46,7 @@ struct GatewayRequestTests {
     }
   }
 
-  @Test("one that was not taken is forgotten; what is known no longer is removed", arguments: Backend.all)
+  @Test("a refused request is forgotten, and expired ones are removed", arguments: Backend.all)
   func forgotten(_ backend: Backend) throws {
     let registry = try backend.open()
     let store = registry.store
@@ -55,8 +55,8 @@ struct GatewayRequestTests {
     #expect(try store.claimRequest(name, body: body, until: 10, now: 2) == nil)
     #expect(try store.settleRequest(name, .accepted, until: 20, now: 3) == .accepted)
     #expect(try store.claimRequest(name, body: body, until: 30, now: 19)?.state == .accepted)
-    #expect(try store.purgeRequests(before: 19, limit: 10) == 0 && store.purgeRequests(before: 20, limit: 0) == 0)
-    #expect(try store.purgeRequests(before: 20, limit: 10) == 1)
+    #expect(try store.purge(.requests, before: 19, limit: 10) == 0 && store.purge(.requests, before: 20, limit: 0) == 0)
+    #expect(try store.purge(.requests, before: 20, limit: 10) == 1)
     #expect(try store.settleRequest(name, .accepted, until: 20, now: 3) == .accepted)
   }
 }

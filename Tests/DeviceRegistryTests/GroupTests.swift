@@ -10,7 +10,7 @@ struct GroupTests {
     return key
   }
 
-  @Test("A group is made, grows, shrinks and ends with its last member", arguments: Backend.all)
+  @Test("A group is created, grows, shrinks and ends with its last member", arguments: Backend.all)
   func life(_ backend: Backend) throws {
     let registry = try backend.open()
     let ids = try (0..<3).map { text(try registry.register("t\($0)")) }
@@ -34,7 +34,7 @@ struct GroupTests {
     guard case .refused(.notificationKeyNotFound, _) = try registry.change(add) else { throw TestFailure("still there") }
   }
 
-  @Test("A change that comes again is answered as it was, and one that asks for something else as ever", arguments: Backend.all)
+  @Test("A repeated change has the same answer, and a different one has its own", arguments: Backend.all)
   func repeated(_ backend: Backend) throws {
     let registry = try backend.open()
     for token in ["t0", "t1"] { _ = try registry.register(token) }
@@ -99,7 +99,7 @@ struct GroupTests {
     #expect(try registry.tokens(.group(key), pageSize: 50).count == 20)
   }
 
-  @Test("Joining an unknown group fails and makes none; joining without a user fails (UP-07, UP-08)", arguments: Backend.all)
+  @Test("Joining an unknown group fails and creates none; joining without a user fails (UP-07, UP-08)", arguments: Backend.all)
   func joinRefused(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t1", #""user":"u","name":"U""#)
@@ -144,7 +144,7 @@ struct GroupTests {
     #expect(try registry.tokens(.group(key)) == ["t3"])
   }
 
-  @Test("A device that is gone can be taken out of its group, and makes room", arguments: Backend.all)
+  @Test("A device that is gone can be removed from its group, and makes room", arguments: Backend.all)
   func goneMember(_ backend: Backend) throws {
     var limits = RegistryLimits()
     limits.groupMembers = 2
@@ -161,12 +161,12 @@ struct GroupTests {
     #expect(try registry.change(members("remove", "t0")) == .notificationKey(Array(key.utf8), failed: []))
     #expect(try registry.change(members("add", "t2")) == .notificationKey(Array(key.utf8), failed: []))
     guard case .refused = try registry.change(members("add", "t0")) else { throw TestFailure("a gone device was added") }
-    // Whoever is in a full group already joins it again (UP-09).
+    // A member of a full group may join it again (UP-09).
     _ = try registry.change(#"{"op":"group_create","notification_key_name":"team","users":["u1"]}"#)
     let join = #"{"op":"group_join","group":"team","token":"t1"}"#
     for _ in 0..<2 { #expect(try registry.change(join).isRefusal == false) }
     #expect(try registry.change(#"{"op":"group_join","group":"team","token":"t2"}"#).isRefusal)
-    // What is refused makes nobody.
+    // A refused change creates no user.
     #expect(try registry.change(#"{"op":"group_create","notification_key_name":"big","users":["n1","n2","n1"]}"#).isRefusal)
     #expect(try registry.store.survey(.user(Array("n1".utf8)), app: TestRegistry.app).exists == false)
   }

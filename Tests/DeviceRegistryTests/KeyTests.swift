@@ -7,7 +7,7 @@ import Testing
 struct KeyTests {
   private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-  @Test("a key is kept with what it is for, until it is revoked, once", arguments: Backend.all)
+  @Test("a key is stored with its purpose, until it is revoked, once", arguments: Backend.all)
   func keys(_ backend: Backend) throws {
     let registry = try backend.open()
     let key = GatewayKey(
@@ -32,7 +32,7 @@ struct KeyTests {
   }
 
   @Test(
-    "an installation has one secret, which is replaced only on purpose, and goes when the device has gone",
+    "an installation has one secret, which is replaced only on purpose, and removed with the device",
     arguments: Backend.all)
   func secrets(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -45,10 +45,10 @@ struct KeyTests {
     #expect(try registry.store.secret(ofInstallation: installation, app: app) == [3])
     #expect(try registry.store.secret(ofInstallation: installation, app: bytes("b")) == nil)
     _ = try registry.register("t", #""installation":"i""#)
-    #expect(try registry.store.purgeSecrets(before: 10, limit: 10) == 0)
+    #expect(try registry.store.purge(.secrets, before: 10, limit: 10) == 0)
     #expect(try registry.store.setSecret([4], ofInstallation: bytes("j"), app: app, replacing: false, now: 3))
-    #expect(try registry.store.purgeSecrets(before: 3, limit: 10) == 0)
-    #expect(try registry.store.purgeSecrets(before: 10, limit: 10) == 1)
+    #expect(try registry.store.purge(.secrets, before: 3, limit: 10) == 0)
+    #expect(try registry.store.purge(.secrets, before: 10, limit: 10) == 1)
     #expect(try registry.store.secret(ofInstallation: installation, app: app) == [3])
     #expect(try !registry.store.removeSecret(ofInstallation: installation, app: bytes("b")))
     #expect(try registry.store.removeSecret(ofInstallation: installation, app: app))

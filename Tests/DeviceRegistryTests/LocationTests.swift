@@ -2,10 +2,10 @@ import Testing
 
 @testable import DeviceRegistry
 
-@Suite("Where a registry is")
+@Suite("Locations of a registry")
 struct LocationTests {
   @Test(
-    "Locations are read in the forms of the configuration",
+    "Locations are accepted in the forms of the configuration",
     arguments: [
       ("sqlite:registry.db", RegistryLocation.sqlite(path: "registry.db")),
       ("sqlite:/var/lib/r.db", .sqlite(path: "/var/lib/r.db")),
@@ -19,7 +19,7 @@ struct LocationTests {
   }
 
   @Test(
-    "Anything else is refused",
+    "Other locations are refused",
     arguments: ["", "registry.db", "sqlite:", "sqlite://host/r.db", "mysql://db/push", "sqlite::memory:"])
   func refuses(_ text: String) {
     #expect(throws: RegistryError.self) { try RegistryLocation(parsing: text) }
@@ -34,7 +34,7 @@ struct LocationTests {
   }
 
   @Test(
-    "A password that isn't percent-encoded is found out, and told nobody",
+    "A password that isn't percent-encoded is detected, and never shown",
     arguments: [
       "postgresql://u:s3%cret@127.0.0.1:1/db", "postgresql://u:s3/cret@127.0.0.1:1/db", "postgresql://u:s3c@ret@127.0.0.1:1/db",
       "postgresql://127.0.0.1:1/db?password=s3%cret", "postgresql://u:s3cret@127.0.0.1:s3cret/db",
@@ -49,7 +49,7 @@ struct LocationTests {
     }
   }
 
-  @Test("A host that has no address is unreachable, whatever it is called")
+  @Test("A host without an address is unreachable, under any name")
   func unknownHost() {
     #expect {
       try openRegistry(try RegistryLocation(parsing: "postgresql://nohost.invalid/db"))

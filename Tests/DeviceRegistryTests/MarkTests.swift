@@ -21,7 +21,7 @@ struct MarkTests {
     #expect(try registry.mark("never", .gone(since: 5_001)) == .unknown)
   }
 
-  @Test("A dead answer for an old token that comes after registering again changes nothing", arguments: Backend.all)
+  @Test("A dead answer for an old token that comes after a new registration changes nothing", arguments: Backend.all)
   func race(_ backend: Backend) throws {
     let registry = try backend.open()
     let id = try registry.register("t1", #""installation":"i""#, now: 1_000)
@@ -47,7 +47,7 @@ struct MarkTests {
     #expect(try registry.resolve(id)?.state == .gone)
   }
 
-  @Test("Many marks at once are each their own: by app, by platform, twice the same, unknown", arguments: Backend.all)
+  @Test("Many marks at once are independent: by app, by platform, twice the same, unknown", arguments: Backend.all)
   func many(_ backend: Backend) throws {
     let registry = try backend.open()
     let ids = try (0..<600).map { try registry.register("t\($0)", now: 5_000) }
@@ -80,12 +80,12 @@ struct MarkTests {
   }
 
   @Test(
-    "Marks wait for nobody who writes devices; a device that is just being changed is busy",
+    "Marks don't wait for writers of devices; a device under change is busy",
     .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func neverWait() throws {
     let registry = try Backend.postgres.open()
     let ids = [try registry.register("t0"), try registry.register("t1")]
-    let other = try PostgresConnection(location: registry.location, options: PostgresOptions())
+    let other = try PostgresConnection(location: registry.location, options: StoreOptions())
     try other.begin(.devices)
     try other.execute("UPDATE devices SET last_seen = 2 WHERE token = 't0'")
     let marks = ["t0", "t1"].map {
@@ -98,7 +98,7 @@ struct MarkTests {
     #expect(try registry.store.mark(marks, now: 9_000) == [.marked(registration: ids[0]), .unchanged(registration: ids[1])])
   }
 
-  @Test("Devices long gone are removed with all that hangs on them, others stay", arguments: Backend.all)
+  @Test("Devices long gone are removed with all their data, others stay", arguments: Backend.all)
   func purges(_ backend: Backend) throws {
     let registry = try backend.open()
     let old = try registry.register("t1", #""topics":["news"],"installation":"i""#)
@@ -106,8 +106,8 @@ struct MarkTests {
     let kept = try registry.register("t2", #""topics":["news"]"#)
     _ = try registry.change(#"{"op":"group_create","notification_key_name":"g","registration_ids":["t1b"]}"#)
     _ = try registry.mark("t1b", .gone(since: 8_000), now: 9_000)
-    #expect(try registry.store.purge(goneBefore: 9_000, campaignsBefore: 0, limit: 10) == 0)
-    #expect(try registry.store.purge(goneBefore: 9_001, campaignsBefore: 0, limit: 10) == 1)
+    #expect(try registry.store.purge(.devices, before: 9_000, limit: 10) == 0)
+    #expect(try registry.store.purge(.devices, before: 9_001, limit: 10) == 1)
     #expect(try registry.resolve(id) == nil)
     #expect(try registry.resolve(old) == nil)
     #expect(try registry.resolve(kept) != nil)

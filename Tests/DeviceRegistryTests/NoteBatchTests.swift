@@ -6,7 +6,7 @@ import Testing
 
 @testable import DeviceRegistry
 
-@Suite("What is noted together, on both databases")
+@Suite("Batches of notes on both databases")
 struct NoteBatchTests {
   private static let apps = ["com.example.app", "com.example.other"].map { Array($0.utf8) }
 
@@ -19,7 +19,7 @@ struct NoteBatchTests {
   }
 
   /// Twelve devices of each application; every third shares the counter of the one before it, and one has replaced its token.
-  private static func register(_ store: any DeviceStore) throws {
+  private static func register(_ store: DeviceStore) throws {
     for app in apps {
       for number in 0..<12 {
         var device = Registration(app: app, platform: .fcm, token: Array("t\(number)".utf8))
@@ -55,7 +55,7 @@ struct NoteBatchTests {
   }
 
   @Test(
-    "What is asked for in one turn of the loop is handed over together, and not held back beyond it", arguments: Backend.all)
+    "Calls of one turn of the loop are submitted together, and not delayed beyond it", arguments: Backend.all)
   func oneTurn(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t0")
@@ -73,7 +73,7 @@ struct NoteBatchTests {
     #expect(try backend.writes(registry) - before == 1)
   }
 
-  @Test("A value that the database refuses costs its own note alone, and nothing is noted twice", arguments: Backend.all)
+  @Test("A value that the database refuses affects only its own note, and nothing is stored twice", arguments: Backend.all)
   func refused(_ backend: Backend) throws {
     let registry = try backend.open()
     for index in 0..<4 { _ = try registry.register("t\(index)") }
@@ -95,7 +95,7 @@ struct NoteBatchTests {
     #expect(recorder.conditions == [nil] && recorder.writes.isEmpty)
   }
 
-  @Test("Nothing is answered, and nothing counted, before it is stored: all of a batch that can't be fails")
+  @Test("Nothing is answered or counted before it is stored: a batch that can't be stored fails as a whole")
   func locked() throws {
     let registry = try Backend.sqlite.open()
     _ = try registry.register("t0")
@@ -123,7 +123,7 @@ struct NoteBatchTests {
 
   // MARK: by the store
 
-  @Test("A batch answers, and stores, what its notes one by one would", arguments: Backend.all, [1, 2, 3] as [UInt64])
+  @Test("A batch answers and stores the same as its notes one by one", arguments: Backend.all, [1, 2, 3] as [UInt64])
   func model(_ backend: Backend, _ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let (together, alone) = (try backend.open(), try backend.open())
@@ -141,7 +141,7 @@ struct NoteBatchTests {
           #expect(answer == expected, "seed \(seed), round \(round): \(batch[index])")
           continue
         }
-        // Names are random: the same two always belong to each other.
+        // Names are random, but the same two always belong together.
         #expect(names.updateValue(Data(other), forKey: Data(name)) ?? Data(other) == Data(other))
       }
       for registry in [together, alone] {
@@ -191,7 +191,7 @@ struct NoteBatchTests {
   }
 
   @Test(
-    "Where nothing is to be written, nothing is locked: unknown tokens, requests and pages that are known",
+    "Without anything to write, nothing is locked: unknown tokens, known requests and pages",
     arguments: Backend.all)
   func lookOnly(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -213,27 +213,25 @@ struct NoteBatchTests {
         && answers == [.badges([nil]), .claim(GatewayRequest(body: [1], state: .underWay)), .page(kept), .badges([1])])
   }
 
-  @Test("On PostgreSQL who notes badges waits only for those of the same application", .enabled(if: Postgres.shared != nil))
+  @Test("On PostgreSQL badge counts only wait for those of the same application", .enabled(if: Postgres.shared != nil))
   func byApplication() throws {
     let registry = try Backend.postgres.open()
     try Self.register(registry.store)
-    var options = PostgresOptions()
+    var options = StoreOptions()
     options.lockTimeout = 50
-    let other = try PostgresStore(location: registry.location, options: options)
-    let (app, session) = (
-      try #require(try other.knownApp(Self.apps[0])), try #require(registry.store as? PostgresStore).session
-    )
+    let other = try DeviceStore(location: registry.location, options: options)
+    let (app, session) = (try #require(try other.knownApp(Self.apps[0])), registry.store.session)
     try session.begin(.notes(of: [app]))
     #expect(try other.countBadges(Self.count("m", [Self.token(1)], app: 1), now: 1) == [1])
     #expect(throws: RegistryError.self) { try other.countBadges(Self.count("m", [Self.token(1)]), now: 1) }
-    // The removal of old notes waits for all.
-    #expect(throws: RegistryError.self) { try other.purgeNotes(before: 1, limit: 1) }
+    // The removal of old notes locks all of them.
+    #expect(throws: RegistryError.self) { try other.purge(.notes, before: 1, limit: 1) }
     try session.commit()
     #expect(try other.countBadges(Self.count("m", [Self.token(1)]), now: 1) == [1])
   }
 
   @Test(
-    "Several workers and gateways that note batches at once count each message once, without deadlock", arguments: Backend.all)
+    "Several workers and gateways with concurrent batches count each message once, without deadlock", arguments: Backend.all)
   func concurrent(_ backend: Backend) throws {
     let registry = try backend.open()
     try Self.register(registry.store)
@@ -245,7 +243,7 @@ struct NoteBatchTests {
         var random = SeededGenerator(seed: UInt64(worker))
         for round in 0..<20 {
           var notes: [(note: Note, now: Int64)] = []
-          // All count the same messages, in an order of their own.
+          // All count the same messages, each in its own order.
           for message in (0..<10).shuffled(using: &random) {
             let app = message % 2
             notes.append((.badges(Self.count("m\(round)-\(message)", [Self.token(1), Self.token(4)], app: app)), 1))
@@ -257,7 +255,7 @@ struct NoteBatchTests {
             notes.append((.settle(name: name, .again, until: 1_000), 1))
           }
           _ = try store.note(notes)
-          if round % 5 == worker { _ = try store.purgeNotes(before: 0, limit: 10) }
+          if round % 5 == worker { _ = try store.purge(.notes, before: 0, limit: 10) }
         }
       } catch { failures.add("\(error)") }
     }
@@ -279,33 +277,32 @@ extension Backend {
     }
   }
 
-  /// Transactions that have noted something: by the frames of the log that end one (sqlite.org/fileformat2.html#walformat), or by whose the rows
-  /// are.
+  /// The number of transactions that have stored notes: by the log's commit frames (sqlite.org/fileformat2.html#walformat), or
+  /// by the rows' transaction ids.
   func writes(_ registry: TestRegistry) throws -> Int {
     switch self {
     case .sqlite:
       let log = [UInt8](try Data(contentsOf: URL(fileURLWithPath: registry.location + "-wal")))
       return stride(from: 32, to: log.count - 24, by: 24 + 4_096).count { log[$0 + 4..<$0 + 8] != [0, 0, 0, 0] }
     case .postgres:
-      let store = try #require(registry.store as? PostgresStore)
-      return Int(try #require(try store.session.firstInt(Self.writers, [])))
+      return Int(try #require(try registry.store.session.firstInt(Self.writers, [])))
     }
   }
 
   private static let writers = Statement("SELECT count(DISTINCT xmin::text) FROM notes")
 
-  /// Has the database refuse notes with this badge.
+  /// Makes the database refuse notes with this badge.
   func refuseBadge(_ badge: Int, _ registry: TestRegistry) throws {
     switch self {
     case .sqlite:
-      try #require(registry.store as? SQLiteStore).session.execute(
+      try #require(registry.store.session as? SQLiteConnection).execute(
         "CREATE TRIGGER refuse BEFORE INSERT ON notes WHEN NEW.badge = \(badge) BEGIN SELECT RAISE(ABORT, 'refused'); END")
     case .postgres:
-      try #require(registry.store as? PostgresStore).session.execute("ALTER TABLE notes ADD CHECK (badge <> \(badge))")
+      try #require(registry.store.session as? PostgresConnection).execute("ALTER TABLE notes ADD CHECK (badge <> \(badge))")
     }
   }
 
-  /// Nobody else can note anything until it is rolled back.
+  /// Locks the notes until it is rolled back.
   func lockNotes(_ registry: TestRegistry) throws -> any SQLSession {
     switch self {
     case .sqlite:
@@ -313,7 +310,7 @@ extension Backend {
       try session.begin(.allNotes)
       return session
     case .postgres:
-      let session = try PostgresConnection(location: registry.location, options: PostgresOptions())
+      let session = try PostgresConnection(location: registry.location, options: StoreOptions())
       try session.begin(.allNotes)
       return session
     }

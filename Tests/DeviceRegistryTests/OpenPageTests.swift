@@ -19,7 +19,7 @@ struct OpenPageTests {
   }
 
   private func open(
-    _ store: any DeviceStore, _ page: Int64, copy: Int64, after: Int64, limit: Int = 3
+    _ store: DeviceStore, _ page: Int64, copy: Int64, after: Int64, limit: Int = 3
   ) throws -> OpenedPage {
     try store.openPage(
       PageOpening(
@@ -35,7 +35,7 @@ struct OpenPageTests {
   private func tokens(_ page: AudiencePage) -> [String] { (0..<page.devices.count).map { text(page.devices.token($0)) } }
 
   @Test(
-    "The first copy of a page that opens it has it, as often as it comes; another copy gets nothing", arguments: Backend.all)
+    "The first copy of a page that opens it has it, repeatedly; another copy gets nothing", arguments: Backend.all)
   func copies(_ backend: Backend) throws {
     let registry = try campaign(backend, 5)
     let other = try registry.another()
@@ -49,7 +49,7 @@ struct OpenPageTests {
     }
   }
 
-  @Test("A page of a campaign that nobody has made, or of another application's, is not taken up", arguments: Backend.all)
+  @Test("A page of an unknown campaign, or of another application's, is not opened", arguments: Backend.all)
   func unknown(_ backend: Backend) throws {
     let registry = try campaign(backend, 2)
     let content = PageOpening.Content.members(Self.news, after: 0, upTo: 1_000, limit: 3)
@@ -69,7 +69,7 @@ struct OpenPageTests {
     let registry = try campaign(backend, 6)
     guard case .open(let first, nil, _) = try open(registry.store, 0, copy: 7, after: 0) else { throw TestFailure("not open") }
     #expect(!first.isLast && first.devices.count == 3)
-    // One goes: without a fixed end the page would take over the next page's first device.
+    // One device leaves: without a fixed end the page would take over the next page's first device.
     try registry.change(#"{"op":"unsubscribe","topic":"news","tokens":["fcm:t1"]}"#)
     guard case .open(let shrunk, let record?, _) = try open(registry.store, 0, copy: 7, after: 0) else {
       throw TestFailure("not open")
@@ -100,7 +100,7 @@ struct OpenPageTests {
     #expect(tokens(try open(limit: 2)) == ["t1", "t2", "t3"])
   }
 
-  @Test("A campaign that doesn't run says so, and what is known of the page", arguments: Backend.all)
+  @Test("A campaign that doesn't run says so, with the page's record", arguments: Backend.all)
   func stopped(_ backend: Backend) throws {
     let registry = try campaign(backend, 5)
     let store = registry.store
@@ -118,7 +118,7 @@ struct OpenPageTests {
     }
   }
 
-  @Test("What an earlier round has left is found by registrations, old ones too", arguments: Backend.all)
+  @Test("The devices that an earlier round has left are found by registration, old ones too", arguments: Backend.all)
   func rest(_ backend: Backend) throws {
     let registry = try campaign(backend, 3)
     let old = try registry.register("a", #""installation":"i""#)
@@ -130,7 +130,7 @@ struct OpenPageTests {
     #expect(tokens(opened) == ["b"])
   }
 
-  @Test("The last page ends with its last member: who joins behind it has come too late", arguments: Backend.all)
+  @Test("The last page ends with its last member: a device that joins later is too late", arguments: Backend.all)
   func lastExtent(_ backend: Backend) throws {
     let registry = try campaign(backend, 2)
     for token in ["late1", "late2"] { _ = try registry.register(token) }
@@ -140,7 +140,7 @@ struct OpenPageTests {
     #expect(tokens(try open(registry.store, 0, copy: 7, after: 0)) == ["t0", "t1"])
   }
 
-  @Test("A campaign that an operator lets run again is not held a second time", arguments: Backend.all)
+  @Test("A campaign that an operator has resumed is not held again by the same breaker", arguments: Backend.all)
   func excused(_ backend: Backend) throws {
     let registry = try campaign(backend, 1)
     let store = registry.store
@@ -151,7 +151,7 @@ struct OpenPageTests {
     for state in [.paused, .running, .cancelled] as [CampaignState] { #expect(try store.setState(state, of: Self.id, now: 3)) }
   }
 
-  @Test("The number of pages never shrinks: a page may be reported as the last before a later one is", arguments: Backend.all)
+  @Test("The number of pages never shrinks: a last page may be reported before an earlier one", arguments: Backend.all)
   func pageCount(_ backend: Backend) throws {
     let registry = try campaign(backend, 1)
     let store = registry.store

@@ -16,11 +16,11 @@ struct PostgresFaultTests {
   private static let register = RegistryChange.register(
     Registration(app: TestRegistry.app, platform: .fcm, token: Array("t".utf8)))
 
-  @Test("A connection ended by an administrator comes back by itself")
+  @Test("A connection ended by an administrator is restored automatically")
   func terminated() throws {
     let server = try server()
     let location = try server.makeDatabase()
-    let store = try PostgresStore(location: location)
+    let store = try DeviceStore(location: location)
     let first = try store.apply([Self.register], now: 1)
     try server.execute(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
@@ -32,11 +32,11 @@ struct PostgresFaultTests {
     #expect(try store.devices(app: nil, after: 0, limit: 9).count == 1)
   }
 
-  @Test("A connection lost within a transaction is an error, and nothing of the transaction stays")
+  @Test("A connection lost within a transaction is an error, and the transaction is rolled back")
   func lostInside() throws {
     let server = try server()
     let location = try server.makeDatabase()
-    let store = try PostgresStore(location: location)
+    let store = try DeviceStore(location: location)
     let found = try fault {
       try store.transaction(.devices) { () throws(RegistryError) -> Void in
         _ = try store.apply(Self.register, 1)
@@ -51,12 +51,12 @@ struct PostgresFaultTests {
     #expect(try store.apply([Self.register], now: 1).count == 1)
   }
 
-  @Test("A lock held by somebody else ends in the time limit, not for ever")
+  @Test("A wait for another's lock ends at the time limit")
   func lockHeld() throws {
     let location = try server().makeDatabase()
-    let store = try PostgresStore(location: location, options: PostgresOptions(statementTimeout: 1_000))
+    let store = try DeviceStore(location: location, options: StoreOptions(statementTimeout: 1_000))
     _ = try store.apply([Self.register], now: 1)
-    let other = try PostgresConnection(location: location, options: PostgresOptions())
+    let other = try PostgresConnection(location: location, options: StoreOptions())
     try other.execute("BEGIN; LOCK TABLE devices IN ACCESS EXCLUSIVE MODE")
     guard case .unavailable(.slow, _) = try fault({ _ = try store.devices(app: nil, after: 0, limit: 1) }) else {
       throw TestFailure("read")
@@ -68,12 +68,12 @@ struct PostgresFaultTests {
     #expect(try store.apply([Self.register], now: 3).count == 1)
   }
 
-  @Test("A lock for writers that isn't to be had costs the write, and leaves the connection as it was")
+  @Test("A lock for writers that isn't free fails the write, and keeps the connection usable")
   func writersWait() throws {
     let location = try server().makeDatabase()
-    let store = try PostgresStore(location: location, options: PostgresOptions(lockTimeout: 50))
+    let store = try DeviceStore(location: location, options: StoreOptions(lockTimeout: 50))
     _ = try store.apply([Self.register], now: 1)
-    let other = try PostgresConnection(location: location, options: PostgresOptions())
+    let other = try PostgresConnection(location: location, options: StoreOptions())
     try other.begin(.devices)
     let backend = try store.session.firstInt(Statement("SELECT pg_backend_pid()"), [])
     for _ in 0..<2 {
@@ -87,12 +87,14 @@ struct PostgresFaultTests {
     #expect(try store.session.firstInt(Statement("SELECT pg_backend_pid()"), []) == backend)
   }
 
-  @Test("A server that is stopped in the middle costs the time limit, and is used again when it goes on")
+  @Test("A call to a suspended server ends at the time limit, and the server is used again when it continues")
   func frozen() throws {
     let server = try Postgres()
     defer { server.stop() }
     let location = try server.makeDatabase()
-    let store = try PostgresStore(location: location, options: PostgresOptions(connectTimeout: 5_000, statementTimeout: 1_000))
+    var options = StoreOptions(statementTimeout: 1_000)
+    options.connectTimeout = 5_000
+    let store = try DeviceStore(location: location, options: options)
     _ = try store.apply([Self.register], now: 1)
     let backend = try #require(
       pid_t(
@@ -105,29 +107,29 @@ struct PostgresFaultTests {
     #expect(try store.devices(app: nil, after: 0, limit: 1).count == 1)
   }
 
-  @Test("A stand-by or read-only server can be read; writing says why not")
+  @Test("A standby or read-only server can be read; writing explains the refusal")
   func readOnly() throws {
     let server = try server()
     let location = try server.makeDatabase()
-    do { _ = try PostgresStore(location: location).apply([Self.register], now: 1) }
-    let store = try PostgresStore(location: location + "&options=-c%20default_transaction_read_only%3Don")
+    do { _ = try DeviceStore(location: location).apply([Self.register], now: 1) }
+    let store = try DeviceStore(location: location + "&options=-c%20default_transaction_read_only%3Don")
     #expect(try store.devices(app: nil, after: 0, limit: 9).count == 1)
     guard case .unavailable(.readOnly, _) = try fault({ _ = try store.apply([Self.register], now: 2) }) else {
       throw TestFailure("written")
     }
   }
 
-  @Test("Who can't connect is told why: no server, no database, no rights, no more connections")
+  @Test("A failed connection has its reason: no server, no database, no rights, too many connections")
   func refused() throws {
     let server = try server()
-    guard case .unavailable(.down, _) = try fault({ _ = try PostgresStore(location: "postgresql://127.0.0.1:1/x") }) else {
+    guard case .unavailable(.down, _) = try fault({ _ = try DeviceStore(location: "postgresql://127.0.0.1:1/x") }) else {
       throw TestFailure("connected")
     }
-    guard case .unusable(.badLocation, _) = try fault({ _ = try PostgresStore(location: server.location("no_such_database")) })
+    guard case .unusable(.badLocation, _) = try fault({ _ = try DeviceStore(location: server.location("no_such_database")) })
     else {
       throw TestFailure("connected")
     }
-    guard case .unusable(.badLocation, _) = try fault({ _ = try PostgresStore(location: "postgresql://h/x?no_such_option=1") })
+    guard case .unusable(.badLocation, _) = try fault({ _ = try DeviceStore(location: "postgresql://h/x?no_such_option=1") })
     else {
       throw TestFailure("connected")
     }
@@ -135,18 +137,18 @@ struct PostgresFaultTests {
     let location = try server.makeDatabase()
     guard
       case .unusable(.accessDenied, _) = try fault({
-        _ = try PostgresStore(location: location.replacingOccurrences(of: "postgres@", with: "weak@"))
+        _ = try DeviceStore(location: location.replacingOccurrences(of: "postgres@", with: "weak@"))
       })
     else { throw TestFailure("made") }
     guard
       case .unusable(.accessDenied, _) = try fault({
-        _ = try PostgresStore(location: location.replacingOccurrences(of: "postgres@", with: "nobody_at_all@"))
+        _ = try DeviceStore(location: location.replacingOccurrences(of: "postgres@", with: "nobody_at_all@"))
       })
     else { throw TestFailure("made") }
     try server.execute("ALTER DATABASE \(location.split(separator: "/")[2].prefix { $0 != "?" }) CONNECTION LIMIT 0")
     guard
       case .unavailable(.overloaded, _) = try fault({
-        _ = try PostgresStore(location: location.replacingOccurrences(of: "postgres@", with: "weak@"))
+        _ = try DeviceStore(location: location.replacingOccurrences(of: "postgres@", with: "weak@"))
       })
     else { throw TestFailure("connected") }
   }
@@ -154,19 +156,19 @@ struct PostgresFaultTests {
   @Test("A newer schema is refused")
   func newer() throws {
     let location = try server().makeDatabase()
-    do { _ = try PostgresStore(location: location) }
+    do { _ = try DeviceStore(location: location) }
     try server().execute("UPDATE pushfleet.schema_version SET version = 1000", at: location)
-    guard case .unusable(.newerSchema, _) = try fault({ _ = try PostgresStore(location: location) }) else {
+    guard case .unusable(.newerSchema, _) = try fault({ _ = try DeviceStore(location: location) }) else {
       throw TestFailure("opened")
     }
   }
 
-  @Test("Workers that make one registry at the same time all get it")
+  @Test("Workers that create one registry at the same time all succeed")
   func concurrentCreation() throws {
     let location = try server().makeDatabase()
     let failures = Collected<String>()
     DispatchQueue.concurrentPerform(iterations: 6) { _ in
-      do { _ = try PostgresStore(location: location).apply([Self.register], now: 1) } catch { failures.add("\(error)") }
+      do { _ = try DeviceStore(location: location).apply([Self.register], now: 1) } catch { failures.add("\(error)") }
     }
     #expect(failures.all == [])
   }
@@ -176,7 +178,7 @@ struct PostgresFaultTests {
     let server = try Postgres()
     defer { server.stop() }
     let location = try server.makeDatabase()
-    let store = try PostgresStore(location: location)
+    let store = try DeviceStore(location: location)
     _ = try store.apply([Self.register], now: 1)
     // A backend that is killed makes the server end all connections and recover.
     let backend = try #require(

@@ -27,7 +27,7 @@ struct PostgresHostTests {
   }
 
   @Test(
-    "A server elsewhere is verified unless the location says otherwise, one on this machine needs no certificate",
+    "A remote server is verified unless the location says otherwise; a local one needs no certificate",
     arguments: [
       ("postgresql://u@db.example.com/d", "verify-full"), ("postgresql://u@10.0.0.1/d", "verify-full"),
       ("postgresql://u@[2001:db8::1]/d", "verify-full"), ("postgresql://u@db/d?hostaddr=10.0.0.1", "verify-full"),
@@ -44,16 +44,17 @@ struct PostgresHostTests {
   }
 
   @Test(
-    "A server that never answers doesn't hide the next one, and isn't asked first again",
+    "A server that never answers doesn't hide the next one, and isn't tried first again",
     .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func silent() throws {
     let server = try #require(try Postgres.shared?.get())
     let silent = try Listening()
     let location = try server.makeDatabase().replacing("host=", with: "host=127.0.0.1,")
       .replacing("port=", with: "port=\(silent.port),")
+    var options = StoreOptions(statementTimeout: 2_000)
+    options.connectTimeout = 300
     let begun = ContinuousClock.now
-    let connection = try PostgresConnection(
-      location: location, options: PostgresOptions(connectTimeout: 300, statementTimeout: 2_000))
+    let connection = try PostgresConnection(location: location, options: options)
     #expect(ContinuousClock.now - begun >= .milliseconds(300))
     try connection.execute("SELECT 1")
     let name = location.split(separator: "/")[2].prefix { $0 != "?" }
@@ -63,7 +64,7 @@ struct PostgresHostTests {
     #expect(ContinuousClock.now - lost < .milliseconds(300))
   }
 
-  @Test("A server that offers no TLS gets no name and no password, unless it is on this machine")
+  @Test("A server without TLS gets no name and no password, unless it is local")
   func noTLS() throws {
     let server = try Listening()
     let words = Collected<Int>()
@@ -74,15 +75,15 @@ struct PostgresHostTests {
       guard client >= 0 else { return }
       defer { close(client) }
       var buffer = [UInt8](repeating: 0, count: 256)
-      // The request for TLS, whose answer is no; then nothing more may come.
+      // The client asks for TLS and is refused; then it must send nothing more.
       words.add(read(client, &buffer, buffer.count))
       _ = write(client, "N", 1)
       words.add(read(client, &buffer, buffer.count))
     }
-    // An address of this machine that doesn't look like one.
+    // A loopback address in an unusual form.
     let location = "postgresql://user:secret@2130706433:\(server.port)/d"
     #expect {
-      _ = try PostgresConnection(location: location, options: PostgresOptions(connectTimeout: 10_000))
+      _ = try PostgresConnection(location: location, options: StoreOptions())
     } throws: {
       "\($0)".contains("SSL")
     }

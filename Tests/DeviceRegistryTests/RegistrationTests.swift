@@ -47,7 +47,7 @@ struct RegistrationTests {
   }
 
   @Test(
-    "An installation of Firebase is a device like a token, and either replaces the other of its installation",
+    "A Firebase installation is a device like a token, and each replaces the other of the same installation",
     arguments: Backend.all)
   func installations(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -91,7 +91,7 @@ struct RegistrationTests {
     #expect(try registry.topic("news") == ["t1"])
   }
 
-  @Test("After unregister nothing reaches the device, however often it is said (UP-06)", arguments: Backend.all)
+  @Test("After unregister nothing reaches the device, even if repeated (UP-06)", arguments: Backend.all)
   func unregister(_ backend: Backend) throws {
     let registry = try backend.open()
     let id = try registry.register("t1", #""user":"u","topics":["news"]"#)
@@ -140,7 +140,7 @@ struct RegistrationTests {
   }
 
   @Test(
-    "An installation takes over a token that was registered by itself, with its topics and both registrations",
+    "An installation takes over a token that was registered alone, with its topics and both registrations",
     arguments: Backend.all)
   func merges(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -196,7 +196,7 @@ struct RegistrationTests {
   }
 
   @Test(
-    "APNs tokens are one in upper and lower case; tokens of two apps and two platforms are different devices",
+    "APNs tokens are equal in upper and lower case; tokens of two apps and two platforms are different devices",
     arguments: Backend.all)
   func identity(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -212,7 +212,7 @@ struct RegistrationTests {
     #expect(devices.map(\.device.environment) == [.sandbox, nil])
   }
 
-  @Test("An id that was never issued, or whose random half is another, resolves to nothing", arguments: Backend.all)
+  @Test("An unknown id, or one with a wrong random half, resolves to nothing", arguments: Backend.all)
   func unknown(_ backend: Backend) throws {
     let registry = try backend.open()
     var id = try registry.register("t1")
@@ -308,7 +308,7 @@ struct RegistrationTests {
   }
 
   @Test(
-    "Registered after it was unregistered, a device is back, though the clock of whoever does it is behind",
+    "A device that registers again after unregistering is back, even if the worker's clock is behind",
     arguments: Backend.all)
   func clocks(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -332,7 +332,7 @@ struct RegistrationTests {
     #expect(try registry.store.device(.installation(Array("j".utf8)), app: TestRegistry.app).isEmpty)
   }
 
-  @Test("A device that comes back counts among its user's", arguments: Backend.all)
+  @Test("A device that comes back counts again among its user's", arguments: Backend.all)
   func revivedDevice(_ backend: Backend) throws {
     var limits = RegistryLimits()
     limits.devicesPerUser = 2
@@ -346,13 +346,13 @@ struct RegistrationTests {
   }
 
   @Test(
-    "A registration that is older than the installation's, or than its token's death, replaces nothing", arguments: Backend.all)
+    "A registration older than the installation's, or than its token's death, replaces nothing", arguments: Backend.all)
   func stale(_ backend: Backend) throws {
     let registry = try backend.open()
     let since = { (time: String) in #""installation":"i","registered_at":"1970-01-01T00:00:0\#(time)Z""# }
     _ = try registry.register("old", since("1"), now: 1_000)
     let new = try registry.register("new", #""installation":"i""#, now: 5_000)
-    // Who used the device then may not be who uses it now: whoever means it names the new token, whose registration is the answer.
+    // The device may have another user by now, so the new token must be named; its registration is the answer.
     #expect(try registry.register("old", since("1") + #","user":"u""#, now: 9_000) == new)
     #expect(try registry.record("new")?.registeredAt == 5_000 && registry.record("old") == nil)
     #expect(try registry.user("u").isEmpty)

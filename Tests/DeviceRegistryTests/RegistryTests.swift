@@ -5,7 +5,7 @@ import Testing
 @testable import DeviceRegistry
 @testable import Reactor
 
-/// Collects what a registry says.
+/// Collects a registry's answers.
 final class Recorder: RegistryHandler {
   var answers: [(tag: Int, answer: any Sendable)] = []
   var failures: [(tag: Int, error: RegistryError)] = []
@@ -60,11 +60,11 @@ struct RegistryTests {
     #expect(recorder.answers.map(\.tag) == Array(0...500))
     #expect(recorder.conditions == [nil])
     #expect(registry.waiting == 0)
-    let survey = try #require(recorder.answers[500].answer as? AudienceSurvey)
+    let survey = try #require(recorder.answers[500].answer as? AudienceEstimate)
     #expect(survey.highWater == 500 && !survey.exists)
   }
 
-  @Test("Changes that another claim has fenced fail with all behind them, and the registry goes on")
+  @Test("Changes that another claim has fenced fail with all later ones, and the registry continues")
   func fenced() throws {
     let registry = try open(options(statementTimeout: 5_000))
     let claim = RegistryCall.write(.devices) { store, _ in try store.claimChanges() }
@@ -80,7 +80,7 @@ struct RegistryTests {
     #expect(recorder.answers.last?.tag == 5 && recorder.conditions == [nil] && recorder.writes.isEmpty)
   }
 
-  @Test("More requests than may wait are refused at once")
+  @Test("Requests beyond the limit are refused at once")
   func bounded() throws {
     var options = options()
     options.mostWaiting = 3
@@ -93,7 +93,7 @@ struct RegistryTests {
   }
 
   @Test(
-    "While another process holds the lock, writes fail with the reason, look-ups go on and nothing is lost afterwards")
+    "While another process holds the lock, writes fail with the reason, look-ups continue and nothing is lost afterwards")
   func locked() throws {
     let registry = try open(options())
     try registry.submit(registering("before"), tag: 0)
@@ -109,7 +109,7 @@ struct RegistryTests {
     #expect(why.contains(path))
     #expect(recorder.writes.count == 1 && recorder.writes[0].kind == .devices && recorder.writes[0].fault != nil)
     try other.execute("COMMIT")
-    // Nobody writes, and a probe finds out all the same that it can be done again.
+    // Without any write, a probe finds that writing is possible again.
     var tag = 4
     #expect(
       loop.run {
@@ -122,14 +122,14 @@ struct RegistryTests {
     #expect(loop.run { recorder.answers.last?.tag == tag })
   }
 
-  @Test("Changes that are given back aren't applied any more, whatever else waits is answered")
+  @Test("Withdrawn changes aren't applied any more, and other calls are answered")
   func withdrawn() throws {
     let registry = try open(options(statementTimeout: 5_000))
     try registry.submit(registering("before"), tag: 0)
     #expect(loop.run { recorder.settled == 1 })
     let other = try SQLiteConnection(path: path, create: false, busyTimeout: 0)
     try other.execute("BEGIN IMMEDIATE")
-    // Under way until the lock is free, then the others' turn comes.
+    // Under way until the lock is free, then the others are served.
     let campaign = CampaignDescription(id: [1], app: TestRegistry.app, messageID: [1], target: [], total: 0, highWater: 0)
     try registry.submit(RegistryCall.write(.campaigns) { try $0.createCampaign(campaign, now: $1) }.request, tag: 1)
     for tag in 2..<300 { try registry.submit(registering("t\(tag)"), tag: tag) }
@@ -142,7 +142,7 @@ struct RegistryTests {
     #expect(recorder.conditions == [nil] && recorder.writes.isEmpty)
   }
 
-  @Test("A registry that can't be opened says why, refuses at once, and comes back when it is mended")
+  @Test("A registry that can't be opened gives the reason, refuses at once, and returns when it is repaired")
   func comesBack() throws {
     try "not a database, but long enough to have a header of a hundred bytes, as a damaged file has one of them, see"
       .write(toFile: path, atomically: false, encoding: .utf8)
@@ -157,7 +157,7 @@ struct RegistryTests {
     #expect(loop.run { recorder.answers.count == 1 })
   }
 
-  @Test("A registry that doesn't answer in time refuses more, while the loop goes on")
+  @Test("A registry that doesn't answer in time refuses more, while the loop continues")
   func slow() throws {
     var options = options(statementTimeout: 2_000)
     options.slowAfter = 0.05
@@ -181,7 +181,7 @@ struct RegistryTests {
     #expect(recorder.failures.isEmpty)
   }
 
-  @Test("A registry whose file is deleted is unavailable, isn't made anew, and is in use again when the file is back")
+  @Test("A registry whose file is deleted is unavailable, isn't created anew, and is used again when the file is back")
   func deletedUnderneath() throws {
     let registry = try open(options())
     try registry.submit(registering("before"), tag: 0)
@@ -198,17 +198,17 @@ struct RegistryTests {
     #expect(loop.run { registry.condition == .available })
     try registry.submit(Self.survey, tag: 2)
     #expect(loop.run { recorder.settled == 3 })
-    let survey = try #require(recorder.answers.last?.answer as? AudienceSurvey)
+    let survey = try #require(recorder.answers.last?.answer as? AudienceEstimate)
     #expect(survey.highWater == 1)
   }
 
-  @Test("While answers come, nothing is refused for the age of what waits")
+  @Test("While answers come, nothing is refused because of older waiting calls")
   func slowButSteady() throws {
     var options = options(statementTimeout: 5_000)
     options.slowAfter = 0.25
     let registry = try open(options)
     #expect(loop.run { registry.condition == .available })
-    // Each takes its time: a thousand registrations of their own.
+    // Each takes its time, with a thousand registrations.
     for tag in 0..<60 {
       let devices = (0..<500).map {
         RegistryChange.register(Registration(app: TestRegistry.app, platform: .fcm, token: Array("t\(tag)-\($0)".utf8)))
@@ -226,11 +226,11 @@ struct RegistryTests {
         return recorder.settled >= 60
       })
     #expect(recorder.failures.isEmpty && recorder.settled >= 60)
-    // Whoever asked first knows it long before the last of them does.
+    // The first callers have their answers long before the last.
     #expect(batches.count > 5, "\(batches), \(ContinuousClock.now - begun)")
   }
 
-  @Test("After close nothing is reported and nothing is taken")
+  @Test("After close nothing is reported and nothing is accepted")
   func closes() throws {
     let registry = try open(options())
     try registry.submit(registering("t"), tag: 0)
@@ -240,7 +240,7 @@ struct RegistryTests {
     #expect(recorder.settled == 0)
   }
 
-  @Test("A request that is made before the loop knows of a fault doesn't overtake those that failed with it")
+  @Test("A request made before the loop knows of a fault doesn't overtake those that failed with it")
   func order() throws {
     let registry = try open(options())
     let registering = { (token: String) in
@@ -253,7 +253,7 @@ struct RegistryTests {
     let other = try SQLiteConnection(path: path, create: false, busyTimeout: 0)
     try other.execute("BEGIN IMMEDIATE")
     try registry.submit(registering("older"), tag: 1)
-    // The thread gives up, and waits to try again, while the loop is busy with something else.
+    // The thread gives up and waits for its next attempt, while the loop is busy.
     var wakeup = pollfd(fd: loop.mailbox.wakeup, events: Int16(POLLIN), revents: 0)
     #expect(poll(&wakeup, 1, 10_000) == 1)
     try registry.submit(registering("newer"), tag: 2)

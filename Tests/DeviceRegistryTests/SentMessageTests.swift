@@ -16,7 +16,7 @@ struct SentMessageTests {
     return try registry.store.countBadges(count, now: 1_000)[0]
   }
 
-  /// A letter for each outcome: what was received, then what was read, of each token.
+  /// A letter for each outcome: first of the reception, then of the read, for each token.
   private func outcomes(
     _ registry: TestRegistry, _ message: String, _ tokens: String..., rule: BadgeRule = .keep, isKept: Bool = false
   ) throws -> String {
@@ -37,7 +37,7 @@ struct SentMessageTests {
     }.joined()
   }
 
-  @Test("a read of what was never counted on a device that counts is unknown and leaves its badge", arguments: Backend.all)
+  @Test("a read of an uncounted message on a device that counts is unknown and leaves its badge", arguments: Backend.all)
   func counter(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("a")
@@ -50,13 +50,13 @@ struct SentMessageTests {
     #expect(try outcomes(registry, "m4", "a", "b") == "nnuu")
     #expect(try outcomes(registry, "m4", "a", "b") == "rruu")
     #expect(try count(registry, "m5", "a") == 4)
-    // A device that doesn't count may have got what the registry doesn't know.
+    // A device that doesn't count may have received a message that the registry doesn't know.
     #expect(try outcomes(registry, "plain", "b") == "nn")
     for _ in 0..<2 { #expect(try outcomes(registry, "plain", "a").last == "u") }
     #expect(try outcomes(registry, "plain", "a").first == "r")
   }
 
-  @Test("of an application whose messages are kept, one that isn't was never sent", arguments: Backend.all)
+  @Test("in an application whose messages are stored, an unstored message was never sent", arguments: Backend.all)
   func kept(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("a")
@@ -65,7 +65,7 @@ struct SentMessageTests {
     #expect(try outcomes(registry, "never", "a", isKept: true) == "uu")
     #expect(try count(registry, "counted", "a") == 1)
     #expect(try outcomes(registry, "m", "a", isKept: true) == "rr")
-    // Of a message that counts, only devices that counted it.
+    // A counted message was only sent to devices that counted it.
     try registry.store.keepMessage(Array("counted".utf8), now: 1_000)
     _ = try registry.register("b")
     #expect(try outcomes(registry, "counted", "a", "b", isKept: true) == "nnuu")
@@ -105,7 +105,7 @@ struct SentMessageTests {
     #expect(try outcomes(registry, "m", "late") == "uu")
     let found = try #require(try registry.store.campaign(campaign))
     #expect(found.received == 2 && found.read == 2)
-    // Another application's broadcast says nothing of this one's devices.
+    // Another application's broadcast doesn't matter for this one's devices.
     _ = try registry.store.createCampaign(
       CampaignDescription(
         id: Array("other".utf8), app: Array("other".utf8), messageID: Array("plain".utf8), target: Array("/all".utf8), total: 1,
@@ -113,7 +113,7 @@ struct SentMessageTests {
     #expect(try outcomes(registry, "plain", "a") == "nn")
   }
 
-  @Test("what another application's devices have counted says nothing of this one's", arguments: Backend.all)
+  @Test("counts of another application's devices don't matter", arguments: Backend.all)
   func applications(_ backend: Backend) throws {
     let registry = try backend.open()
     let other = Array("other".utf8)
@@ -127,7 +127,7 @@ struct SentMessageTests {
     try count(other, "x")
     #expect(try outcomes(registry, "m", "b") == "nn")
     try count(Self.app, "a")
-    // Of a message that this application has counted, the others' notes before it don't matter.
+    // Once this application has counted a message, earlier acknowledgements of others don't matter.
     _ = try registry.register("never")
     #expect(try outcomes(registry, "m", "a", "b", "never") == "nnrruu")
   }
@@ -156,7 +156,7 @@ struct SentMessageTests {
     return text(key)
   }
 
-  @Test("the count starts at 0 when another user is bound, and goes on with the same one", arguments: Backend.all)
+  @Test("the count starts at 0 when another user is bound, and continues with the same one", arguments: Backend.all)
   func users(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("a", #""installation":"i","user":"anna""#)

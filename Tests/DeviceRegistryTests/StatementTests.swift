@@ -4,22 +4,24 @@ import Testing
 
 @Suite("Statements")
 struct StatementTests {
-  // Statements that visit many rows or wait for many must find them by an index, with and without statistics: without one, a registry
-  // of a million devices would take seconds for what takes microseconds.
+  // Statements on large tables must use an index, with and without statistics. Otherwise, a registry of a million devices would
+  // take seconds instead of microseconds.
   @Test("No statement of delivery or registration scans a table", arguments: [false, true])
   func plans(_ analyzed: Bool) throws {
     let registry = try Backend.sqlite.open()
-    let store = try #require(registry.store as? SQLiteStore)
+    let session = try #require(registry.store.session as? SQLiteConnection)
     for index in 0..<300 {
       _ = try registry.register(
         "t\(index)", #""installation":"i\#(index)","user":"u\#(index / 2)","topics":["a","b\#(index % 7)"]"#)
     }
-    if analyzed { try store.analyze() }
+    if analyzed { try registry.store.analyze() }
     for (name, statement) in Self.statements {
-      let plan = try store.session.explain(statement)
+      let plan = try session.explain(statement)
       #expect(!plan.isEmpty)
-      #expect(name == "topicsOfDevice" || !plan.contains { $0.hasPrefix("USE TEMP B-TREE") }, "\(name): \(plan)")
-      for step in plan where step.hasPrefix("SCAN") {
+      #expect(
+        ["topicsOfDevice", "tokenOfEndpoint"].contains(name) || !plan.contains { $0.hasPrefix("USE TEMP B-TREE") },
+        "\(name): \(plan)")
+      for step in plan where step.hasPrefix("SCAN") && step != "SCAN CONSTANT ROW" {
         // The results of a subquery are scanned, tables aren't.
         #expect(
           ["SCAN m", "SCAN x", "SCAN d"].contains(step) && plan.contains { $0.hasPrefix("CO-ROUTINE") }, "\(name): \(plan)")
@@ -28,20 +30,21 @@ struct StatementTests {
   }
 
   private static let statements: [(String, Statement)] = [
-    ("deviceByToken", SQL.deviceByToken), ("deviceByKey", SQL.deviceByKey), ("deviceByAlias", SQL.deviceByAlias),
+    ("deviceByToken", SQL.deviceByToken), ("tokenOfEndpoint", SQL.tokenOfEndpoint), ("deviceByKey", SQL.deviceByKey),
+    ("deviceByAlias", SQL.deviceByAlias),
     ("devicesByInstallation", SQL.devicesByInstallation), ("countTopics", SQL.countTopics), ("isMember", SQL.isMember),
     ("userByName", SQL.userByName), ("userAndDevices", SQL.userAndDevices), ("refreshDevice", SQL.refreshDevice),
     ("takeOverTopics", SQL.takeOverTopics), ("takeOverGroups", SQL.takeOverGroups), ("redirectAliases", SQL.redirectAliases),
     ("replaceToken", SQL.replaceToken), ("leaveTopics", SQL.leaveTopics), ("countOtherTopics", SQL.countOtherTopics),
     ("topicsByName", SQL.topicsByName), ("groupByName", SQL.groupByName), ("groupByKey", SQL.groupByKey),
     ("groupsOfDevice", SQL.groupsOfDevice), ("devicesWithApp", SQL.devicesWithApp), ("aliasTarget", SQL.aliasTarget),
-    ("rowByToken", SQL.rowByToken), ("topicPage", SQL.topicPage), ("userPage", SQL.userPage), ("memberIDs", SQL.memberIDs),
+    ("topicPage", SQL.topicPage), ("userPage", SQL.userPage), ("memberIDs", SQL.memberIDs),
     ("appDeviceIDs", SQL.appDeviceIDs), ("devicesByID", SQL.devicesByID), ("highestDevice", SQL.highestDevice),
     ("sampleMembers", SQL.sampleMembers), ("sampleApp", SQL.sampleApp), ("sampleUser", SQL.sampleUser),
     ("recordsOfApp", SQL.recordsOfApp), ("topicsOfDevice", SQL.topicsOfDevice), ("goneDevices", SQL.goneDevices),
-    ("counterByNumber", SQL.counterByNumber.statement), ("counterByToken", SQL.counterByToken.statement),
-    ("badge", SQL.badge.statement),
-    ("requestByName", SQL.requestByName.statement), ("pageByDigest", SQL.pageByDigest.statement),
+    ("counterByNumber", SQL.counterByNumber), ("counterByToken", SQL.counterByToken),
+    ("badge", SQL.badge),
+    ("requestByName", SQL.requestByName), ("pageByDigest", SQL.pageByDigest),
     ("campaignByID", SQL.campaignByID), ("loadPage", SQL.loadPage),
   ]
 }

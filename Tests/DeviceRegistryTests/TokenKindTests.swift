@@ -28,7 +28,8 @@ struct TokenKindTests {
   }
 
   @Test(
-    "an installation has one token of each kind and one for each activity; a new one replaces its like", arguments: Backend.all)
+    "an installation has one token of each kind and one for each activity; a new one replaces the same kind's",
+    arguments: Backend.all)
   func oneOfEach(_ backend: Backend) throws {
     let registry = try backend.open()
     let alert = try register(registry, "a1", #""installation":"i","user":"u","topics":["news"]"#)
@@ -56,7 +57,7 @@ struct TokenKindTests {
   }
 
   @Test(
-    "a push type whose tokens are its own reaches these alone, and what is said against one hits that one",
+    "a push type with its own tokens reaches only these, and a verdict against one marks that one",
     arguments: Backend.all)
   func pushTypes(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -80,7 +81,7 @@ struct TokenKindTests {
   }
 
   @Test(
-    "topics, groups and the user of an installation are those of all its tokens, whichever comes first", arguments: Backend.all)
+    "topics, groups and the user of an installation are those of all its tokens, in any order", arguments: Backend.all)
   func shared(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try register(registry, "b1", #""installation":"i","kind":"voip""#)
@@ -99,7 +100,7 @@ struct TokenKindTests {
   }
 
   @Test(
-    "activities that have ended crowd nobody out: of an installation the latest are kept, and dead ones take no place",
+    "ended activities leave room for others: the latest of an installation are kept, and dead ones don't count",
     arguments: Backend.all)
   func crowd(_ backend: Backend) throws {
     var limits = RegistryLimits()
@@ -114,7 +115,7 @@ struct TokenKindTests {
     }
     #expect(try resolved(registry, alert, .liveActivity) == ["c2", "c3", "c4"])
     #expect(try registry.store.device(.installation(Array("i".utf8)), app: TestRegistry.app).count == 4)
-    // One that is there already takes no other one's place.
+    // An existing activity replaces no other one.
     _ = try register(registry, "d4", #""installation":"i","kind":"live_activity","activity":"4""#, now: 3_000)
     #expect(try resolved(registry, alert, .liveActivity).count == 3)
     _ = try registry.store.mark(
@@ -123,18 +124,18 @@ struct TokenKindTests {
           app: TestRegistry.app, platform: .apns, token: Array($0.utf8), isForActivity: true, verdict: .gone(since: 9_000),
           reason: [])
       }, now: 9_000)
-    // Pages of two rows: those that aren't wanted would fill the first.
+    // Pages of two rows: unwanted ones would fill the first page.
     let user = Audience.user(Array("u".utf8))
     let page = try registry.store.page(of: user, kind: .liveActivity, app: TestRegistry.app, after: 0, upTo: .max, limit: 1)
     #expect(page.isLast && page.devices.count == 1 && text(page.devices.token(0)) == "d4")
     #expect(try registry.store.page(of: user, kind: .alert, app: TestRegistry.app, after: 0, upTo: .max, limit: 1).isLast)
-    #expect(try registry.store.purgeActivities(before: 2_003, limit: 10) == 1)
-    #expect(try registry.store.purgeActivities(before: 10_000, limit: 10) == 2)
+    #expect(try registry.store.purge(.activities, before: 2_003, limit: 10) == 1)
+    #expect(try registry.store.purge(.activities, before: 10_000, limit: 10) == 2)
     #expect(try tokens(registry, user, .alert) == ["a1"] && tokens(registry, user, .liveActivity).isEmpty)
   }
 
   @Test(
-    "a token that becomes another kind's or activity's takes the place of what its installation has for that",
+    "a token that changes its kind or activity replaces the installation's token of that kind",
     arguments: Backend.all)
   func changesKind(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -160,7 +161,7 @@ struct TokenKindTests {
     #expect(try registry.store.device(.installation(Array("j".utf8)), app: app).map { text($0.device.token) } == ["e1"])
   }
 
-  @Test("what dies of an activity never marks a device, nor the other way round", arguments: Backend.all)
+  @Test("a dead activity's token never marks a device, nor the other way round", arguments: Backend.all)
   func marks(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try register(registry, "a1", #""installation":"i""#)
@@ -180,7 +181,7 @@ struct TokenKindTests {
     #expect(try registry.store.devices(app: TestRegistry.app, in: .gone, since: 9_001, after: 0, limit: 9).isEmpty)
   }
 
-  @Test("kinds survive a bulk load and come back from an export", arguments: Backend.all)
+  @Test("kinds survive a bulk load and an export", arguments: Backend.all)
   func bulk(_ backend: Backend) throws {
     let registry = try backend.open()
     let registrations = (0..<80).map { number in
@@ -215,7 +216,7 @@ struct TokenKindTests {
   }
 
   @Test(
-    "a kind that isn't one, an activity without its kind and a kind of FCM's are refused",
+    "an unknown kind, an activity without its kind and a kind of FCM are refused",
     arguments: [
       (#""platform":"apns","kind":"banner""#, "kind: expected"),
       (#""platform":"apns","kind":"live_activity""#, "activity: missing"),
@@ -234,7 +235,7 @@ struct TokenKindTests {
   }
 
   @Test(
-    "a device that was last seen too long ago is claimed once, passed over by topics once told, and back by registering",
+    "a stale device is claimed once, skipped by topics after its feedback, and back after registering",
     arguments: Backend.all)
   func stale(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -260,7 +261,7 @@ struct TokenKindTests {
     #expect(try registry.topic("news").count == 5)
   }
 
-  @Test("a registration that comes again after its answer was lost says once more what it replaced", arguments: Backend.all)
+  @Test("a registration repeated after a lost answer reports again what it replaced", arguments: Backend.all)
   func movedAgain(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t1", #""installation":"i""#, now: 1_000)
@@ -274,7 +275,7 @@ struct TokenKindTests {
     #expect(try registry.store.apply([.register(new)], now: 3_000) == [.registration(id)])
   }
 
-  @Test("two registrations that come again after each other say all that they replaced", arguments: Backend.all)
+  @Test("two registrations repeated after each other report all that they replaced", arguments: Backend.all)
   func bothMovedAgain(_ backend: Backend) throws {
     let registry = try backend.open()
     func register(_ token: String, again: Bool = false, now: Int64) throws -> [String] {
@@ -288,12 +289,12 @@ struct TokenKindTests {
     #expect(try register("t1", now: 1_000) == [])
     #expect(try register("t2", now: 2_000) == ["t1 t2"])
     #expect(try register("t3", now: 3_000) == ["t2 t3"])
-    // The second is in its place again, until the third comes once more.
+    // The second token is back, until the third comes once more.
     #expect(try register("t2", again: true, now: 4_000) == ["t1 t2", "t3 t2"])
     #expect(try register("t3", again: true, now: 5_000) == ["t2 t3"])
     #expect(try register("t3", again: true, now: 6_000) == ["t2 t3"])
     #expect(try register("t4", again: true, now: 7_000) == ["t3 t4"])
-    // There and back: whatever it may have been.
+    // There and back, through any of them.
     #expect(try register("t2", now: 8_000) == ["t4 t2"])
     #expect(try register("t2", again: true, now: 9_000) == ["t1 t2", "t3 t2", "t4 t2"])
   }

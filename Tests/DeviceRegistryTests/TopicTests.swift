@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Topics and conditions on both databases")
 struct TopicTests {
-  @Test("Subscribing answers for each token in its order", arguments: Backend.all)
+  @Test("Subscribing answers for each token, in order", arguments: Backend.all)
   func subscribes(_ backend: Backend) throws {
     let registry = try backend.open()
     let id = try registry.register("t1")
@@ -35,7 +35,7 @@ struct TopicTests {
     #expect(try registry.store.topics(app: TestRegistry.app, after: [], limit: 9).map(\.members) == [2])
   }
 
-  @Test("A topic that was never made is unknown; one whose members have left is empty", arguments: Backend.all)
+  @Test("A topic that never existed is unknown; one whose members have left is empty", arguments: Backend.all)
   func unknownAndEmpty(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t1", #""topics":["left"]"#)
@@ -109,7 +109,7 @@ struct TopicTests {
     #expect(survey.estimate >= Int64(condition.1.isEmpty ? 0 : 2 * condition.1.split(separator: " ").count))
   }
 
-  @Test("A condition whose topics were never made is unknown", arguments: Backend.all)
+  @Test("A condition whose topics never existed is unknown", arguments: Backend.all)
   func unknownCondition(_ backend: Backend) throws {
     let registry = try filled(backend)
     let parsed = try Condition.parse(Array("'x' in topics || 'y' in topics".utf8))
