@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Acknowledgements of devices by their queue", .blocking)
+@Suite("Acknowledgements of devices through their queue", .blocking)
 struct AcknowledgementTests {
-  @Test("what a device has received and read is noted and told, and counts in its campaign", arguments: RegistryKind.all)
+  @Test("receptions and reads are stored and published, and count in their campaign", arguments: RegistryKind.all)
   func path(_ registry: RegistryKind) throws {
     let site = try Site()
     try site.startFleet(try registry.make(), settings: "receipts: true,")
@@ -28,7 +28,7 @@ struct AcknowledgementTests {
     #expect(campaign["received"] as? Int == 2 && campaign["read"] as? Int == 1)
   }
 
-  @Test("what can't be read is a dead letter as a whole with its place, what names nobody known is dropped")
+  @Test("an unreadable message is a dead letter as a whole, with the place; one about unknown devices is dropped")
   func refused() throws {
     let site = try Site()
     try site.startFleet(settings: "receipts: true,")
@@ -42,7 +42,7 @@ struct AcknowledgementTests {
     #expect(letter.header("x-push-error") == "InvalidParameters")
     #expect(
       letter.header("x-push-reason") == "[1]: badge: expected a whole number from 1 to 1000")
-    // Nothing of the letter was noted; mended and replayed by its way back, it is.
+    // Nothing of the letter was stored. Corrected and replayed through its origin, it is.
     let way: [String: Any] = ["headers": ["x-push-origin": letter.header("x-push-origin") ?? ""]]
     try site.publish(
       lines: [["body": [good], "properties": way, "exchange": "\(site.prefix).return", "routing_key": ""]])
@@ -52,7 +52,7 @@ struct AcknowledgementTests {
     #expect(try site.depths(["acks", "dead", "receipts"]) == [0, 0, 1])
   }
 
-  @Test("a push's mps object leads an acknowledgement back to its message, by its key and by its number (UP-17, UP-19)")
+  @Test("a push's mps object lets an acknowledgement name its message, by key and by number (UP-17, UP-19)")
   func mps() throws {
     let site = try Site()
     try site.startFleet(settings: "receipts: true,", apps: "upmc: true,")
@@ -76,7 +76,8 @@ struct AcknowledgementTests {
     #expect(try site.take("receipts").map { $0.json["message_id"] as? String } == ["m", "m"])
   }
 
-  @Test("what was never sent to the device is unknown: no badge, no receipt, no campaign", arguments: RegistryKind.all)
+  @Test(
+    "a message that was never sent to the device is unknown: no badge, no receipt, no campaign", arguments: RegistryKind.all)
   func unsent(_ registry: RegistryKind) throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -114,7 +115,7 @@ struct AcknowledgementTests {
     #expect(campaign["received"] as? Int == 1 && campaign["read"] as? Int == 0)
   }
 
-  @Test("who may not send to an application acknowledges nothing for it")
+  @Test("a user without rights to an application acknowledges nothing for it")
   func rights() throws {
     let site = try Site()
     try site.startFleet(settings: "receipts: true,", apps: #"producers: ["guest"],"#)
@@ -150,13 +151,13 @@ struct AcknowledgementTests {
     #expect(worker.wait() == 0)
   }
 
-  @Test("an acknowledgement whose worker died before it told is told, once again where it must")
+  @Test("an acknowledgement is published even if its worker died before, at most once more than needed")
   func told() throws {
     let site = try Site()
     try site.startFleet()
     try site.importDevices(1...1, #""user":"anna""#)
     let said: [String: Any] = ["op": "read", "token": token(1), "message_id": "m", "at": "2026-11-20T21:22:00.123Z"]
-    // Noted without a receipt, as it is when a worker dies in between.
+    // Stored without a receipt, as after a worker's death in between.
     var worker = try site.startWorker()
     try site.acknowledge([said])
     #expect(try eventually { try site.depths(["acks"]) == [0] })
@@ -177,7 +178,7 @@ struct AcknowledgementTests {
 }
 
 extension Site {
-  /// Publishes to the queue of acknowledgements, by its exchange; each an object or a list of them.
+  /// Publishes to the acknowledgement queue, through its exchange; each message is an object or a list.
   func acknowledge(_ messages: [Any], _ properties: [String: Any] = [:]) throws {
     try publish(
       lines: messages.map {

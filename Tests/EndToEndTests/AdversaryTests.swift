@@ -6,9 +6,9 @@ import Wire
 @testable import AMQP
 @testable import Delivery
 
-@Suite("A producer that means harm", .blocking)
+@Suite("A malicious producer", .blocking)
 struct AdversaryTests {
-  @Test("replies to nowhere, to the fleet's own queues and to what only looks like a queue hold nothing up")
+  @Test("replies to nowhere, to the fleet's own queues and to invalid queues hold nothing up")
   func replies() throws {
     let site = try Site()
     try site.startSimulator(settings: #"results: "all","#)
@@ -23,12 +23,12 @@ struct AdversaryTests {
       places.enumerated().map { (#"{"to":"\#(token($0))"}"#, ["message_id": "m\($0)", "reply_to": $1, "correlation_id": "c"]) })
     try site.drain()
     #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: places.indices.map { (token($0), 1) }))
-    // What was underway when the broker closed the connection may come twice.
+    // A request that was under way when the broker closed the connection may come twice.
     #expect(try Set(site.take("results").map(\.id)).count == places.count)
     #expect(try site.depths(["dead", "feedback", "retry.1s", "fanout.normal"]) == [0, 0, 0, 0])
   }
 
-  @Test("a reply queue that stays full, and one that may not be written to, are given up; everybody else goes on")
+  @Test("a reply queue that stays full, or may not be written to, is given up; others aren't affected")
   func refusedReplies() throws {
     let site = try Site()
     try site.startSimulator()
@@ -59,7 +59,7 @@ struct AdversaryTests {
     ["apns-collapse-id": "a\nb"], ["apns-collapse-id": String(repeating: "x", count: 65)], ["apns-push-type": "nope"],
   ]
 
-  @Test("no header of the connection can be set by an override; the request is a dead letter and the connection stays")
+  @Test("no header can override the connection's; the request is a dead letter and the connection stays")
   func headerOverrides() throws {
     let site = try Site()
     let server = try site.startForeignProvider()
@@ -78,7 +78,7 @@ struct AdversaryTests {
     #expect(requests.count == Self.overrides.count && requests.allSatisfy { $0["connection"] as? Int == 1 })
   }
 
-  /// What workers write themselves, and what they would never write, as bytes and numbers of headers.
+  /// Headers that workers write, and some that they would never write, as bytes and numbers.
   private static func forgeries(campaign: String) -> [[String: Any]] {
     let later = Int64(Date().timeIntervalSince1970 * 1000) + 300 * 86_400_000
     func ticket(_ campaign: String, _ change: (inout PageTicket) -> Void = { _ in }) -> [String: Any] {
@@ -118,7 +118,7 @@ struct AdversaryTests {
   private static func latin1(_ bytes: [UInt8]) -> String { String(String.UnicodeScalarView(bytes.map { UnicodeScalar($0) })) }
   private static let binary = [PageTicket.header, "x-push-retry-settled"]
 
-  @Test("forged headers of pages and retries change nothing for anybody")
+  @Test("forged headers of pages and retries have no effect")
   func forgedHeaders() throws {
     let site = try Site()
     try site.startFleet(settings: "fanOut: { pageSize: 3 },")
@@ -164,7 +164,7 @@ struct AdversaryTests {
         == Array(repeating: 0, count: 6))
   }
 
-  @Test("what is no page on a fan-out queue is a dead letter as it came, and never a broadcast")
+  @Test("a message on a fan-out queue that isn't a page is an unchanged dead letter, and never a broadcast")
   func strayPages() throws {
     let site = try Site()
     try site.startFleet(settings: "fanOut: { pageSize: 3 },")
@@ -197,7 +197,7 @@ struct AdversaryTests {
     #expect(letters.count { $0.header("x-push-reason")?.contains("fleet's own exchanges only") == true } == headers.count)
   }
 
-  @Test("headers too deep to be read, or a sender that is no name, never let another sender's credential be used")
+  @Test("headers nested too deep, or an invalid sender, never let another sender's credential be used")
   func unreadableSender() throws {
     let site = try Site()
     try site.startSimulator()
@@ -216,7 +216,7 @@ struct AdversaryTests {
     #expect(letters["number"]?.header("x-push-error") == "MismatchSenderId" && letters.count == 2)
   }
 
-  @Test("what a stranger puts on a step of the ladder without a way back does not stop the step")
+  @Test("a stranger's message on a step of the ladder without a way back does not stop the step")
   func strayOnTheLadder() throws {
     let site = try Site()
     try site.startSimulator(

@@ -4,14 +4,14 @@ import Testing
 
 @Suite("Allocations", .blocking)
 struct AllocationTests {
-  /// Of what one push of a request with one device costs, from the broker's bytes to its acknowledgement, in the release build. What an
-  /// allocation costs depends on the machine, their number doesn't.
+  /// The limit of allocations for a push of a request with one device, from the broker's bytes to its acknowledgement, in the
+  /// release build. Their cost depends on the machine, their number doesn't.
   private static let limit = 14.0
 
-  @Test("a push makes no more of them than it did")
+  @Test("of a push are no more than before")
   func push() throws {
     let site = try Site()
-    // How much of the trace is kept depends on what else the machine does.
+    // The share of traced requests depends on the machine's load.
     try site.startSimulator(settings: #"trace: { keep: "none" },"#)
     try site.declareTopology()
     let few = try allocations(site, pushes: 2_000)
@@ -22,7 +22,7 @@ struct AllocationTests {
     if Program.isRelease { #expect(each <= Self.limit) }
   }
 
-  /// What jemalloc counts in a worker's whole life.
+  /// jemalloc's count for a worker's whole life.
   private func allocations(_ site: Site, pushes: Int) throws -> Int {
     try site.send(tokens: (0..<pushes).map { token($0 % 100) })
     let statistics = ["MALLOC_CONF": "stats_print:true,stats_print_opts:Jgdablxe"]

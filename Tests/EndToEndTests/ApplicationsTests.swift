@@ -23,7 +23,7 @@ struct ApplicationsTests {
     return (site, try site.startWorker())
   }
 
-  /// Has the worker look at the configuration, until it has said something so often.
+  /// Makes the worker reload, until it has logged the words so often.
   private func reload(_ worker: ChildProcess, until words: String, times: Int = 1) {
     worker.signal(SIGHUP)
     #expect(worker.waitForOutput(words, times: times, seconds: 90), "\(words)")
@@ -36,7 +36,7 @@ struct ApplicationsTests {
     ])
   }
 
-  @Test("what is added is sent for, what is removed is no application, and may be added again")
+  @Test("an added application is served, a removed one is unknown, and may be added again")
   func comeAndGo() throws {
     let (site, worker) = try start()
     let journal = try site.followJournal()
@@ -71,7 +71,7 @@ struct ApplicationsTests {
     #expect(topics == [[token(2), Self.second], [token(3), "com.example.beta"], [token(6), Self.second]])
   }
 
-  @Test("those that stay are sent for without a double or a loss while others come and go ten times")
+  @Test("the others lose and repeat nothing while applications come and go ten times")
   func underLoad() throws {
     let (site, worker) = try start()
     let count = 1_500
@@ -97,7 +97,7 @@ struct ApplicationsTests {
     #expect(try site.depths(["send.normal", "retry.200ms", "dead"]) == [0, 0, 0])
   }
 
-  @Test("what is held of one that is removed ends in the dead letters")
+  @Test("held requests of a removed application end in the dead letters")
   func held() throws {
     let site = try Site()
     try site.startSimulator()

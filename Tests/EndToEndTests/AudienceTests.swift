@@ -108,7 +108,7 @@ struct AudienceTests {
       list[4] == ["error": "NotRegistered"] && list[5]["error"] == "InvalidRegistration"
         && list[5]["reason"] != nil)
 
-    // What the phones got: nobody twice, and the gone one was asked for once, when nobody knew.
+    // Each phone got one push. The gone device was tried once, before its answer was known.
     let pushes = try site.pushes()
     #expect(pushes.filter { $0.token == token(10) }.count == 1)
     #expect(pushes.filter { $0.token == token(2) }.allSatisfy { $0.payload["m"] as? String == "gone" })
@@ -127,7 +127,7 @@ struct AudienceTests {
       #expect(
         apple.values.allSatisfy { $0 == 1 } && Set(google.map { "\($0["token"] ?? "")" }).count == google.count, "\(request.id)"
       )
-      // Results without a push of their own, and pushes without a result: those of the list's audiences.
+      // Results without their own push, and pushes without a result: those of the list's audiences.
       let difference = ["list": 2, "mixed": -3, "all in a list": -10][request.id] ?? 0
       #expect(apple.count + google.count + difference == request.success, "\(request.id)")
     }
@@ -140,7 +140,7 @@ struct AudienceTests {
       ])
   }
 
-  @Test("a device is reached by the credential of its own sender and environment, and by no other sender")
+  @Test("a device is reached with the credential of its own sender and environment, and with no other")
   func senders() throws {
     let site = try Site()
     try site.startSimulator()
@@ -174,7 +174,7 @@ struct AudienceTests {
     #expect(
       topics == [token(0): Site.app, token(1): "com.example.beta", token(2): "com.example.other", token(3): Site.app])
     let named = try site.pushes().filter { $0.payload["m"] as? String == "named" }.map { $0.headers["apns-topic"] }
-    // The sandbox is none of that sender's.
+    // That sender has no sandbox.
     #expect(named == Array(repeating: "com.example.other", count: 3))
     #expect(
       try Set(site.take("dead").map { "\($0.id) \($0.header("x-push-error") ?? "")" }) == [
@@ -184,7 +184,7 @@ struct AudienceTests {
     #expect(results["plain"]! == (4, 0, 1) && results["named"]! == (3, 1, 1) && results["other"]! == (0, 1, 1))
   }
 
-  @Test("a refused change that nobody waits for is a dead letter; hostile names stay names", arguments: RegistryKind.all)
+  @Test("a refused change without a reply queue is a dead letter; hostile names stay names", arguments: RegistryKind.all)
   func changes(_ kind: RegistryKind) throws {
     let site = try Site()
     try site.startFleet(try kind.make())

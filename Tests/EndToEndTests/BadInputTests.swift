@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A request that must end in the dead letters, and what must be said of it.
+/// A request that must end in the dead letters, with the expected reason.
 struct BadInput {
   var name: String
   var error: String
-  /// Words that the reason must hold: the place and the rule.
+  /// Words that the reason must have: the place and the rule.
   var reason: String
   /// With Python's backslash escapes.
   var body: String
@@ -187,7 +187,7 @@ struct BadInputTests {
     #expect(try site.depths(["feedback", "send.normal", "send.high"]) == [0, 0, 0])
   }
 
-  @Test("odd but lawful properties change nothing")
+  @Test("unusual but valid properties change nothing")
   func oddProperties() throws {
     let site = try Site()
     try site.startSimulator()

@@ -14,7 +14,7 @@ struct BadgeTests {
     }
   }
 
-  @Test("each push takes the device's counter up, reading takes it down, a number sets it", arguments: RegistryKind.all)
+  @Test("each push increments the device's counter, reading decrements it, a number sets it", arguments: RegistryKind.all)
   func path(_ registry: RegistryKind) throws {
     let site = try Site()
     let fcm = try site.startFCM()
@@ -27,7 +27,7 @@ struct BadgeTests {
       #expect(try eventually { try site.take("results", count: 1).first?.id == messageID })
     }
     try send("m1", "auto")
-    // A dry run counts nobody, asks with the number that would be sent, and refuses what has no counter as a push would be.
+    // A dry run counts nothing, asks FCM with the number that would be sent, and refuses devices without a counter like a push.
     try site.broadcast(
       "dry",
       to: Self.say("auto").merging(["registration_ids": ["fcm:robot", "fcm:nobody", token(1), token(99)], "dry_run": true]) {
@@ -47,7 +47,7 @@ struct BadgeTests {
     #expect(try eventually { try site.depths(["acks"]) == [0] })
     try send("m3", "auto")
     try send("m4", 7, to: ["to": token(3)])
-    // What is too large for a push moves no counter; what the block says stands for what the notification says.
+    // A request that is too large for a push changes no counter; the block's badge replaces the notification's.
     let large = ["to": token(1), "data": ["a": String(repeating: "x", count: 4_090)]] as [String: Any]
     try site.publish([(Self.say("auto").merging(large) { $1 }, ["message_id": "large"])])
     #expect(try eventually { try site.take("results", count: 1).first?.id == "large" })
@@ -56,10 +56,10 @@ struct BadgeTests {
     try send("m4b", 7, to: block)
     try send("m4c", "auto", to: ["to": token(3)])
     try send("m4d", 7, to: ["to": token(3)])
-    // The same message again counts nobody again.
+    // The same message again doesn't count again.
     try send("m3", "auto", to: ["to": token(2)])
     try send("m5", "auto")
-    // Without a message id it is given one first.
+    // A request without a message id gets one first.
     try site.publish([(Self.say("auto").merging(["to": token(3), "data": ["m": "unnamed"]]) { $1 }, [:])])
     #expect(try eventually { try badges(site, "unnamed") == [token(3): [9]] })
     worker.signal(15)
@@ -79,7 +79,7 @@ struct BadgeTests {
     #expect(shown.map { $0["notification_count"] as? Int } == [1, 1], "\(requests)")
   }
 
-  @Test("a token that isn't registered has no counter: auto is a dead letter that names it, a number is sent as it is")
+  @Test("an unregistered token has no counter: auto is a dead letter that names it, a number is sent unchanged")
   func unregistered() throws {
     let site = try Site()
     try site.startFleet()
@@ -173,7 +173,7 @@ struct BadgeTests {
     let all = try messages.map { try badges(site, $0) }
     for device in (0..<devices).map(token) {
       let own = all.map { $0[device] ?? [] }
-      // However often a message was sent, it bore one number.
+      // A message had one number, however often it was sent.
       #expect(own.allSatisfy { $0.count == 1 }, "seed \(seed): \(own)")
       #expect(try badges(site, "last")[device] == [100 + messages.count - (kills - 1) + 1], "seed \(seed): \(own)")
     }

@@ -2,16 +2,16 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Old senders end to end: a Python of their own frames, a gateway, a worker, a simulator of APNs.
+/// Old senders end to end: a Python client with its own frames, a gateway, a worker and APNs' simulator.
 @Suite("The door for APNs' binary interface", .blocking)
 struct BinaryDoorTests {
-  @Test("old senders' notifications reach phones, and they are told what Apple told them")
+  @Test("old senders' notifications reach phones, and senders get Apple's answers")
   func wholeDay() throws {
     let site = try Site()
     let door = try OldDoor(
       site, script: [token(16): ["status": 410, "reason": "Unregistered", "timestamp": 1_700_000_000_000]])
 
-    // Any command, any slicing.
+    // Each command, in any pieces.
     var sent = 0
     for cut in ["frame", "all", "1", "7"] {
       let notifications: [[String: Any]] = [
@@ -22,9 +22,9 @@ struct BinaryDoorTests {
       sent += 3
       #expect(try door.send(notifications, ["--cut", cut, "--wait", "0.2"]) == ["silent": 1])
     }
-    // A close right behind the last byte.
+    // A close directly after the last byte.
     #expect(try door.send((0..<500).map { OldDoor.hello($0, token(1000 + $0)) }, ["--cut", "all", "--leave"]) == ["left": 1])
-    // What is wrong, and what is around it.
+    // Invalid notifications, and others around them.
     #expect(
       try door.send([OldDoor.hello(7, token(201)), OldDoor.hello(8, "abcd"), OldDoor.hello(9, token(202))], ["--cut", "all"])
         == ["status": 5, "identifier": 8])
@@ -34,7 +34,7 @@ struct BinaryDoorTests {
     #expect(try door.send([OldDoor.hello(1, token(204))], identity: nil).keys.first == "refused")
     #expect(try door.send([OldDoor.hello(1, token(16))], ["--wait", "0.2"]) == ["silent": 1])
 
-    // A gateway that stops says which was the last.
+    // A stopping gateway names the last accepted notification.
     let waiting = try door.startSending([OldDoor.hello(11, token(205)), OldDoor.hello(12, token(206))], ["--wait", "30"])
     try site.wait(for: 512, in: "send.high")
     door.gateway.signal(SIGTERM)
@@ -54,7 +54,7 @@ struct BinaryDoorTests {
     #expect(pushes.first { $0.token == token(102) }?.headers["apns-priority"] == "5")
     #expect(pushes.allSatisfy { $0.violations.isEmpty })
 
-    // The list is gone once it is read.
+    // The list is empty once it is read.
     try door.startGateway()
     let gone = ["time": 1_700_000_000, "token": token(16)] as NSDictionary
     #expect(try door.feedback() == [gone])
@@ -62,7 +62,7 @@ struct BinaryDoorTests {
     #expect(try site.depths(["feedback.binary.\(Site.app)", "feedback"]) == [0, 1])
   }
 
-  @Test("a killed gateway loses nothing that it had taken, and sends nothing twice by itself")
+  @Test("a killed gateway loses no accepted notification, and sends nothing twice by itself")
   func killed() throws {
     let site = try Site()
     let door = try OldDoor(site)
@@ -74,7 +74,7 @@ struct BinaryDoorTests {
     try site.drain()
     let first = try site.deliveries()
     #expect(first.count >= 300 && first.values.allSatisfy { $0 == 1 })
-    // Told nothing, the sender sends all of it again.
+    // Without an answer, the sender sends everything again.
     try door.startGateway()
     #expect(try door.send(lines, ["--cut", "all", "--wait", "1"]) == ["silent": 1])
     try site.drain()
@@ -83,7 +83,7 @@ struct BinaryDoorTests {
   }
 }
 
-/// The door for old senders of a site.
+/// A site's door for old senders.
 final class OldDoor {
   static var rich: [String: Any] {
     [
@@ -131,7 +131,7 @@ final class OldDoor {
       + rest
   }
 
-  /// What the sender was told: numbers, or 1 for a word.
+  /// The sender's answers: numbers, or 1 for a text.
   func send(_ notifications: [[String: Any]], _ options: [String] = []) throws -> [String: Int] {
     try send(notifications, options, identity: client)
   }
@@ -153,7 +153,7 @@ final class OldDoor {
 }
 
 extension Site {
-  /// Until so many messages are ready in a queue.
+  /// Waits until so many messages are ready in a queue.
   fileprivate func wait(for count: Int, in queue: String) throws {
     for _ in 0..<100 {
       // The queue may not be declared yet.

@@ -1,8 +1,8 @@
 import Dispatch
 import Testing
 
-/// A suite whose tests wait for processes: they run on threads of their own, so that they neither hold up the tests that compute nor
-/// each other while the processor is idle.
+/// A suite whose tests wait for processes. They run on separate threads, so that they neither hold up computing tests nor each
+/// other.
 struct BlockingTests: SuiteTrait, TestTrait, TestScoping {
   let isRecursive = true
 

@@ -5,7 +5,8 @@ import Testing
 @Suite("Broadcasts", .blocking)
 struct BroadcastTests {
   @Test(
-    "a broadcast that iPhones can't have is one dead letter for all of them; they count as failed, and Android devices have it")
+    "a broadcast that is impossible for iPhones is one dead letter for all of them; they count as failed, and Android devices get it"
+  )
   func untranslatable() throws {
     let site = try Site()
     try site.startFleet(settings: "fanOut: { pageSize: 3 },")
@@ -30,7 +31,7 @@ struct BroadcastTests {
     #expect(campaign?["sent"] as? Int == 4 && campaign?["failed"] as? Int == 7, "\(campaign ?? [:])")
   }
 
-  @Test("two workers share a broadcast about evenly, and one result speaks for all", arguments: RegistryKind.all)
+  @Test("two workers share a broadcast about evenly, and one result counts everything", arguments: RegistryKind.all)
   func twoWorkers(_ kind: RegistryKind) throws {
     let devices = 5_000
     let site = try Site()
@@ -52,7 +53,8 @@ struct BroadcastTests {
   }
 
   @Test(
-    "kill -9 of one of two workers in the middle: every device, at most the pages in flight doubled, all counted, one result")
+    "kill -9 of one of two workers in the middle: every device is reached, at most the pages in flight repeat, all count in one result"
+  )
   func workerKilled() throws {
     let (devices, page, prefetch) = (12_000, 100, 2)
     let site = try Site()
@@ -72,14 +74,14 @@ struct BroadcastTests {
     #expect(deliveries.count == devices)
     let doubled = deliveries.values.reduce(0) { $0 + $1 - 1 }
     print("two workers killed in a broadcast to \(devices): \(doubled) pushes doubled")
-    // Each has had so many pages in hand.
+    // Each worker had so many pages in hand.
     #expect(doubled <= 2 * prefetch * page, "\(doubled)")
     try site.drain()
     #expect(try site.results()["b"]! == (devices, 0, 1))
     #expect(try site.depths(["dead", "feedback", "fanout.normal", "send.normal"]) == [0, 0, 0, 0])
   }
 
-  @Test("a worker that is stopped in the middle of a page hands the rest on: nobody twice, all counted")
+  @Test("a worker that is stopped in the middle of a page hands the rest on: nothing repeats, all count")
   func workerStopped() throws {
     let devices = 600
     let site = try Site()
@@ -98,7 +100,7 @@ struct BroadcastTests {
     #expect(try site.results()["b"]! == (devices, 0, 1))
   }
 
-  @Test("what the provider can't take now is tried again, and each device is counted once")
+  @Test("pushes that the provider can't accept now are retried, and each device is counted once")
   func retries() throws {
     let site = try Site()
     var script: [String: Any] = [:]
@@ -139,8 +141,8 @@ struct BroadcastTests {
 
   @Test("a high-priority push overtakes a running broadcast")
   func overtaking() throws {
-    // Fifty pushes a second, of which the worker has those of four pages in hand: in a queue behind them the others would come after 40
-    // seconds. What counts is how many come before them, whatever the machine has to do besides.
+    // Fifty pushes a second, with four pages in hand: pushes queued behind those would need 40 seconds. The test counts the
+    // pushes that come before, because their time depends on the machine.
     let (devices, inHand) = (3_000, 2_000)
     let site = try Site()
     try site.startFleet(
@@ -160,7 +162,7 @@ struct BroadcastTests {
     #expect(worker.wait() == 0)
   }
 
-  @Test("a worker whose rights end with the fleet's prefix sends broadcasts")
+  @Test("a worker whose rights end with the fleet's prefix can send broadcasts")
   func rights() throws {
     let site = try Site()
     try site.startFleet(settings: "fanOut: { pageSize: 20 },")
@@ -176,7 +178,7 @@ struct BroadcastTests {
     #expect(try site.deliveries(of: "b").count == 50 && site.deliveries(of: "unnamed").count == 50)
   }
 
-  @Test("a copy that comes when its time to live has passed is the broadcast that began in time")
+  @Test("a copy that arrives after its time to live is the broadcast that began in time")
   func lateCopy() throws {
     let site = try Site()
     try site.startFleet()
@@ -194,7 +196,7 @@ struct BroadcastTests {
   }
 
   @Test(
-    "a page that has grown past what a message can name, and has to wait, begins again less what is settled: as soon as the registry knows"
+    "a page with too many waiting devices begins again without settled ones, once the registry has them"
   )
   func grownPage() throws {
     let (devices, atOnce) = (6_000, 500)
@@ -203,7 +205,7 @@ struct BroadcastTests {
     var script: [String: Any] = [short(0): [["delay_ms": 3_000], ["status": 200]]]
     for number in 1..<devices {
       let refused: [String: Any] = ["status": 429, "reason": "TooManyRequests", "delay_ms": 30]
-      // Never so many refusals in a row that they would speak of the provider.
+      // Refusals are never so frequent that they would open the breaker.
       let isTaken = number <= atOnce || number.isMultiple(of: 20)
       script[short(number)] = isTaken ? [["status": 200, "delay_ms": 30]] : [refused, ["status": 200]]
     }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Each with the same broker, which is not the one that other suites share.
+/// Uses a separate broker, which other suites don't share.
 @Suite("Faults of the broker", .blocking, .serialized)
 struct BrokerFaultTests {
   /// A site with a broker of its own, reached by TLS, and a worker that consumes.
@@ -32,7 +32,7 @@ struct BrokerFaultTests {
     for line in worker.outputSoFar.split(separator: "\n").dropLast() { #expect(line.first == "{", "\(line)") }
   }
 
-  @Test("a broker killed under load loses nothing; the worker comes back by itself, soon, and doubles nothing")
+  @Test("a broker killed under load loses nothing; the worker reconnects soon, and repeats nothing")
   func brokerKilled() throws {
     let broker = try Self.broker.get()
     let site = try makeSite(broker)
@@ -54,7 +54,7 @@ struct BrokerFaultTests {
     try check(site, worker, devices)
   }
 
-  @Test("connections that an operator closes again and again under load cost no push, and double none")
+  @Test("connections that an operator closes again and again under load lose and repeat no push")
   func connectionsClosed() throws {
     let broker = try Self.broker.get()
     let site = try makeSite(broker)
@@ -68,7 +68,7 @@ struct BrokerFaultTests {
   }
 
   @Test(
-    "under a memory or disk alarm deliveries go on, and what would be published waits for its end, whatever connection it waits for",
+    "under a memory or disk alarm deliveries continue, and publications wait for its end, on every connection",
     arguments: ["memory", "disk"])
   func alarm(_ kind: String) throws {
     let broker = try Self.broker.get()
@@ -76,7 +76,7 @@ struct BrokerFaultTests {
     let site = try makeSite(broker, gone: gone)
     let journal = try site.followJournal()
     let worker = try site.startWorker()
-    // The alarm stops producers as well: they are done before, and the worker is made to wait until then.
+    // The alarm stops producers too: they finish before it, and the worker must wait until then.
     let devices = (0..<300).map(token)
     worker.signal(SIGSTOP)
     try site.send(tokens: devices + gone)
@@ -98,7 +98,7 @@ struct BrokerFaultTests {
     try check(site, worker, devices)
   }
 
-  @Test("a frozen broker is found out by heartbeats, and forgiven")
+  @Test("a frozen broker is detected by heartbeats, and used again afterwards")
   func brokerFrozen() throws {
     let broker = try Self.broker.get()
     let site = try makeSite(broker)

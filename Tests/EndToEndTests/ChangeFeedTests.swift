@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Changes that the registry doesn't take", .blocking)
+@Suite("Changes that the registry can't store", .blocking)
 struct ChangeFeedTests {
-  @Test("the broker's time-out for them comes, and no push notices; another worker applies them, in their order")
+  @Test("time out at the broker without an effect on pushes; another worker applies them, in order")
   func consumerTimeout() throws {
     let broker = try Broker(configuration: ["consumer_timeout = 2000"])
     defer { broker.stop() }

@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every request is followed by its id: a producer that is none of ours has each one confirmed as routed, and at the end each is in a
-/// queue, a dead letter, or was asked of the provider.
+/// Follows every request by its id. An independent producer has each one confirmed as routed. At the end each request is in a
+/// queue, is a dead letter, or has been sent to the provider.
 @Suite("Channels and connections lost under load", .blocking, .serialized)
 struct ChannelLossTests {
-  /// One that gives a consumer three seconds for a delivery, and a connection six for a sign of life.
+  /// A broker that allows three seconds for a delivery, and six without a heartbeat.
   private static let broker = Result {
     try Broker(
       configuration: ["consumer_timeout = 3000", "heartbeat = 3"], erlang: "-rabbit channel_tick_interval 300")
@@ -30,8 +30,8 @@ struct ChannelLossTests {
       })
   }
 
-  /// Stops the workers; what has become of each request. What the broker has taken back twice waits in the quarantine behind those that are slow,
-  /// which come back to it again and again: it has its end when nobody is slow any more.
+  /// Stops the workers and returns the outcome of each request. Returned requests wait in the quarantine behind slow ones,
+  /// which come back to it repeatedly; they end when no request is slow any more.
   private func account(_ ids: Range<Int>, _ site: Site, _ workers: [ChildProcess], mostDoubled: Int) throws {
     #expect(
       try eventually(seconds: 60) { try Set(site.deliveries().keys).count == ids.count }, "what is missing is looked at below")
@@ -52,10 +52,10 @@ struct ChannelLossTests {
     print("\(ids.count) requests, \(lost.count) lost, \(doubled) sent more than once")
   }
 
-  @Test("whoever closes channels and connections while deliveries and acknowledgements are on their way, no request is lost")
+  @Test("no request is lost if channels and connections close during deliveries and acknowledgements")
   func closedUnderLoad() throws {
     let ids = 0..<8_000
-    // Held for longer than the broker allows, one after the other.
+    // Held longer than the broker allows, one after the other.
     let slow = stride(from: 500, to: ids.upperBound, by: 1_500)
     let site = try makeSite(script: Dictionary(uniqueKeysWithValues: slow.map { (token($0), ["delay_ms": 4_000]) }))
     var workers = [try site.startWorker(), try site.startWorker()]
@@ -81,7 +81,7 @@ struct ChannelLossTests {
     #expect(!logs.contains("broke the protocol"), "\(logs)")
   }
 
-  @Test("a worker that stands still is relieved by the others; when it goes on, it acknowledges nothing of what it had")
+  @Test("other workers take over from a suspended one; when it continues, it acknowledges none of its old deliveries")
   func stoodStill() throws {
     let ids = 0..<3_000
     let site = try makeSite()
@@ -92,7 +92,7 @@ struct ChannelLossTests {
     stopped.signal(SIGSTOP)
     let other = try site.startWorker()
     #expect(producer.wait() == 0)
-    // The broker gives it up after two heartbeats, and hands what it held to the other one.
+    // The broker closes the connection after two heartbeats, and delivers its requests to the other worker.
     #expect(try eventually(seconds: 60) { try Set(site.deliveries().keys).count == ids.count })
     let seen = stopped.outputSoFar.ranges(of: #""consuming""#).count
     stopped.signal(SIGCONT)

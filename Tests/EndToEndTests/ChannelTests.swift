@@ -21,7 +21,7 @@ struct ChannelTests {
     return ["to": "apns-channel:\(channel)", "apns": ["payload": ["aps": aps]]].merging(fields) { $1 }
   }
 
-  @Test("channels are made, listed, shown and deleted; what APNs refuses is an exit status with its words")
+  @Test("channels are made, listed, shown and deleted; APNs' refusals are an exit status with an explanation")
   func commands() throws {
     let site = try Site()
     try site.startSimulator()
@@ -43,7 +43,7 @@ struct ChannelTests {
     #expect(unreachable.status == 69 && unreachable.output.contains("unreachable"), "\(unreachable)")
   }
 
-  @Test("a broadcast goes to its channel once, under the app's bundle id; one that APNs doesn't know is a dead letter")
+  @Test("a broadcast goes to its channel once, under the app's bundle id; an unknown channel is a dead letter")
   func broadcasts() throws {
     let site = try Site()
     try site.startSimulator(settings: #"results: "all", retry: { steps: ["200ms"] },"#)
@@ -92,7 +92,7 @@ struct ChannelTests {
     #expect(try site.take("feedback").isEmpty)
   }
 
-  @Test("broadcasts go to a host of their own where the configuration names one")
+  @Test("broadcasts go to their own host if the configuration names one")
   func ownHost() throws {
     let site = try Site()
     let (_, port) = try site.startAPNs("broadcasts")

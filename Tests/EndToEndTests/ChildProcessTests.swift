@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A child process", .blocking)
 struct ChildProcessTests {
-  @Test("a child's output goes into what the path names, which is not replaced")
+  @Test("writes its output into the file at a path, which is not replaced")
   func outputIsNotReplaced() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

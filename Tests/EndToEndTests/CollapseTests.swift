@@ -6,7 +6,7 @@ import Testing
 struct CollapseTests {
   private static let troubled = "com.example.troubled"
 
-  /// Two applications, so that what waits is held at once; the provider of one is down.
+  /// Two applications, so that waiting requests are held at once; the provider of one is down.
   private func prepare(_ registry: String?, pageSize: Int = 4, settings: String = "") throws -> (Site, port: Int) {
     let site = try Site()
     try site.startSimulator()
@@ -41,7 +41,7 @@ struct CollapseTests {
       try eventually { try site.depths(["send.normal"]) == [0] && site.held(Self.troubled) >= count - 8 * workers - 1 })
   }
 
-  /// What each device got, by message, in order of their names.
+  /// The messages of each device, in order of their names.
   private func received(_ site: Site) throws -> [String: [String]] {
     let journal = try String(contentsOfFile: site.file("troubled.ndjson"), encoding: .utf8)
     var got: [String: [String]] = [:]
@@ -52,16 +52,16 @@ struct CollapseTests {
     return got.mapValues { $0.sorted() }
   }
 
-  /// Without a registry a worker knows what it has had in hand itself, as long as it lives.
+  /// Without a registry a worker knows only its own requests, while it lives.
   @Test(
-    "only the newest for each device and key goes out when the provider is back, of all workers' together, and everything without a key",
+    "only the newest for each device and key, from all workers, and every request without a key is sent when the provider is back",
     arguments: [nil] + RegistryKind.all)
   func newest(_ registry: RegistryKind?) throws {
     let (site, port) = try prepare(try registry?.make())
     let count = registry == nil ? 1 : 2
     var workers = try (0..<count).map { _ in try site.startWorker() }
     let now = Int(Date().timeIntervalSince1970) - 1_000
-    // Both of a user's devices are one request's, which the registry has to look up.
+    // One request for both devices of a user, which the registry has to look up.
     let isRegistered = registry != nil
     func user(_ id: String, at second: Int) -> [Message] {
       isRegistered ? [Self.message(id, "k", to: "/users/anna", at: second)] : []
@@ -84,7 +84,7 @@ struct CollapseTests {
     try site.publish(
       [
         Self.message("other", "k2", to: token(1), at: now + 200), Self.message("new", "k", to: token(1), at: now + 300),
-        // Published before the others, however late it comes.
+        // Published before the others, although it arrives late.
         Self.message("late", "k", to: token(1), at: now + 50),
       ] + user("user-new", at: now + 300))
     try waitUntilHeld(site, 37 + more, workers: count)
@@ -108,7 +108,7 @@ struct CollapseTests {
     #expect((0..<30).allSatisfy { results["old-\($0)"] == ["Collapsed"] }, "\(results)")
   }
 
-  /// By message: how many devices each has reached, and how many not.
+  /// By message: how many devices were reached, and how many were not.
   private func counts(_ site: Site) throws -> [String: [Int]] {
     let results = try site.take("results").map {
       ($0.id, [$0.json["success"] as? Int ?? -1, $0.json["failure"] as? Int ?? -1])
@@ -117,7 +117,7 @@ struct CollapseTests {
   }
 
   @Test(
-    "of broadcasts whose pages wait only the newest to each audience goes out when the provider is back, and every device is counted once",
+    "of waiting broadcasts only the newest to each audience is sent when the provider is back, and every device is counted once",
     arguments: RegistryKind.all)
   func broadcasts(_ registry: RegistryKind) throws {
     let (site, port) = try prepare(try registry.make())
@@ -155,7 +155,7 @@ struct CollapseTests {
     #expect(try site.depths(["send.normal", "fanout.normal", "dead"]) == [0, 0, 0] && site.held(Self.troubled) == 0)
   }
 
-  @Test("of requests to a user of more than a thousand devices only the newest goes out when the provider is back")
+  @Test("of requests to a user with more than a thousand devices only the newest is sent when the provider is back")
   func crowd() throws {
     let (site, port) = try prepare("sqlite:registry.db", pageSize: 400, settings: "registryLimits: { devicesPerUser: 2000 },")
     let devices = 1...1_001
@@ -177,7 +177,7 @@ struct CollapseTests {
     #expect(try site.depths(["send.normal", "fanout.normal", "dead"]) == [0, 0, 0] && site.held(Self.troubled) == 0)
   }
 
-  @Test("what is left of a user's devices isn't sent any more when it comes back from the ladder behind a newer one")
+  @Test("the rest of a user's devices isn't sent to when it comes back from the ladder after a newer request")
   func ladderOfUser() throws {
     let site = try Site()
     try site.startFleet(
@@ -198,7 +198,7 @@ struct CollapseTests {
     #expect(try site.depths(["dead"]) == [0])
   }
 
-  @Test("a push to a live activity isn't replaced by one to another activity of its device, or by an alert to the device")
+  @Test("a push to a Live Activity isn't replaced by one to another activity of its device, or by an alert to the device")
   func activities() throws {
     let site = try Site()
     let trouble: [String: Any] = ["status": 429, "reason": "TooManyRequests", "retry_after": 2, "times": 1]
@@ -225,7 +225,7 @@ struct CollapseTests {
     #expect(try site.pushes().map(\.token).sorted() == [token(1), token(0xac1), token(0xac1), token(0xac2)].sorted())
   }
 
-  @Test("what a later request has been delivered for isn't sent any more when it comes back from the ladder")
+  @Test("a request from the ladder isn't sent if a later one has been delivered")
   func ladder() throws {
     let site = try Site()
     try site.startFleet(

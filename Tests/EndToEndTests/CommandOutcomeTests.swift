@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What commands tell of outcomes", .blocking)
+@Suite("The reports of commands on outcomes", .blocking)
 struct CommandOutcomeTests {
-  /// A site whose worker runs, and whose devices 1, 2 and 3 take pushes, refuse them and are gone.
+  /// A site with a worker, whose devices 1, 2 and 3 accept pushes, refuse them and are gone.
   private func start(settings: String = "") throws -> (site: Site, config: [String]) {
     let site = try Site()
     try site.startSimulator(
@@ -18,7 +18,7 @@ struct CommandOutcomeTests {
 
   private static func request(_ to: String) -> String { #"{"to":"\#(to)","notification":{"body":"Hello"}}"# }
 
-  @Test("send --wait prints what became of each request, with the reason, and its status tells whether all were reached")
+  @Test("send --wait prints the outcome of each request, with the reason, and its status says if all were reached")
   func wait() throws {
     let (site, config) = try start()
     let worker = try site.startWorker()
@@ -43,7 +43,7 @@ struct CommandOutcomeTests {
     #expect(json.count == 2 && (json.first?["results"] as? [[String: String]])?.first?["message_id"] != nil)
     #expect(json.last as? [String: Int] == ["sent": 1, "refused": 0, "delivered": 1, "failed": 0, "unknown": 0])
 
-    // Nobody is there who would say it.
+    // No worker is there to report the outcome.
     worker.signal(15)
     worker.wait()
     let unknown = try site.run(["send", "--wait", "--timeout", "1"] + config + [good])
@@ -54,7 +54,7 @@ struct CommandOutcomeTests {
     #expect(try named.status == 0 && site.take("send.normal").last?.id == id)
   }
 
-  @Test("send gives up where nothing is taken for the time it was given, and says where to go on")
+  @Test("send gives up if the broker accepts nothing for the given time, and says where to continue")
   func giveUp() throws {
     let (site, config) = try start()
     let queue = "\(site.prefix).send.normal"
@@ -67,7 +67,7 @@ struct CommandOutcomeTests {
     try site.broker.limit(queue, to: nil)
   }
 
-  @Test("feedback acknowledges what its command has dealt with, and nothing that it only looked at or passed over")
+  @Test("feedback acknowledges events that its command has processed, and none that it only read or skipped")
   func feedback() throws {
     let (site, config) = try start()
     try site.send(tokens: [token(2), token(3), token(3)])
@@ -92,7 +92,44 @@ struct CommandOutcomeTests {
     #expect(try site.depths(["feedback", "dead"]) == [0, 1])
   }
 
-  @Test("simulators with certificates of their own say what to configure, and pushes arrive by it", arguments: ["apns", "fcm"])
+  @Test("feedback acknowledges no unprocessed event if its connection is lost while its command runs")
+  func feedbackConnectionLost() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    try site.declareTopology()
+    let queue = "\(site.prefix).feedback"
+    func publish(_ names: [String]) throws {
+      try site.publish(lines: names.map { ["body": ["token": $0], "exchange": "", "routing_key": queue] })
+    }
+    let file = site.file("seen.ndjson")
+    func seen() -> Int { ((try? String(contentsOfFile: file, encoding: .utf8)) ?? "").count { $0 == "\n" } }
+    /// Lets the command end that runs after so many events.
+    func end(after count: Int, status: Int) throws {
+      #expect(eventually { seen() == count })
+      try site.write("\(status)", to: "status-\(count)")
+    }
+    let command = """
+      cat >> \(file); status=\(site.file("status"))-$(wc -l < \(file))
+      while [ -e \(file) ] && [ ! -s $status ]; do sleep 0.05; done; exit $(cat $status)
+      """
+    let follower = try site.start(["feedback", "--follow", "--exec", command, "--config", site.file("pushfleet.json5")])
+    try publish(["a"])
+    try end(after: 1, status: 0)
+    try publish(["b"])
+    #expect(eventually { seen() == 2 })
+    try site.broker.closeConnections(consuming: queue)
+    // The new connection numbers its deliveries from 1 again: b, c and d.
+    try publish(["c", "d"])
+    #expect(try eventually { try site.depths(["feedback"]) == [0] })
+    try end(after: 2, status: 0)
+    try end(after: 5, status: 3)
+    #expect(follower.wait() == 69 && follower.outputSoFar.contains("its 3 events stay"), "\(follower.outputSoFar)")
+    #expect(try site.take("feedback", count: 3).map { $0.json["token"] as? String } == ["b", "c", "d"])
+  }
+
+  @Test(
+    "simulators with their own certificates print the configuration for them, and pushes arrive with it",
+    arguments: ["apns", "fcm"])
   func selfSigned(provider: String) throws {
     let site = try Site()
     let words = [

@@ -24,7 +24,7 @@ struct CommandTests {
     (["feedback", "--config", "FILE", "--json=yes"], 64, "--json"),
   ]
 
-  @Test("misuse ends with its status and a sentence that names what is wrong")
+  @Test("misuse ends with its status and a sentence that names the error")
   func misused() throws {
     let site = try Site()
     try site.configure(port: 1)
@@ -90,7 +90,8 @@ struct CommandTests {
   }
 
   @Test(
-    "a system without certificate authorities is said at the start, by what to install; an application with its own needs none")
+    "a system without certificate authorities is reported at the start, with the package to install; an application with its own needs none"
+  )
   func noAuthorities() throws {
     let site = try Site()
     try site.startSimulator()
@@ -104,7 +105,7 @@ struct CommandTests {
     try site.drain(environment: nothing)
   }
 
-  @Test("a broker that is not there, or refuses the password, is status 69; the password is not repeated")
+  @Test("a missing broker, or a refused password, is status 69; the password is not repeated")
   func unavailable() throws {
     let site = try Site()
     site.brokerURI = "amqp://guest:wrong-secret@127.0.0.1:\(site.broker.port)"
@@ -126,7 +127,7 @@ struct CommandTests {
     #expect(away.status == 69 && away.output.contains("unreachable"), "\(away.output)")
   }
 
-  @Test("SIGHUP has a simulator read its script again; one that can't be used changes nothing, and neither ends it")
+  @Test("SIGHUP makes a simulator read its script again; an unusable one changes nothing, and neither ends it")
   func scriptReadAgain() throws {
     let site = try Site()
     try site.startSimulator(script: [token(1): ["status": 503]])
@@ -143,7 +144,7 @@ struct CommandTests {
     #expect(try site.pushes().map(\.status) == [410])
   }
 
-  @Test("topology declares twice what it says, and names a queue that exists with other settings")
+  @Test("topology declares the same twice, and names an existing queue with other settings")
   func topology() throws {
     let site = try Site()
     try site.configure(port: 1)
@@ -165,7 +166,7 @@ struct CommandTests {
     }
   }
 
-  @Test("send publishes files, lines and standard input, names the lines that are none, and says when queues are missing")
+  @Test("send publishes files, lines and standard input, names invalid lines, and reports missing queues")
   func send() throws {
     let site = try Site()
     try site.configure(port: 1)
@@ -203,7 +204,7 @@ struct CommandTests {
     #expect(high.allSatisfy { abs((($0.properties["timestamp"] as? Double) ?? 0) - now) < 60 })
   }
 
-  @Test("send names no application by itself where several are configured")
+  @Test("send chooses no application if several are configured")
   func sendToWhom() throws {
     let site = try Site()
     try site.configure(port: 1)
@@ -222,7 +223,7 @@ struct CommandTests {
     #expect(sent.map { $0.json["to"] as? String } == [token(2)] && sent.first?.properties["app_id"] == nil)
   }
 
-  @Test("send takes one object on many lines, with blank ones before it, and as large as the limits of the configuration say")
+  @Test("send accepts one object on many lines, after blank ones, up to the size limit of the configuration")
   func sendOneObject() throws {
     let site = try Site()
     try site.configure(port: 1, settings: "limits: { body: 2097152 },")
@@ -234,14 +235,14 @@ struct CommandTests {
     #expect(try site.take("send.normal").map { ($0.json["data"] as? [String: Any])?["k"] as? String } == [data])
   }
 
-  /// `send` with 200 requests, which has met a full queue.
+  /// `send` with 200 requests, at a full queue.
   private func startSendingToFullQueue() throws -> (site: Site, queue: String, child: ChildProcess) {
     let site = try Site()
     try site.configure(port: 1)
     try site.declareTopology()
     let queue = "\(site.prefix).send.normal"
     try site.broker.limit(queue, to: 5)
-    // A queue that fills up takes more than it should: what comes after is refused.
+    // A queue that fills up accepts more than its limit, and refuses later messages.
     try site.send(tokens: (0..<50).map(token))
     let lines = try site.write((0..<200).map { #"{"to":"\#(token($0))"}"# }.joined(separator: "\n"), to: "lines.ndjson")
     let child = try site.start(["send", "--config", site.file("pushfleet.json5"), lines])
@@ -249,7 +250,7 @@ struct CommandTests {
     return (site, queue, child)
   }
 
-  @Test("send says that the queue is full, and at its end how far it came")
+  @Test("send reports a full queue, and at its end how far it came")
   func sendToFullQueue() throws {
     let (site, queue, child) = try startSendingToFullQueue()
     child.signal(2)
@@ -258,7 +259,7 @@ struct CommandTests {
     try site.broker.limit(queue, to: nil)
   }
 
-  @Test("explain reads as much of a request as the configuration allows")
+  @Test("explain reads a request up to the configured size")
   func explainsLargeRequests() throws {
     let site = try Site()
     try site.configure(port: 1, settings: "limits: { body: 1048576 },")
@@ -270,7 +271,7 @@ struct CommandTests {
     #expect(refused.status == 65 && refused.output.contains("MessageTooBig"), "\(refused.output.suffix(300))")
   }
 
-  @Test("what comes on standard input is sent as it comes, and an interruption ends what waits for more")
+  @Test("standard input is sent as it arrives, and an interruption ends the wait for more")
   func slowInput() throws {
     let site = try Site()
     try site.startFleet()
@@ -288,7 +289,7 @@ struct CommandTests {
     let devices = Pipe()
     let importer = try site.start(["devices", "import"] + config + ["-"], input: devices.fileHandleForReading)
     try devices.fileHandleForWriting.write(contentsOf: Data("platform,token,user\napns,\(token(1)),anna\n".utf8))
-    // It takes what has come; only then is it asked to end.
+    // It sends the lines that have come; only then is it asked to end.
     #expect(
       eventually {
         var bytes: Int32 = 0
@@ -298,7 +299,7 @@ struct CommandTests {
     #expect(importer.wait() == 130 && importer.outputSoFar.contains("interrupted in standard input"), "\(importer.outputSoFar)")
   }
 
-  @Test("send goes on by itself when the full queue has room again, though the broker refuses on the old channel")
+  @Test("send continues when a full queue has room again, even if the broker refuses on the old channel")
   func sendToQueueWithRoomAgain() throws {
     let (site, queue, child) = try startSendingToFullQueue()
     try site.broker.limit(queue, to: nil)
@@ -307,7 +308,7 @@ struct CommandTests {
     #expect(try eventually { try site.depths(["send.normal"]) == [250] })
   }
 
-  @Test("send doesn't begin where its lane has no queue: the broker would confirm what it puts into the dead letters")
+  @Test("send doesn't begin if its lane has no queue, because the broker would dead-letter confirmed requests")
   func sendWithoutLane() throws {
     let site = try Site()
     try site.configure(port: 1)
@@ -320,7 +321,7 @@ struct CommandTests {
     #expect(try site.run(["send", "--config", site.file("pushfleet.json5"), request]).status == 0)
   }
 
-  @Test("feedback that nobody can read stays in the queue, and so does what a reader left")
+  @Test("unreadable feedback stays in the queue, and so do events that a reader left")
   func unreadFeedback() throws {
     let site = try Site()
     try site.startSimulator(script: ["*": ["status": 410, "reason": "Unregistered"]])
@@ -340,7 +341,7 @@ struct CommandTests {
     #expect(try site.peer(["consume", "\(site.prefix).feedback", "--count", "1", "--wait", "10"]).contains(token(1)))
   }
 
-  @Test("a file of lines is told from a file of one object by its second line, and a folder is no file")
+  @Test("a file of lines differs from a file of one object by its second line, and a folder is no file")
   func brokenFirstLine() throws {
     let site = try Site()
     try site.configure(port: 1)
@@ -369,7 +370,7 @@ struct CommandTests {
     (#"ulimit -n 14; exec "$1" worker --config "$2" --until-empty"#, 0, ""),
   ]
 
-  @Test("standard streams that are closed or full harm nothing that was delivered")
+  @Test("closed or full standard streams harm no delivered request")
   func standardStreams() throws {
     let site = try Site()
     try site.startSimulator(script: [token(0): ["status": 410, "reason": "Unregistered"]])
@@ -389,7 +390,7 @@ struct CommandTests {
     #expect(try site.depths(["feedback"]) == [1])
   }
 
-  @Test("feedback --follow prints what comes, one object a line, and acknowledges what it printed")
+  @Test("feedback --follow prints events as they come, one object a line, and acknowledges printed ones")
   func followFeedback() throws {
     let site = try Site()
     try site.startSimulator(script: ["*": ["status": 410, "reason": "Unregistered"]])

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Pages of content while the registry takes nothing", .blocking)
+@Suite("Pages of content while the registry is not writable", .blocking)
 struct ContentPageTests {
   private static func request(_ bytes: Int, _ options: [String: Any] = [:]) -> [String: Any] {
     [
@@ -10,7 +10,7 @@ struct ContentPageTests {
     ].merging(options) { $1 }
   }
 
-  @Test("nothing goes out before its page is kept, and there is one page however often its worker dies")
+  @Test("a push waits until its page is stored, and there is one page even if its worker dies repeatedly")
   func outage() throws {
     let site = try Site()
     let fcm = try site.startFCM()
@@ -24,14 +24,14 @@ struct ContentPageTests {
       (Self.request(100), ["message_id": "small"]), (Self.request(5_000), ["message_id": "large"]),
       (Self.request(6_000, ["time_to_live": 0]), ["message_id": "now"]),
     ])
-    // What has room needs no page; what is for now or never ends.
+    // Content with room needs no page; a request with a lifetime of 0 ends.
     #expect(try eventually { try site.deliveries() == [token(100): 1] && site.depths(["dead"]) == [1] })
     let letter = try #require(try site.take("dead").first)
     #expect(letter.id == "now" && letter.header("x-push-error") == "Unavailable")
     worker.signal(9)
     _ = worker.wait()
     holder.end()
-    // A dry run keeps none, a broadcast one for all of its pages.
+    // A dry run stores no page, a broadcast stores one for all of its pages.
     try site.publish([
       (Self.request(5_000), ["message_id": "large"]), (Self.request(5_000, ["to": "fcm:a"]), ["message_id": "android"]),
       (Self.request(5_000, ["to": "/topics/all"]), ["message_id": "all"]),

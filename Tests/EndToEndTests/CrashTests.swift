@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Crashes and refusals", .blocking)
 struct CrashTests {
-  @Test("kill -9 of the worker, again and again at random moments: nothing is lost, at most what was in flight is doubled")
+  @Test("kill -9 of the worker, again and again at random moments: nothing is lost, at most pushes in flight repeat")
   func workerKilled() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = SeededGenerator(seed: seed)
@@ -23,7 +23,7 @@ struct CrashTests {
       worker.end()
     }
     try site.drain()
-    // Each worker has its own connection: what one has sent and a later one sends again was doubled by the first one's end.
+    // Each worker has its own connection. A push that two workers sent was repeated because the first one ended.
     let senders = Dictionary(grouping: try site.pushes(), by: \.token).mapValues { $0.map(\.connection).sorted() }
     let lost = tokens.count { senders[$0] == nil }
     var doubled: [Int: Int] = [:]
@@ -31,12 +31,12 @@ struct CrashTests {
     let distribution = doubled.sorted { $0.key < $1.key }.map(\.value)
     print("worker killed \(kills) times, seed \(seed): \(lost) of \(tokens.count) lost, doubled by each kill \(distribution)")
     #expect(lost == 0, "seed \(seed)")
-    // And the one that it may have taken alone from the quarantine.
+    // And the one that it may have had alone from the quarantine.
     #expect(distribution.allSatisfy { $0 <= prefetch + 1 }, "seed \(seed): \(distribution)")
     #expect(try site.depths(["send.normal", "dead", "feedback"]) == [0, 0, 0])
   }
 
-  @Test("a deleted queue and a deleted exchange are restored, and what comes then is served")
+  @Test("a deleted queue and a deleted exchange are restored, and later requests are served")
   func deletedParts() throws {
     let site = try Site()
     try site.startSimulator(script: [token(2): ["status": 410, "reason": "Unregistered"]])
@@ -54,11 +54,11 @@ struct CrashTests {
     try site.peer(["delete", "\(site.prefix).feedback"])
     try site.send(tokens: [token(2)])
     #expect(worker.waitForOutput("the broker refuses publications", times: 2, seconds: 90))
-    // The queue is there again, or pika could not look into it.
+    // The queue exists again, or pika could not read it.
     #expect(try site.take("feedback", count: 1).count == 1)
   }
 
-  @Test("a full feedback queue: the request stays unacknowledged until its event is taken")
+  @Test("a full feedback queue: the request stays unacknowledged until its event is confirmed")
   func fullFeedbackQueue() throws {
     let site = try Site()
     let gone = (0..<6).map(token)
@@ -68,10 +68,10 @@ struct CrashTests {
     let queue = "\(site.prefix).feedback"
     try site.broker.limit(queue, to: 2)
     var worker = try site.startWorker()
-    // One after the other, since a queue that fills up may take more than it should.
+    // One after the other, because a queue that fills up may accept more than its limit.
     for device in gone { try site.send(tokens: [device]) }
     #expect(worker.waitForOutput("the queue refuses it", seconds: 90))
-    // Whose event has no place is not acknowledged: killed, the worker leaves it to the next one.
+    // A request whose event has no place is not acknowledged: the killed worker leaves it to the next one.
     worker.end()
     #expect(try eventually(seconds: 90) { try site.depths(["send.normal"])[0] > 0 })
     worker = try site.startWorker()
@@ -88,7 +88,7 @@ struct CrashTests {
     #expect(try site.depths(["send.normal"]) == [0])
   }
 
-  @Test("a full feedback queue holds up nobody whose outcome doesn't go there")
+  @Test("a full feedback queue delays no request without an event for it")
   func fullFeedbackQueueAside() throws {
     let site = try Site()
     let (gone, others) = ((0..<900).map(token), (1_000..<1_100).map(token))
@@ -101,13 +101,13 @@ struct CrashTests {
     try site.send(tokens: gone + others)
     let worker = try site.startWorker()
     #expect(try eventually(seconds: 90) { Set(try site.pushes().filter { $0.status == 200 }.map(\.token)) == Set(others) })
-    // None of those whose event has no place is acknowledged.
+    // No request whose event has no place is acknowledged.
     worker.end()
     #expect(try eventually(seconds: 90) { try site.depths(["send.normal", "feedback"]).reduce(0, +) >= gone.count })
   }
 
   @Test(
-    "a queue of outcomes that was full is used again as soon as it takes something, though the broker refuses on the old channel"
+    "a full outcome queue is used again as soon as it accepts messages, even if the broker refuses on the old channel"
   )
   func fullQueueMended() throws {
     let site = try Site()
@@ -118,7 +118,7 @@ struct CrashTests {
     let queue = "\(site.prefix).feedback"
     try site.broker.limit(queue, to: 2)
     let worker = try site.startWorker()
-    // One after the other, since a queue that fills up may take more than it should.
+    // One after the other, because a queue that fills up may accept more than its limit.
     for device in gone { try site.send(tokens: [device]) }
     #expect(worker.waitForOutput("the queue refuses it", seconds: 90))
     try site.broker.limit(queue, to: nil)
@@ -129,7 +129,7 @@ struct CrashTests {
   }
 
   @Test(
-    "dead letters that have no place, because push.dead is full or its exchange is gone, hold their requests until they have one"
+    "dead letters without a place, because push.dead is full or its exchange is gone, keep their requests unacknowledged until there is one"
   )
   func deadLettersWithoutPlace() throws {
     let site = try Site()

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("pushfleet dead", .blocking)
 struct DeadCommandTests {
-  /// Letters as a worker writes them, and the broker's own: ids by their queues.
+  /// Letters written by a worker and by the broker: ids by their queues.
   private func letters(_ site: Site) throws {
     func letter(_ id: String, _ origin: String, _ error: String) -> [String: Any] {
       let headers = [
@@ -30,7 +30,7 @@ struct DeadCommandTests {
     #expect(try eventually { try site.depths(["dead", "send.normal"]) == [7, 0] })
   }
 
-  @Test("counts and shows letters without touching them, sends each back to where it came from, and drops what is left")
+  @Test("counts and shows letters without changing them, sends each back to its queue, and drops the rest")
   func wholeLife() throws {
     let site = try Site()
     try site.configure(port: 1)
@@ -68,7 +68,7 @@ struct DeadCommandTests {
     #expect(try site.depths(["dead"]) == [0])
   }
 
-  @Test("interrupted, says how far it came, and no letter is lost or there twice")
+  @Test("interrupted, says how far it came, and no letter is lost or duplicated")
   func interrupted() throws {
     let site = try Site()
     try site.configure(port: 1)
@@ -83,7 +83,7 @@ struct DeadCommandTests {
     #expect(Set(try site.take("send.high").map(\.id)).count == 20)
   }
 
-  @Test("interrupted while the broker takes nothing, ends within seconds and says what isn't known, and no letter is lost")
+  @Test("interrupted while the broker confirms nothing, ends within seconds and reports unknown letters, and no letter is lost")
   func blocked() throws {
     let broker = try Broker()
     let site = try Site(broker: broker)
@@ -103,7 +103,7 @@ struct DeadCommandTests {
     #expect(try eventually { (3...4).contains(try site.depths(["dead", "send.high"]).reduce(0, +)) })
   }
 
-  @Test("at a rate, lasts longer than the broker lets anybody hold a message, and looks at each letter once")
+  @Test("at a rate, lasts longer than the broker's delivery timeout, and handles each letter once")
   func longReplay() throws {
     let broker = try Broker(configuration: ["consumer_timeout = 5000"], erlang: "-rabbit channel_tick_interval 500")
     let site = try Site(broker: broker)
@@ -121,7 +121,7 @@ struct DeadCommandTests {
     #expect(try site.take("dead").map(\.id) == stay.map(String.init))
   }
 
-  @Test("shows letters once they are in their place again, however slowly they are read")
+  @Test("shows letters after it has put them back, even if the reader is slow")
   func slowReader() throws {
     let site = try Site()
     try site.configure(port: 1)

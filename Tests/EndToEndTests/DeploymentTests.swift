@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What deploys a fleet", .blocking)
+@Suite("The deployment files", .blocking)
 struct DeploymentTests {
   private static func ended(_ command: [String], _ site: Site) throws -> (status: Int32, output: String) {
     let log = site.file("command-\(UUID().uuidString)")
@@ -10,7 +10,9 @@ struct DeploymentTests {
     return (child.wait(), try String(contentsOfFile: log, encoding: .utf8))
   }
 
-  @Test("docker-compose.yml has in what make-secrets makes all that its configuration needs, and its simulators take it")
+  @Test(
+    "docker-compose.yml has, with the files of make-secrets, everything that its configuration needs, and its simulators accept it"
+  )
   func secrets() throws {
     let site = try Site()
     let folder = site.file("secrets")
@@ -24,7 +26,7 @@ struct DeploymentTests {
     #expect(modes.allSatisfy { $0 == 0o444 } && !names.contains("ca.key"))
     #expect(try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int == 0o700)
 
-    // As Docker mounts them: by the names of docker-compose.yml.
+    // Docker mounts them under the names of docker-compose.yml.
     let compose = try DocumentTests.text("docker-compose.yml")
     let secrets = compose.matches(of: /\n  ([a-z_]+): \{ file: deploy\/compose\/secrets\/([^ ]+) \}/).map { ($0.1, $0.2) }
     #expect(secrets.count == 8 && Set(secrets.map { String($0.1) }).isSubset(of: names))
@@ -74,7 +76,7 @@ struct DeploymentTests {
     }
   }
 
-  @Test("the configurations of deploy/systemd and deploy/kubernetes are without errors once their files are there")
+  @Test("of deploy/systemd and deploy/kubernetes have valid configurations once their files exist")
   func others() throws {
     let site = try Site()
     let folder = site.file("secrets")

@@ -3,16 +3,16 @@ import TestSupport
 import Testing
 
 /// The answers come from Python's providers, which share no code with the program.
-@Suite("What pushfleet doctor makes of a provider's answer", .blocking)
+@Suite("The interpretation of a provider's answer by pushfleet doctor", .blocking)
 struct DoctorProvidersTests {
-  /// What the doctor has said of each application's credential, and what it exited with.
+  /// The doctor's findings for each application's credential, and its exit status.
   private static func look(_ site: Site, _ words: [String] = []) throws -> (status: Int32, findings: [String: [String: Any]]) {
     let ended = try site.run(["doctor", "--config", site.file("pushfleet.json5"), "--json"] + words)
     let findings = Site.objects(ended.output).map { ($0["about"] as? String ?? "", $0) }
     return (ended.status, Dictionary(findings, uniquingKeysWith: { $1 }))
   }
 
-  /// What APNs answers, and what is said of it: how bad it is, and words of what to do.
+  /// APNs' answers, with the level and words of the expected finding.
   private static let apns: [(status: Int, reason: String, level: String, remedy: [String])] = [
     (400, "BadDeviceToken", "ok", []), (410, "Unregistered", "ok", []),
     (403, "InvalidProviderToken", "error", ["`key`", "`keyID`", "`teamID`"]),
@@ -27,7 +27,7 @@ struct DoctorProvidersTests {
     (503, "ServiceUnavailable", "unreachable", ["later"]),
   ]
 
-  @Test("APNs: key, topic and environment are told apart, and what says nothing of them is not taken for it")
+  @Test("APNs: key, topic and environment are distinguished, and other answers blame none of them")
   func apns() throws {
     let site = try Site()
     let names = Self.apns.map { "\($0.status).\($0.reason).example" }
@@ -49,7 +49,7 @@ struct DoctorProvidersTests {
         sentence.contains("\(expected.status)") && (expected.reason.isEmpty || sentence.contains(expected.reason)),
         "\(name): \(sentence)")
       #expect(expected.remedy.allSatisfy(remedy.contains), "\(name): \(remedy)")
-      // Nobody is sent to look at what is right.
+      // The finding names nothing that is right.
       let others = ["`keyID`", "`topic`", "`environment`", "`certificate`", "`endpoint`"].filter { other in
         !expected.remedy.contains(other) && !(other == "`keyID`" && expected.remedy.contains("`key`"))
       }
@@ -57,7 +57,7 @@ struct DoctorProvidersTests {
     }
   }
 
-  @Test("FCM: account, project and permission are told apart")
+  @Test("FCM: account, project and permission are distinguished")
   func fcm() throws {
     let site = try Site()
     let denied: [String: Any] = ["status": 403, "word": "PERMISSION_DENIED"]
@@ -65,7 +65,7 @@ struct DoctorProvidersTests {
     let config = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
     let account = try String(contentsOfFile: site.file("account.json"), encoding: .utf8)
     let fcm = try #require(config.firstMatch(of: /fcm: \{[^}]*\}/)).output
-    // The last one has the first one's account.
+    // The last application has the first one's account.
     var apps = ["\"right\": { \(fcm) }", "\"too\": { \(fcm) }"]
     let fields = try #require(JSONSerialization.jsonObject(with: Data(account.utf8)) as? [String: Any])
     for (name, field, value) in [
@@ -80,7 +80,7 @@ struct DoctorProvidersTests {
       "{ broker: \"\(site.brokerURI)\", prefix: \"\(site.prefix)\", apps: { \(apps.joined(separator: ", ")) } }",
       to: "pushfleet.json5")
 
-    // One after the other: the server takes no token but its latest, and denies permission once.
+    // One after the other: the server accepts only its latest token, and denies permission once.
     for (app, level, sentence, remedy) in [
       ("right", "error", "403 PERMISSION_DENIED", ["role", "cloudmessaging.messages.create"]),
       ("project", "error", "404 NOT_FOUND", ["`project_id`"]),

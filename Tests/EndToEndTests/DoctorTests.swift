@@ -4,7 +4,7 @@ import Testing
 
 @Suite("pushfleet doctor, status and config check", .blocking)
 struct DoctorTests {
-  @Test("finds what is wrong with queues, credentials and providers, and says what to do")
+  @Test("finds faults of queues, credentials and providers, with remedies")
   func doctor() throws {
     let site = try Site()
     try site.startSimulator()
@@ -46,7 +46,7 @@ struct DoctorTests {
         && misspelled.output.contains("bad.json5:1:3: error: brokr is not a setting: did you mean broker?"))
   }
 
-  @Test("says who has the figures' port, what workers have trouble with and what to do, and how a user gets in")
+  @Test("names the user of the metrics port, workers' troubles with remedies, and the way for a user to log in")
   func remedies() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -62,8 +62,8 @@ struct DoctorTests {
     #expect(try doctor().contains { $0.about == "metrics 127.0.0.1:\(port)" && $0.finding == "free" })
     let worker = try site.startWorker()
     try site.send(tokens: [token(1)])
-    #expect(worker.waitForOutput("docs/runbook.md#pushfleetcredentialrefused", seconds: 90), "\(worker.outputSoFar)")
-    // A worker that gets no processor for long is one that doesn't answer this time.
+    #expect(worker.waitForOutput("docs/operate/runbook.md#pushfleetcredentialrefused", seconds: 90), "\(worker.outputSoFar)")
+    // A worker without processor time may not answer this time.
     var findings = try doctor()
     #expect(
       try eventually {
@@ -72,7 +72,7 @@ struct DoctorTests {
       }, "\(findings)")
     let trouble = try #require(findings.first { $0.about == "workers" })
     #expect(trouble.finding == "\(Site.app) APNs production is in trouble: InvalidProviderToken")
-    #expect(trouble.remedy.contains("`keyID`") && trouble.remedy.contains("docs/runbook.md#pushfleetcredentialrefused"))
+    #expect(trouble.remedy.contains("`keyID`") && trouble.remedy.contains("docs/operate/runbook.md#pushfleetcredentialrefused"))
     #expect(findings.contains { $0.about == "metrics 127.0.0.1:\(port)" && $0.finding == "a worker is there" }, "\(findings)")
     var said = ""
     #expect(
@@ -101,7 +101,7 @@ struct DoctorTests {
     }
   }
 
-  @Test("a certificate that has ended is one finding of the doctor's and a warning of config check, each with the date")
+  @Test("reports an expired certificate once in doctor and as a warning in config check, with the date")
   func endedCertificate() throws {
     let site = try Site()
     let made = site.certificates
@@ -119,7 +119,7 @@ struct DoctorTests {
     #expect((found.first?["finding"] as? String ?? "").hasPrefix("its certificate has ended, on 20"), "\(looked.output)")
   }
 
-  @Test("tells a fleet whose every provider is in trouble from one without a worker")
+  @Test("distinguishes a fleet whose every provider is in trouble from one without a worker")
   func idleWorkers() throws {
     let site = try Site()
     try site.startSimulator()
@@ -139,7 +139,8 @@ struct DoctorTests {
     #expect(try site.run(["doctor"] + config).output.contains("no worker consumes"))
   }
 
-  @Test("finds which permissions a worker lacks without an effect; one that can't answer status says so once and delivers")
+  @Test(
+    "finds missing permissions of a worker without side effects; a worker that can't answer status says so once and delivers")
   func permissions() throws {
     let site = try Site()
     try site.startSimulator()
@@ -181,7 +182,7 @@ struct DoctorTests {
     #expect(said == 1, "\(worker.outputSoFar)")
   }
 
-  @Test("status counts queues and hears of every worker, by which exchange it may be, and says when none runs")
+  @Test("counts queues and finds every worker, through any permitted exchange, and says when none runs")
   func status() throws {
     let site = try Site()
     try site.startSimulator()
@@ -201,7 +202,7 @@ struct DoctorTests {
         return latest.count == 2 && latest.reduce(0) { $0 + ($1["delivered"] as? Int ?? 0) } == 2
       }, "\(latest)")
     #expect(latest.allSatisfy { $0["state"] as? String == "ok" && $0["shards"] as? Int == 1 })
-    // A worker that gets no processor for long is one that doesn't answer this time.
+    // A worker without processor time may not answer this time.
     var text = ""
     #expect(
       try eventually {

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the documents tell a reader to do is done here, word for word but for addresses.
-@Suite("What the documents say to do", .blocking)
+/// Follows the documents' instructions literally, except for addresses.
+@Suite("The instructions of the documents", .blocking)
 struct DocumentTests {
   static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
@@ -19,7 +19,7 @@ struct DocumentTests {
     }
   }
 
-  /// A virtual host of its own, so that names can be those that the documents have.
+  /// A separate virtual host, so that names can be those of the documents.
   private static func host(_ site: Site) throws -> String {
     let all = #"<<".*">>, <<".*">>, <<".*">>"#
     try site.broker.evaluate(
@@ -30,7 +30,7 @@ struct DocumentTests {
     return site.prefix
   }
 
-  @Test("the README's first five minutes work as they stand there, on a terminal of any width", arguments: [40, 80, 200])
+  @Test("the README's first five minutes work unchanged, on a terminal of any width", arguments: [40, 80, 200])
   func readme(columns: Int) throws {
     let site = try Site()
     let host = try Self.host(site)
@@ -62,16 +62,16 @@ struct DocumentTests {
     for words in [
       "request.json, line 1: accepted by APNs for 1", "Portugal vs. Denmark",
       "standard input, line 1: accepted by APNs for 1",
-      // A narrow table leaves out what the target is called.
+      // A narrow table leaves out the target's name.
       columns < 80 ? "CAMPAIGN" : "/topics/news",
       "InvalidParameters: notifcation: unknown key", "refused",
     ] { #expect(output.contains(words), "\(words) is not in \(output)") }
   }
 
-  @Test("each call of the gateway that docs/upmc.md names is one of docs/openapi.yaml")
+  @Test("each gateway call in docs/send/upmc.md is in docs/openapi.yaml")
   func upmc() throws {
     let operations = try DoorDescription.shared.get().operations
-    let calls = try Self.text("docs/upmc.md").matches(of: /`(PUT|POST|DELETE) (\/\S+)`/)
+    let calls = try Self.text("docs/send/upmc.md").matches(of: /`(PUT|POST|DELETE) (\/\S+)`/)
     #expect(calls.count == 13)
     for call in calls {
       #expect(operations.contains { $0.method == call.1 && $0.path == call.2 }, "docs/openapi.yaml has no \(call.0)")
@@ -88,14 +88,14 @@ struct DocumentTests {
     try site.write(config.replacing("prefix: \"\(site.prefix)\",", with: ""), to: "pushfleet.json5")
     try site.declareTopology()
     _ = try site.startWorker()
-    let program = try site.write(try #require(try Self.blocks("python", in: "docs/producers.md").first), to: "send.py")
+    let program = try site.write(try #require(try Self.blocks("python", in: "docs/send/producers.md").first), to: "send.py")
     let output = try site.foreign([
       "/usr/bin/env", "AMQP_URL=\(site.brokerURI)", "TARGET=\(token(1))", "/usr/bin/python3", program,
     ])
     #expect(Site.objects(output).last?["success"] as? Int == 1, "\(output)")
   }
 
-  @Test("the users of deploy/rabbitmq/definitions.json can do what they are for, and not more")
+  @Test("the users of deploy/rabbitmq/definitions.json have the rights for their purpose, and no more")
   func definitions() throws {
     let site = try Site()
     let host = try Self.host(site)
@@ -113,7 +113,7 @@ struct DocumentTests {
       let own = try site.write(text.replacing(site.brokerURI, with: uri), to: "\(user).json5")
       return try site.run(words + ["--config", own])
     }
-    // As it is imported, nobody can log in.
+    // The imported users can't log in.
     #expect(try run(as: "pushfleet-worker", ["topology"]).output.contains("refused the user"))
     let passwords = ["pushfleet-worker", "pushfleet-gateway", "billing", "pruning"].map {
       #"ok = rabbit_auth_backend_internal:change_password(<<"\#($0)">>, <<"secret">>, <<"test">>)"#

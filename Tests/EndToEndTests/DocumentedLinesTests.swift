@@ -2,17 +2,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Each line that a document gives a reader to type is run by a test, or stands here with the reason why none does.
+/// A test runs each line that a document gives the reader to type, or this list has the reason why none does.
 @Suite("Every line that a document gives to type", .blocking)
 struct DocumentedLinesTests {
   private enum Way {
     /// Run by this suite, in the order of this list, and ends with 0.
     case here
-    /// Run by this suite until it says something.
+    /// Run by this suite until the output has these words.
     case until(String)
-    /// Run in a form that is over soon: with these words instead of the others.
+    /// Run in a form that ends soon: with these words instead of the others.
     case instead(String)
-    /// By a test of another suite, which takes it from the page or is named like this.
+    /// Run by a test of another suite, which reads the page or has this name.
     case elsewhere(String)
     case left(String)
   }
@@ -22,79 +22,95 @@ struct DocumentedLinesTests {
   private static let suite = "the suite itself"
   private static let long = "builds first, and runs for minutes or hours"
 
-  /// By the document, and what the line begins with.
+  /// The document, and the beginning of the line.
   private static let rows: [(document: String, start: String, way: Way)] = [
-    ("docs/operations.md", "rabbitmqctl ", .here),
-    ("docs/operations.md", "rabbitmqadmin delete exchange", .left("a program that the management plugin serves")),
-    ("docs/operations.md", "pushfleet topology --holds", .here),
-    ("docs/operations.md", "pushfleet doctor --config F", .here),
-    ("docs/operations.md", "pushfleet config check F", .here),
-    ("docs/operations.md", "pushfleet status --config F", .here),
-    ("docs/operations.md", "pushfleet dead ", .here),
-    ("docs/operations.md", "rabbitmq-plugins enable", .elsewhere("ReplayTests.recipe")),
-    ("docs/operations.md", "rabbitmqctl set_parameter shovel", .elsewhere("ReplayTests.recipe")),
-    ("docs/operations.md", "pushfleet feedback --config F", .here),
-    ("docs/operations.md", "pushfleet trace 7f1c0c1e", .here),
-    ("docs/operations.md", "pushfleet trace --", .elsewhere("TraceTests.deviceStory")),
-    ("docs/runbook.md", "rabbitmqctl status", .here),
-    ("docs/runbook.md", "rabbitmq-queues quorum_status", .here),
-    ("docs/runbook.md", "rabbitmqctl list_queues name messages_unacknowledged", .here),
-    ("docs/runbook.md", "rabbitmqctl eval \"{ok, Ms", .left("needs a cluster; dev/chaos moves leaders like this")),
-    ("docs/runbook.md", "rabbitmqctl ", .elsewhere("LadderStandstillTests.recovery")),
-    ("docs/runbook.md", "pushfleet top --pools", .here),
-    ("docs/runbook.md", "pushfleet campaigns resume ID", .elsewhere("SteeringTests")),
-    ("docs/scale.md", "rabbitmq-queues rebalance quorum", .here),
-    ("docs/scale.md", "pushfleet campaigns --follow", .here),
-    ("docs/registry.md", "pushfleet devices import", .here),
-    ("docs/registry.md", "sqlite3 ", .elsewhere("DocumentedToolsTests.sqlite")),
-    ("docs/registry.md", "pg_", .elsewhere("DocumentedToolsTests.postgres")),
+    ("docs/operate/dead-letters.md", "pushfleet dead ", .here),
+    ("docs/operate/dead-letters.md", "pushfleet feedback --exec", .here),
+    ("docs/operate/dead-letters.md", "rabbitmq-plugins enable", .elsewhere("ReplayTests.recipe")),
+    ("docs/operate/dead-letters.md", "rabbitmqctl set_parameter shovel", .elsewhere("ReplayTests.recipe")),
+    ("docs/operate/deploying.md", "rabbitmqadmin delete exchange", .left("a program that the management plugin serves")),
+    ("docs/operate/permissions.md", "rabbitmqctl ", .here),
+    ("docs/operate/scaling.md", "pushfleet topology --holds", .here),
+    ("docs/operate/watching.md", "pushfleet doctor", .here),
+    ("docs/operate/watching.md", "pushfleet config check config.json5", .here),
+    ("docs/operate/watching.md", "pushfleet status", .here),
+    ("docs/operate/watching.md", "pushfleet trace 7f1c0c1e", .here),
+    ("docs/operate/watching.md", "pushfleet trace --", .elsewhere("TraceTests.deviceStory")),
+    ("docs/operate/runbook.md", "systemctl ", .left("there is no systemd that runs")),
+    ("docs/operate/runbook.md", "rabbitmqctl status", .here),
+    ("docs/operate/runbook.md", "rabbitmq-queues quorum_status", .here),
+    ("docs/operate/runbook.md", "rabbitmqctl list_queues name ", .here),
+    ("docs/operate/runbook.md", "rabbitmqctl eval \"{ok, Ms", .left("needs a cluster; dev/chaos moves leaders like this")),
+    ("docs/operate/runbook.md", "rabbitmqctl ", .elsewhere("LadderStandstillTests.recovery")),
+    ("docs/operate/runbook.md", "pushfleet config check $PUSHFLEET_CONFIG", .here),
+    ("docs/operate/runbook.md", "pushfleet doctor", .here),
+    ("docs/operate/runbook.md", "pushfleet status", .here),
+    ("docs/operate/runbook.md", "pushfleet top --pools", .here),
+    ("docs/operate/runbook.md", "pushfleet topology --holds", .here),
+    ("docs/operate/runbook.md", "pushfleet dead ", .here),
+    ("docs/operate/runbook.md", "pushfleet campaigns", .here),
+    ("docs/operate/runbook.md", "pushfleet campaigns resume ID", .elsewhere("SteeringTests")),
+    ("docs/operate/runbook.md", "pushfleet campaigns cancel ID", .elsewhere("SteeringTests")),
+    ("docs/operate/scale.md", "rabbitmq-queues rebalance quorum", .here),
+    ("docs/operate/scale.md", "pushfleet campaigns --follow", .here),
+    ("docs/configuration.md", "pushfleet vapid create vapid.pem", .here),
+    ("docs/send/browsers.md", "pushfleet vapid ", .here),
+    ("docs/send/browsers.md", "pushfleet simulate webpush", .until("listens on")),
+    ("docs/send/browsers.md", "pushfleet devices import", .here),
+    ("docs/send/registry.md", "pushfleet devices import", .here),
+    ("docs/send/registry.md", "sqlite3 ", .elsewhere("DocumentedToolsTests.sqlite")),
+    ("docs/send/registry.md", "pg_", .elsewhere("DocumentedToolsTests.postgres")),
     (
-      "docs/gateway.md", "pushfleet keys create --config F --app com.example.app --rights send --service-account",
+      "docs/send/gateway.md", "pushfleet keys create --config F --app com.example.app --rights send --service-account",
       .elsewhere("DoorTokenTests.traded")
     ),
-    ("docs/gateway.md", "pushfleet keys create --config F", .here),
-    ("docs/gateway.md", "pushfleet gateway --config F", .until("publishing")),
-    ("docs/gateway-apns.md", "openssl ", .elsewhere("DocumentedToolsTests.certificates")),
-    ("docs/migration.md", "pushfleet explain request.json", .here),
-    ("docs/migration.md", "pushfleet send --config config.json5", .here),
-    ("docs/migration.md", "pushfleet feedback --exec", .left("only named; the line is in docs/operations.md")),
-    ("docs/migration.md", "pushfleet devices import --dry-run", .left("only named; CommandTests.DevicesTests runs it")),
-    ("docs/producers.md", "pushfleet explain request.json", .here),
-    ("docs/producers.md", "pushfleet send --check", .left("only named; the line is in README.md")),
-    ("docs/reliability.md", "dev/chaos", .instead("--schedule")),
-    ("docs/simulation.md", "dev/simulate --prove", .left("builds the sources anew for each defect")),
-    ("docs/simulation.md", "dev/simulate", .instead("fleetsim")),
-    ("docs/benchmarks.md", "dev/bench", .left(benches)),
-    ("README.md", "pushfleet feedback --config config.json5", .here),
+    ("docs/send/gateway.md", "pushfleet keys create --config F", .here),
+    ("docs/send/gateway.md", "pushfleet gateway --config F", .until("publishing")),
+    ("docs/send/gateway-apns.md", "openssl ", .elsewhere("DocumentedToolsTests.certificates")),
+    ("docs/send/migration.md", "pushfleet explain request.json", .here),
+    ("docs/send/migration.md", "pushfleet send --config config.json5", .here),
+    ("docs/send/migration.md", "pushfleet feedback --exec", .left("only named; the line is in docs/operate/dead-letters.md")),
+    ("docs/send/migration.md", "pushfleet devices import --dry-run", .left("only named; CommandTests.DevicesTests runs it")),
+    ("docs/send/producers.md", "pushfleet explain request.json", .here),
+    ("docs/send/producers.md", "pushfleet send --check", .left("only named; the line is in README.md")),
+    ("docs/internals/reliability.md", "dev/chaos", .instead("--schedule")),
+    ("docs/internals/simulation.md", "dev/simulate --prove", .left("builds the sources anew for each defect")),
+    ("docs/internals/simulation.md", "dev/simulate", .instead("fleetsim")),
+    ("docs/internals/benchmarks.md", "dev/bench", .left(benches)),
     ("README.md", "pushfleet ", .elsewhere("DocumentTests.readme")),
     ("README.md", "kill %1 %2", .elsewhere("DocumentTests.readme")),
     ("README.md", "deploy/demo", .left("CI runs it, from a fresh clone")), ("README.md", "deploy/test", .left(suite)),
-    ("README.md", "apt install", .left("deploy/test installs the package by dev/check-package")),
-    ("README.md", "swift build", .left("deploy/test builds the program so")),
-    ("README.md", "docker ", .left(engine)), ("README.md", "deploy/compose/make-secrets", .left(engine)),
-    ("README.md", "systemctl ", .left("there is no systemd that runs")),
+    ("README.md", "apt install", .left("deploy/install-dependencies installs it")),
+    ("docs/operate/install.md", "apt install", .left("deploy/test installs the package by dev/check-package")),
+    ("docs/operate/install.md", "swift build", .left("deploy/test builds the program so")),
+    ("docs/operate/install.md", "docker ", .left(engine)),
+    ("docs/operate/install.md", "deploy/compose/make-secrets", .left(engine)),
+    ("docs/operate/install.md", "systemctl ", .left("there is no systemd that runs")),
+    ("docs/operate/install.md", "pushfleet feedback --config config.json5", .here),
     ("SECURITY.md", "pushfleet --version", .here),
     ("CHANGELOG.md", "pushfleet --version", .here),
     ("CONTRIBUTING.md", "dev/chaos", .instead("--schedule")),
     ("CONTRIBUTING.md", "dev/simulate", .instead("fleetsim")),
     ("CONTRIBUTING.md", "dev/fuzz", .left(long)),
+    ("CONTRIBUTING.md", "dev/check", .left("builds the tests and runs some of them, which are the suite's own")),
+    ("CONTRIBUTING.md", "deploy/install-dependencies", .left("deploy/test runs it first")),
     ("CONTRIBUTING.md", "deploy/test", .left(suite)), ("CONTRIBUTING.md", "PUSHFLEET_TEST_", .left(suite)),
     ("CONTRIBUTING.md", "swift test", .left(suite)),
     ("CONTRIBUTING.md", "venv/bin/python", .left("needs a package that CI doesn't have")),
     ("CONTRIBUTING.md", "swift format", .left("deploy/test runs the formatter's check")),
   ]
 
-  /// What begins a line for the shell.
+  /// The beginning of a shell line.
   private static var program: Regex<(Substring, Substring?, Substring)> {
     /^([A-Z_]+=\S+ |sudo )?(pushfleet|deploy\/|dev\/|rabbitmq|apt|docker|systemctl|openssl|sqlite3|pg_|kill|swift |venv\/)/
   }
 
-  /// The lines of all documents, each with what it is to come to.
+  /// The lines of all documents, each with its expected result.
   private static func lines() throws -> [(document: String, line: String)] {
     let files = FileManager.default
     let top = try files.contentsOfDirectory(atPath: DocumentTests.root.path).sorted()
-    let docs = try files.contentsOfDirectory(atPath: DocumentTests.root.appending(path: "docs").path).sorted().map {
-      "docs/\($0)"
+    let docs = try ["docs", "docs/send", "docs/operate", "docs/internals"].flatMap { folder in
+      try files.contentsOfDirectory(atPath: DocumentTests.root.appending(path: folder).path).sorted().map { "\(folder)/\($0)" }
     }
     return try (top + docs).filter { $0.hasSuffix(".md") }.flatMap { document in
       let code = DocumentCode(try DocumentTests.text(document))
@@ -103,7 +119,7 @@ struct DocumentedLinesTests {
     }
   }
 
-  /// Not only the name of a command and its action.
+  /// True for more than the name of a command and its action.
   private static func isLine(_ span: String) -> Bool {
     let words = span.split(separator: " ").dropFirst()
     return words.contains { !$0.allSatisfy { $0.isLowercase || $0 == "|" } } && !words.contains("COMMAND")
@@ -117,7 +133,7 @@ struct DocumentedLinesTests {
       .max { rows[$0].start.count < rows[$1].start.count }
   }
 
-  @Test("is known, and no other one is")
+  @Test("is listed, and no other line is")
   func complete() throws {
     let lines = try Self.lines()
     let known = lines.map { Self.row($0.document, $0.line) }
@@ -137,7 +153,7 @@ struct DocumentedLinesTests {
 
   // MARK: running them
 
-  /// What the lines name, in a folder, beside a broker that is theirs alone.
+  /// Creates the files and objects that the lines name, with a separate broker.
   private static func prepare() throws -> Site {
     let site = try Site(broker: try Broker(), prefix: "push")
     try site.startSimulator(script: [token(9): ["status": 410, "reason": "Unregistered"]])
@@ -168,14 +184,14 @@ struct DocumentedLinesTests {
         ]
         return [
           "body": ["to": token(1), "data": ["m": id]], "exchange": "push.dead", "routing_key": "dead",
-          // Of another application than those that are sent back.
+          // Another application than that of replayed letters.
           "properties": ["message_id": id, "app_id": id == "replayed" ? Site.app : "other", "headers": headers],
         ]
       })
     return site
   }
 
-  /// Runs a line in the site's folder on a terminal, by a shell that has the broker's environment.
+  /// Runs a line in the site's folder on a terminal, in a shell with the broker's environment.
   private static func run(_ line: String, in site: Site, until words: String?) throws {
     let folder = URL(filePath: Program.path).deletingLastPathComponent().path
     var script = line
@@ -193,7 +209,7 @@ struct DocumentedLinesTests {
     }
   }
 
-  @Test("runs as it stands there, but for addresses and the names of files")
+  @Test("runs unchanged, except for addresses and file names")
   func lines() throws {
     let site = try Self.prepare()
     var ran: Set<String> = []
@@ -211,7 +227,7 @@ struct DocumentedLinesTests {
         let few = line.replacing("dev/simulate", with: fleetsim).replacing(/--seeds \d+/, with: "")
         let seeds = line.contains("--seed ") ? "" : " --seeds 1"
         let words = (few.split(separator: " #")[0] + seeds).split(separator: " ").joined(separator: " ")
-        // Lines that differ in the number of seeds are one here.
+        // Lines that differ only in the number of seeds count once.
         if ran.insert(words).inserted { try Self.run(words, in: site, until: nil) }
       case .elsewhere, .left: break
       }
@@ -220,11 +236,13 @@ struct DocumentedLinesTests {
     #expect(try String(contentsOfFile: site.file("pruned"), encoding: .utf8).contains(token(9)))
   }
 
-  @Test("a bench is one that dev/bench knows")
+  @Test("of a benchmark names one that dev/bench knows")
   func benches() throws {
     let help = try ChildProcess.run([DocumentTests.root.appending(path: "dev/bench").path, "--help"]).output
-    for (document, line) in try Self.lines() where document == "docs/benchmarks.md" {
-      for word in line.split(separator: " #")[0].split(separator: " ").dropFirst() where Int(word) == nil {
+    for (document, line) in try Self.lines() where document == "docs/internals/benchmarks.md" {
+      let words = line.split(separator: " #")[0].split(separator: " ").dropFirst()
+      // The others are numbers and folders.
+      for word in words where Int(word) == nil && !word.hasSuffix("/") {
         #expect(help.contains("\n  \(word) "), "\(line)")
       }
     }

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the documents do with programs that aren't this one, line by line.
-@Suite("What the documents do with openssl, sqlite3 and PostgreSQL", .blocking)
+/// Runs the documents' lines for other programs, line by line.
+@Suite("The documents' use of openssl, sqlite3 and PostgreSQL", .blocking)
 struct DocumentedToolsTests {
-  /// Runs lines as they stand there in the site's folder.
+  /// Runs unchanged lines in the site's folder.
   private static func run(_ lines: String, in site: Site, _ environment: [String: String] = [:]) throws {
     let log = site.file("tool-\(UUID().uuidString)")
     let child = try ChildProcess(
@@ -15,9 +15,9 @@ struct DocumentedToolsTests {
     #expect(status == 0, "\(lines)\n\((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
   }
 
-  @Test("a certificate that docs/gateway-apns.md makes lets in an old sender, for the application that it names")
+  @Test("a certificate made as in docs/send/gateway-apns.md lets an old sender in, for its application")
   func certificates() throws {
-    let block = try #require(try DocumentTests.blocks("sh", in: "docs/gateway-apns.md").first)
+    let block = try #require(try DocumentTests.blocks("sh", in: "docs/send/gateway-apns.md").first)
     let site = try Site()
     for (from, to) in [("ca.pem", "clients-ca.pem"), ("ca.key", "clients-ca.key")] {
       try FileManager.default.copyItem(atPath: site.certificates.path(from), toPath: site.file(to))
@@ -33,7 +33,8 @@ struct DocumentedToolsTests {
     #expect(try site.deliveries() == [token(1): 1])
   }
 
-  /// Stores a device, makes a backup while a worker runs, stores another, restores: what the first was called stays good.
+  /// Stores a device, makes a backup while a worker runs, stores another, restores: the first device's registration stays
+  /// valid.
   private static func backup(_ site: Site, _ location: String, _ make: () throws -> Void, restore: () throws -> Void) throws {
     try site.startFleet(location)
     let worker = try site.startWorker()
@@ -54,13 +55,13 @@ struct DocumentedToolsTests {
     #expect(try site.deliveries() == [token(1): 1])
   }
 
-  /// The line of docs/registry.md that begins so.
+  /// The line of docs/send/registry.md with this beginning.
   private static func line(_ start: String) throws -> String {
-    let lines = try DocumentTests.text("docs/registry.md").split(separator: "\n")
+    let lines = try DocumentTests.text("docs/send/registry.md").split(separator: "\n")
     return String(try #require(lines.first { $0.hasPrefix("    " + start) }))
   }
 
-  @Test("the backup of docs/registry.md holds what an SQLite registry was, workers or no workers")
+  @Test("the backup of docs/send/registry.md is the whole SQLite registry, with or without workers")
   func sqlite() throws {
     let site = try Site()
     let line = try Self.line("sqlite3 registry.db")
@@ -70,7 +71,7 @@ struct DocumentedToolsTests {
   }
 
   @Test(
-    "and of PostgreSQL what pg_dump has written, pg_restore brings back",
+    "pg_restore brings back a PostgreSQL registry from pg_dump",
     .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func postgres() throws {
     let site = try Site()

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A gateway of a site, and somebody who speaks HTTP to it. Whatever it answers, docs/openapi.yaml has to say so.
+/// A gateway of a site with an HTTP client. docs/openapi.yaml must have each of its answers.
 struct Door {
   let site: Site
   let probe: HTTPProbe

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Topics, groups, conditions and dry runs by the gateway, and what devices say they have received.
-@Suite("Audiences and receptions by the gateway", .blocking)
+/// Topics, groups, conditions and dry runs through the gateway, and receptions by devices.
+@Suite("Audiences and receptions through the gateway", .blocking)
 struct DoorAudienceTests {
-  /// A gateway, a worker, and three iPhones that are registered by the door.
+  /// A gateway, a worker, and three iPhones that are registered through the door.
   private struct Place {
     let site: Site
     let door: Door
@@ -30,8 +30,8 @@ struct DoorAudienceTests {
       return (imported["results"] as? [[String: String]] ?? []).compactMap { $0["registration_token"] }
     }
 
-    /// Sends a legacy request with these members and a name of its own.
-    /// - Returns: its answer, and the numbers of the devices it has reached.
+    /// Sends a legacy request with these members and its own name.
+    /// - Returns: its answer, and the numbers of the reached devices.
     func send(_ members: String, to path: String = "/fcm/send") throws -> (answer: [String: Any], reached: [String]) {
       let name = UUID().uuidString
       let body =
@@ -53,7 +53,7 @@ struct DoorAudienceTests {
     }
   }
 
-  @Test("topics are joined and left in batches, and conditions over them hold, by FCM legacy and by v1")
+  @Test("topics are joined and left in batches, and conditions over them hold, with FCM legacy and v1")
   func topics() throws {
     let place = try Place()
     let registrations = place.registrations
@@ -101,7 +101,7 @@ struct DoorAudienceTests {
         "POST", "/iid/v1:batchAdd", place.key, #"{"to":"/topics/a","registration_tokens":\#(tokens)}"#)
       #expect(answer.status == 400 && answer.body.contains(words), "\(answer)")
     }
-    // Nobody is in it: nothing is wrong with it.
+    // A topic without members is no error.
     #expect(try place.send(#""to":"/topics/nobody""#).answer["message_id"] is Int)
     #expect(try place.send(#""condition":"'nobody' in topics""#).answer["message_id"] is Int)
     let none = try place.door.json("POST", v1, place.key, #"{"message":{"topic":"nobody","data":{"a":"b"}}}"#)
@@ -110,7 +110,7 @@ struct DoorAudienceTests {
     try place.close()
   }
 
-  @Test("devices join and leave groups; dry runs reach nobody")
+  @Test("devices join and leave groups; dry runs reach no device")
   func groups() throws {
     let place = try Place()
     let registrations = place.registrations
@@ -156,7 +156,7 @@ struct DoorAudienceTests {
   }
 
   @Test(
-    "a reception told twice is one, a number names its message as its digits do, and an unknown push is nobody's (UP-16 to UP-18)"
+    "a repeated reception counts once, a number names its message like its digits, and an unknown push has no effect (UP-16 to UP-18)"
   )
   func receptions() throws {
     let place = try Place()
@@ -191,7 +191,7 @@ struct DoorAudienceTests {
     #expect(try place.door.ask("PUT", path + "/badge", secret, #"{"badge":7}"#).status == 202)
     #expect(try place.door.ask("DELETE", path + "/badge", secret).status == 202)
     let counted = #"{"to":"\#(token(1))","notification":{"body":"b","badge":"auto"}}"#
-    // Until both have been dealt with it counts on.
+    // Until both are processed it continues to count.
     #expect(
       try eventually {
         _ = try place.door.json("POST", "/fcm/send", place.key, counted)

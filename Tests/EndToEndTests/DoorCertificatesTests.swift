@@ -2,15 +2,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A gateway with TLS doors and certificates of its own, without a broker.
+/// A gateway with TLS doors and its own certificates, without a broker.
 final class CertifiedGateway {
   let certificates: TestCertificates
   let folder: URL
-  /// Of the HTTP door, the binary interface and its feedback service.
+  /// The ports of the HTTP door, the binary interface and its feedback service.
   let ports: [UInt16]
   let gateway: ChildProcess
 
-  /// - Parameter descriptors: that the gateway may have open.
+  /// - Parameter descriptors: the limit of open files.
   init(descriptors: Int? = nil) throws {
     certificates = try TestCertificates.make()
     folder = FileManager.default.temporaryDirectory.appending(path: "pushfleet-doors-\(UUID().uuidString)")
@@ -43,7 +43,7 @@ final class CertifiedGateway {
     try? FileManager.default.removeItem(at: folder)
   }
 
-  /// Puts files in the place of others, and has the gateway look.
+  /// Replaces files and makes the gateway reload.
   func replace(_ files: [(name: String, text: String)]) throws {
     for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name), options: .atomic) }
     gateway.signal(SIGHUP)
@@ -51,14 +51,14 @@ final class CertifiedGateway {
 
   func text(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
 
-  /// Who the door with this number says it is: the certificate's SHA-256, or why there was none.
+  /// The SHA-256 of a door's certificate, or the reason why there was none.
   func shown(_ door: Int) throws -> String {
     let child = try client(door, #"print(hashlib.sha256(link.getpeercert(True)).hexdigest(), end="")"#)
     _ = child.wait()
     return child.outputSoFar
   }
 
-  /// A Python that shakes hands with the door with this number and does something with the `link`; it prints why it can't.
+  /// A Python client that completes the handshake with a door and uses the `link`; it prints why it can't.
   /// - Parameter setting: for its `context`.
   func client(_ door: Int, _ use: String, setting: String = "") throws -> ChildProcess {
     let code = """
@@ -83,7 +83,7 @@ final class CertifiedGateway {
 
 @Suite("Certificates of the gateway's doors", .blocking)
 struct DoorCertificatesTests {
-  @Test("are taken over while the gateway runs; what can't be used leaves the old ones and is said")
+  @Test("are replaced while the gateway runs; unusable ones leave the old ones in use and are reported")
   func reloaded() throws {
     let site = try CertifiedGateway()
     let first = try [0, 1].map(site.shown)
@@ -95,14 +95,14 @@ struct DoorCertificatesTests {
     let second = try site.shown(0)
     #expect(try site.shown(1) == second)
 
-    // Nonsense, the key of another.
+    // Invalid text, and another certificate's key.
     try site.replace([("server.pem", "nonsense")])
     #expect(site.gateway.waitForOutput("the old certificate stays in use", times: 2, seconds: 90))
     try site.replace([("server.pem", site.text(site.certificates.server))])
     #expect(site.gateway.waitForOutput("the private key does not belong to the certificate", times: 2, seconds: 90))
     #expect(try site.shown(0) == second && site.shown(1) == second)
 
-    // Another authority of senders: the one before it counts no more.
+    // Another authority of senders: the previous one is no longer valid.
     try site.replace([
       ("server.pem", site.text(certificate)), ("clients.pem", site.text(site.certificates.otherAuthority)),
     ])
@@ -121,7 +121,7 @@ struct DoorCertificatesTests {
     #expect(site.gateway.wait() == 0)
   }
 
-  @Test("the HTTP door speaks TLS 1.2 and 1.3, with ciphers that authenticate what they encrypt, and nothing else")
+  @Test("allow TLS 1.2 and 1.3 on the HTTP door, with authenticated encryption only")
   func versions() throws {
     let site = try CertifiedGateway()
     func spoken(_ version: String, _ ciphers: String = "ALL") throws -> String {

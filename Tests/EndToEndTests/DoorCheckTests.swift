@@ -2,17 +2,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What is said of the gateway's settings before it runs, and where it can't.
+/// Checks of the gateway's settings before it runs, and when it can't.
 @Suite("Checks of the gateway's doors", .blocking)
 struct DoorCheckTests {
   private struct Case {
     var what: String
     var gateway: String
     var registry = #"registry: "sqlite:registry.db","#
-    /// Of the finding.
+    /// The finding's key.
     var key: String
     var words: String
-    /// A gateway starts all the same.
+    /// The gateway starts nevertheless.
     var isStarted = false
   }
 
@@ -27,7 +27,7 @@ struct DoorCheckTests {
       """, to: "pushfleet.json5")
   }
 
-  @Test("config check, doctor and the gateway itself name the setting that can't be used, and say why")
+  @Test("config check, doctor and the gateway itself name an unusable setting with the reason")
   func settings() throws {
     let site = try Site()
     let made = site.certificates
@@ -65,7 +65,7 @@ struct DoorCheckTests {
         key: "gateway.apns.clients", words: "certificate"),
       Case(
         what: "neither senders nor application", gateway: "apns: { \(apns), \(good) }", key: "gateway.apns.clients",
-        words: "one of them"),
+        words: "must be set, but not both"),
       Case(
         what: "an unknown application", gateway: #"apns: { \#(apns), \#(good), app: "com.example.none" }"#,
         key: "gateway.apns.app", words: "must be an application with settings for APNs"),
@@ -75,7 +75,7 @@ struct DoorCheckTests {
         key: "gateway.apns.certificate", words: "has expired (20", isStarted: true),
       Case(
         what: "one place twice", gateway: #"metrics: "127.0.0.1:\#(ports[0])", http: { \#(http) }"#, key: "gateway.metrics",
-        words: "which gateway.http.listen is as well", isStarted: true),
+        words: "which gateway.http.listen uses, too", isStarted: true),
     ]
     for one in cases {
       try Self.configure(site, one.gateway, one.registry)
@@ -103,7 +103,7 @@ struct DoorCheckTests {
     }
   }
 
-  @Test("doctor says whether the places are free, a gateway's or somebody else's, and whether anybody has a key")
+  @Test("doctor says if the ports are free, or who uses them, and if any key exists")
   func places() throws {
     let site = try Site()
     let ports = try FreePorts.take(2)
@@ -127,7 +127,7 @@ struct DoorCheckTests {
     #expect(
       running.contains("ok \(door) a gateway is there") && running.contains("ok gateway.http 1 key opens it"), "\(running)")
     #expect(running.contains("ok \(figures) a gateway is there"), "\(running)")
-    // A second one has no place, and says which.
+    // A second gateway finds no free port, and says which.
     let second = try site.run(["gateway", "--config", site.file("pushfleet.json5")])
     #expect(
       second.status == 69 && second.output.contains("gateway.http.listen can't be used now: 127.0.0.1:\(ports[0]) is in use"))
@@ -146,7 +146,7 @@ struct DoorCheckTests {
     #expect(try findings(0).contains("warning gateway.http.listen 192.0.2.1:\(ports[1]) this machine has no such address"))
   }
 
-  @Test("doctor warns of a door with TLS alone where another program is, and of none where a gateway is")
+  @Test("doctor warns about a TLS door with another program, and not about a gateway's")
   func tlsAlone() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -174,14 +174,14 @@ struct DoorCheckTests {
     #expect(bad.hasPrefix("warning in use by python3"), "\(bad)")
   }
 
-  @Test("a worker and a gateway with one configuration have their figures in two places, each with a page")
+  @Test("a worker and a gateway with one configuration have separate metrics ports, each with a page")
   func figures() throws {
     let site = try Site()
     let ports = try FreePorts.take(4)
     try site.startFleet(
       settings: #"metrics: "127.0.0.1:\#(ports[0])", gateway: { http: { listen: "127.0.0.1:\#(ports[1])", wait: 0 } },"#)
     let worker = try site.startWorker()
-    // Without a place of its own the gateway works, and says what is missing.
+    // Without its own port the gateway works, and says what is missing.
     let lacking = try Door(site, port: ports[1])
     #expect(lacking.gateway.waitForOutput("gateway.metrics", seconds: 90))
     lacking.gateway.signal(15)
@@ -198,7 +198,7 @@ struct DoorCheckTests {
     #expect(workers.ask("/metrics")?.body.contains("pushfleet_pushes_delivered_total") == true)
     #expect(gateways.ask("/metrics")?.body.contains("pushfleet_gateway_ready 1") == true)
     #expect(HTTPProbe(port: ports[1]).ask("/nothing")?.status == 404)
-    // The one certificate it has ends within thirty days.
+    // Its certificate ends within thirty days.
     #expect(gateway.waitForOutput("certificate expires soon", seconds: 90))
     let expiry = #"pushfleet_credential_not_after_timestamp_seconds{credential="gateway.apns.certificate"} "#
     #expect(gateways.ask("/metrics")?.body.contains(expiry) == true)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// docs/openapi.yaml: which answers each place may give.
+/// docs/openapi.yaml: the answers that each path may give.
 struct DoorDescription: Sendable {
   struct Operation: Sendable {
     let method: String
@@ -16,7 +16,7 @@ struct DoorDescription: Sendable {
   }
 
   let operations: [Operation]
-  /// That every place may answer with.
+  /// The statuses that every path may give.
   let everywhere: Set<Int>
 
   static let shared = Result { try DoorDescription() }
@@ -69,7 +69,7 @@ struct DoorDescription: Sendable {
   func has(_ status: Int, _ method: String, _ target: String) -> Bool {
     let path = target.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false)
     let described = operations.filter { $0.method == method && Self.isPath(path, of: $0.path) }
-    // What stands there as it is comes before what stands in braces.
+    // Literal segments take precedence over segments in braces.
     guard let operation = described.min(by: { $0.path.count { $0 == "{" } < $1.path.count { $0 == "{" } }) else { return true }
     return operation.statuses.contains(status) || everywhere.contains(status)
   }

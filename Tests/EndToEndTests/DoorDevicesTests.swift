@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What devices may do by their secrets, and what senders may do with tokens that nobody has registered.
-@Suite("Devices and raw tokens by the gateway", .blocking)
+/// The actions that devices may take with their secrets, and senders with unregistered tokens.
+@Suite("Devices and raw tokens through the gateway", .blocking)
 struct DoorDevicesTests {
   private struct Place {
     let site: Site
@@ -47,7 +47,7 @@ struct DoorDevicesTests {
     }
   }
 
-  @Test("a device takes no token that somebody else has, with an installation or without one")
+  @Test("a device can't register another device's token, with an installation or without one")
   func takeover() throws {
     let place = try Place()
     try place.site.importDevices([1], #""user":"alice""#)
@@ -58,12 +58,41 @@ struct DoorDevicesTests {
     }
     _ = try place.door.json("DELETE", place.path("att"), mallory)
     #expect(try place.reached("/users/alice") == [token(1)])
-    // Its backend may bind it to an installation, which then speaks for it.
+    // Its backend may bind it to an installation, which then has its rights.
     _ = try place.put("alices", token: 1, user: "alice")
     place.stop()
   }
 
-  @Test("who may not say who uses a device doesn't change the user's groups either")
+  @Test("a browser registers its subscription, which no other installation can take")
+  func subscription() throws {
+    let place = try Place()
+    let (endpoint, auth) = ("https://push.example/a", "BTBZMqHH6r4Tts7J_aSIgg")
+    func subscription(_ endpoint: String) -> String {
+      let key = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+      let object = #"{"endpoint":"\#(endpoint)","expirationTime":null,"keys":{"p256dh":"\#(key)","auth":"\#(auth)"}}"#
+      return #"{"platform":"webpush","subscription":\#(object)}"#
+    }
+    let made = try place.door.json("PUT", place.path("one"), place.key, subscription(endpoint))
+    let secret = try #require(made["secret"] as? String)
+    #expect(try place.door.json("PUT", place.path("one"), secret, subscription(endpoint))["registration"] != nil)
+    let mallory = try place.put("att", token: 9, user: "mallory")
+    #expect(try place.door.ask("PUT", place.path("att"), mallory, subscription(endpoint)).status == 409)
+    let refused = try place.door.ask("PUT", place.path("one"), secret, subscription("http://push.example/a"))
+    #expect(refused.status == 400 && refused.body.contains("subscription.endpoint: not an https address"), "\(refused)")
+
+    _ = try place.door.json("PUT", place.path("one") + "/user", place.key, #"{"user":"anna","name":"Anna"}"#)
+    _ = try place.door.json("PUT", place.path("one"), secret, subscription(endpoint + "/renewed"))
+    let shown = try place.door.json("GET", place.path("one"), place.key)
+    let registrations = try #require(shown["registrations"] as? [[String: Any]])
+    #expect(registrations.map { $0["token"] as? String } == [endpoint + "/renewed"] && shown["user"] as? String == "anna")
+    // An old sender may name the endpoint, but can't register it.
+    func errors(_ object: [String: Any]) -> [String?]? { (object["results"] as? [[String: String]])?.map { $0["error"] } }
+    let tokens = #"{"to":"/topics/news","registration_tokens":["\#(endpoint)/renewed","\#(endpoint)/unknown"]}"#
+    #expect(errors(try place.door.json("POST", "/iid/v1:batchAdd", place.key, tokens)) == [nil, "NOT_FOUND"])
+    place.stop()
+  }
+
+  @Test("a client that may not set a device's user can't change the user's groups either")
   func groups() throws {
     let place = try Place(environment: ["PUSHFLEET_GATEWAY_HTTP_DEVICEUSERS": "false"])
     let mallory = try place.put("one", token: 1, user: "mallory")
@@ -77,7 +106,7 @@ struct DoorDevicesTests {
     place.stop()
   }
 
-  @Test("a user may be called anything, by the gateway, the broker, a file and in a target")
+  @Test("a user may have any name, through the gateway, the broker, a file and in a target")
   func users() throws {
     let place = try Place()
     let names = ["김철수", "o'brien@example.com", "+82 10 1234 5678", "uid#1", "a/b", "100%", #"q"\t"#, "=1,2;3"]
@@ -112,7 +141,7 @@ struct DoorDevicesTests {
     place.stop()
   }
 
-  @Test("an installation is read with its badge; its tokens by its backend alone")
+  @Test("an installation is shown with its badge; its tokens only to its backend")
   func read() throws {
     let place = try Place()
     let secret = try place.put("one", token: 1, user: "anna")
@@ -145,7 +174,7 @@ struct DoorDevicesTests {
     place.stop()
   }
 
-  @Test("a phone that nobody is logged in on registers its token, and its new token")
+  @Test("a phone without a user registers its token, and a new one later")
   func serviceAlone() throws {
     let place = try Place(apps: "upmc: true,")
     func register(_ number: Int, _ key: String, _ more: String = "") throws -> HTTPProbe.Answer {
@@ -157,11 +186,11 @@ struct DoorDevicesTests {
     #expect(try place.reached("/topics/news") == [token(1)])
     #expect(try register(2, secret).status == 200)
     #expect(try place.reached("/topics/news") == [token(2)])
-    // A user has a name, and a name a user.
+    // A user needs a name, and a name needs a user.
     for half in [#","user":"anna""#, #","name":"Anna""#, #","user":"","name":"Anna""#] {
       #expect(try register(2, secret, half).status == 400, "\(half)")
     }
-    // The user who is there stays.
+    // The present user stays.
     #expect(try register(2, secret, #","user":"anna","name":"Anna""#).status == 200)
     #expect(try register(3, secret).status == 200)
     #expect(try place.reached("/users/anna") == [token(3)])
@@ -171,7 +200,7 @@ struct DoorDevicesTests {
     place.stop()
   }
 
-  @Test("groups and topics are made of tokens that nobody has registered")
+  @Test("groups and topics accept unregistered tokens")
   func rawTokens() throws {
     let place = try Place()
     let (door, sender) = (place.door, try place.door.key("send").key)
@@ -194,14 +223,14 @@ struct DoorDevicesTests {
     let add = #"{"operation":"add","notification_key":"\#(group)","registration_ids":["\#(token(7))"]}"#
     _ = try door.json("POST", "/fcm/notification", sender, add)
     #expect(try place.reached(group) == [1, 6, 7].map(token))
-    // An unknown token can't be taken away, and isn't registered for it.
+    // An unknown token can't be removed, and isn't registered for it.
     let removed = try door.json(
       "POST", "/iid/v1:batchRemove", place.key, #"{"to":"/topics/news","registration_tokens":["\#(token(8))"]}"#)
     #expect(errors(removed) == ["NOT_FOUND"])
     let remove = #"{"operation":"remove","notification_key":"\#(group)","registration_ids":["\#(token(9))"]}"#
     #expect(try door.ask("POST", "/fcm/notification", place.key, remove).status == 400)
     #expect(try place.reached("/all") == (1...7).map(token))
-    // Only a registrar may look at devices and import them.
+    // Only a registrar may read and import devices.
     #expect(try door.ask("GET", "/iid/info/\(token(1))", sender).status == 403)
     let imported = #"{"application":"\#(Site.app)","apns_tokens":["\#(token(8))"]}"#
     #expect(try door.ask("POST", "/iid/v1:batchImport", sender, imported).status == 403)
@@ -209,7 +238,7 @@ struct DoorDevicesTests {
     place.stop()
   }
 
-  @Test("where no request is a retransmission, the same ping three times is three pushes, and one with an idempotency key one")
+  @Test("without detection of repetitions the same ping three times is three pushes, and one with an idempotency key one")
   func pings() throws {
     let place = try Place(door: "retransmission: 0")
     let body = #"{"to":"\#(token(1))","data":{"n":"ping"}}"#
@@ -224,7 +253,7 @@ struct DoorDevicesTests {
     place.stop()
   }
 
-  @Test("where raw tokens aren't to be registered they are not found")
+  @Test("unregistered raw tokens are not found if the setting forbids their registration")
   func rawTokensRefused() throws {
     let place = try Place(door: "registerUnknown: false")
     let body = #"{"to":"/topics/news","registration_tokens":["\#(token(1))"]}"#

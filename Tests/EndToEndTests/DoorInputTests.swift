@@ -3,15 +3,15 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Every place of docs/openapi.yaml against requests that nobody should send.
+/// Sends invalid requests to every path of docs/openapi.yaml.
 @Suite("Bad requests to every place of the gateway", .blocking)
 struct DoorInputTests {
   private static let other = "com.example.other"
 
-  /// One method of one place.
+  /// One method of one path.
   private struct Operation: Sendable {
     let method: String
-    /// With letters for what stands in braces.
+    /// With letters for the parts in braces.
     let path: String
     let isOpen: Bool
     let hasBody: Bool
@@ -47,7 +47,7 @@ struct DoorInputTests {
     }
   }
 
-  /// Asked together, since a wrong key costs a second.
+  /// Sent together, because a wrong key costs a second.
   private static func answers(_ questions: [Question], port: UInt16) -> [Answer?] {
     let answers = Mutex([Answer?](repeating: nil, count: questions.count))
     let next = Atomic<Int>(0)
@@ -76,7 +76,7 @@ struct DoorInputTests {
     return answers.withLock(\.self)
   }
 
-  @Test("each is answered in its place's manner, nothing is published of it, and the gateway goes on")
+  @Test("each is answered in its API's form, publishes nothing, and the gateway continues")
   func answered() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -113,7 +113,7 @@ struct DoorInputTests {
       ask("compressed", [415], ["Content-Encoding": "gzip"])
       ask("a long body", [413], body: String(repeating: " ", count: 2_049))
       if operation.isOfApplication { ask("another application's key", [403], key: foreign) }
-      // A key that opens no more than what it is not for.
+      // A key with all rights except the one that is needed.
       let wrong =
         operation.path.contains("send")
         ? "ack" : operation.path.contains("/acks") || operation.path.hasSuffix("/badge") ? "register" : "ack"
@@ -146,7 +146,7 @@ struct DoorInputTests {
         Issue.record("\(question.operation.name), \(question.what): no answer")
         continue
       }
-      // What is wrong with GCM's and FCM's requests is said in an answer of 200 where Google's servers did.
+      // Errors in GCM's and FCM's requests have status 200 where Google's servers used it.
       let isSaid = question.operation.isLegacy && answer.status == 200 && answer.body.contains(/"error"|Error=/)
       #expect(
         question.statuses.contains(answer.status) || isSaid,

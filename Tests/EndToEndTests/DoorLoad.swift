@@ -2,9 +2,9 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// Senders at a gateway, each with one request at a time: what isn't answered with 200 or 202 is sent again, as it was, until it is.
+/// Senders at a gateway, each with one request at a time. A request without 200 or 202 is repeated unchanged until it has one.
 final class DoorLoad: Sendable {
-  /// What the request of a number asks for.
+  /// A kind of requests, by number.
   struct Kind: Sendable {
     let path: String
     let body: @Sendable (Int) -> String
@@ -19,9 +19,9 @@ final class DoorLoad: Sendable {
 
   private struct Counts {
     var answered: [Int] = []
-    /// By their status; 0 for none.
+    /// By their status; 0 for no answer.
     var others: [Int: Int] = [:]
-    /// Of those that had one of 503 without `Retry-After`.
+    /// The number of 503 answers without `Retry-After`.
     var silent = 0
   }
 
@@ -30,7 +30,7 @@ final class DoorLoad: Sendable {
   private let isOver = Atomic<Bool>(false)
   private let senders = DispatchGroup()
 
-  /// - Parameter ports: of gateways; each attempt goes to the next one.
+  /// - Parameter ports: the gateways; each attempt uses the next one.
   init(_ kind: Kind = .sends, ports: [UInt16], key: String, senders count: Int = 8) {
     for _ in 0..<count {
       senders.enter()
@@ -44,13 +44,13 @@ final class DoorLoad: Sendable {
   /// Requests answered with 200 or 202 so far.
   var answered: Int { counts.withLock(\.answered.count) }
 
-  /// How often another status came, or none (0).
+  /// How often another status came, or no answer (0).
   var others: [Int: Int] { counts.withLock(\.others) }
 
-  /// Answers of 503 that didn't say when to come again.
+  /// The number of 503 answers without a time to come again.
   var silent: Int { counts.withLock(\.silent) }
 
-  /// Nothing new is sent from now on; what was begun goes on until it is answered.
+  /// Starts no more requests, and finishes the begun ones.
   /// - Returns: the numbers of all requests.
   func end() -> [Int] {
     isOver.store(true, ordering: .relaxed)

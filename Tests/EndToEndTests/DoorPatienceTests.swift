@@ -3,12 +3,12 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Senders who come in too great a number, say too little or too much, and what they get while the gateway or its broker can't take more.
+/// Too many senders, and those that send too little or too much, at a gateway or broker under strain.
 @Suite("The gateway's HTTP door under strain", .blocking, .serialized)
 struct DoorPatienceTests {
   private static func body(_ number: Int) -> String { #"{"to":"\#(token(number))","data":{"n":"\#(number)"}}"# }
 
-  /// A send request as it goes over the wire.
+  /// A send request in its wire form.
   private static func request(_ number: Int, _ key: String) -> String {
     let text = body(number)
     return "POST /fcm/send HTTP/1.1\r\nHost: h\r\nAuthorization: key=\(key)\r\nContent-Type: application/json\r\n"
@@ -20,7 +20,7 @@ struct DoorPatienceTests {
     _ = send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
   }
 
-  /// All that comes until the other side is done, or for as long as the connection's own limit says.
+  /// Reads until the other side closes, or until the connection's own time limit.
   private static func hear(_ descriptor: Int32) -> String {
     var heard: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 4_096)
@@ -43,7 +43,7 @@ struct DoorPatienceTests {
     return Int(clamping: limit.rlim_cur)
   }
 
-  @Test("ten thousand connections that say nothing or half a request keep nobody out; beyond the bound the oldest of them go")
+  @Test("ten thousand connections with nothing or half a request keep no client out; beyond the limit the oldest are closed")
   func idle() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -60,11 +60,11 @@ struct DoorPatienceTests {
         if number % 3 == 1 { Self.say(String(Self.request(number, key).dropLast(9)), descriptor) }
       }
     }
-    // As many as two processes may have, where that is fewer.
+    // The limit of two processes, if that is lower.
     let many = max(500, min(10_000, try Self.mostDescriptors() - 2_000))
     try open(many, door.probe)
     #expect(try door.ask("POST", "/fcm/send", key, Self.body(1)).status == 200)
-    // One that goes on is answered as ever.
+    // A connection that continues is answered as usual.
     let last = try #require(door.probe.connection(seconds: 20))
     silent.append(last)
     let request = Self.request(many, key)
@@ -75,7 +75,7 @@ struct DoorPatienceTests {
     for descriptor in silent { close(descriptor) }
     silent = []
 
-    // With few descriptors the bound is low, and kept: 700 less 512.
+    // With few descriptors the limit is low: 700 less 512.
     let narrow = try FreePorts.take(1)[0]
     let limited = try ChildProcess(
       [
@@ -95,7 +95,7 @@ struct DoorPatienceTests {
     #expect(try site.depths(["send.normal"]) == [3])
   }
 
-  @Test("a good request is answered though garbage follows it on its connection, and the garbage is not")
+  @Test("a good request before garbage on its connection is answered, and the garbage is not")
   func garbage() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -122,7 +122,7 @@ struct DoorPatienceTests {
   }
 
   @Test(
-    "beyond its rate a key is answered with 429 and when to come again, in each interface's words, and nothing of it is sent")
+    "beyond its rate a key gets 429 with a time to wait, in each API's form, and nothing is sent")
   func rate() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -148,13 +148,13 @@ struct DoorPatienceTests {
     #expect(others.allSatisfy { $0.status == 429 && $0.headers["retry-after"] != nil })
     #expect(others[0].body.contains("QUOTA_EXCEEDED") && others[1].body == #"{"error":"RESOURCE_EXHAUSTED"}"#)
     #expect(others[2].body.contains("TooManyRequests"))
-    // Others come in meanwhile, and it does again.
+    // Others are accepted meanwhile, and it is too, later.
     #expect(try door.ask("POST", "/fcm/send", free, Self.body(900)).status == 200)
     #expect(try eventually { try door.ask("POST", "/fcm/send", slow, Self.body(901)).status == 200 })
     #expect(try site.depths(["send.normal"]) == [taken + 2])
   }
 
-  @Test("what is in flight when SIGTERM comes has its answer before the gateway ends; who comes then finds the door closed")
+  @Test("requests in flight at SIGTERM are answered before the gateway ends; new clients find the door closed")
   func stopped() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]

@@ -3,12 +3,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What devices and their messages do by the gateway's HTTP door, by the rules of docs/rules.md.
-@Suite("Rules of users, devices and groups by the gateway", .blocking)
+/// Devices and their messages through the gateway's HTTP door, by the rules of docs/internals/rules.md.
+@Suite("Rules of users, devices and groups through the gateway", .blocking)
 struct DoorRulesTests {
   private static let late = 4_000_000_000_000
 
-  /// A site with a gateway and a worker, its key, and short forms for what devices say.
+  /// A site with a gateway and a worker, its key, and short forms for devices' requests.
   private struct Place {
     let site: Site
     let door: Door
@@ -87,7 +87,7 @@ struct DoorRulesTests {
     #expect(try place.reached("/users/anna").isEmpty)
   }
 
-  @Test("UP-02: a user whom no worker has bound in time is 503, and bound when it is said again")
+  @Test("UP-02: a user whose binding no worker has applied in time gets 503, and is bound by a repetition")
   func userWithoutWorker() throws {
     let site = try Site()
     let place = try open(site, wait: 1)
@@ -139,7 +139,7 @@ struct DoorRulesTests {
     let group = try #require(Site.objects(try place.site.run(["groups", "show"] + settings + ["--json", "7"]).output).first)
     #expect(group["users"] as? [String] == ["anna"])
     #expect(try place.reached(key).map(\.token) == [token(1), token(2)])
-    // The device is bob's from here on, and anna is the member.
+    // The device is bob's from now on, and anna is the member.
     _ = try place.door.json("PUT", place.path("one") + "/user", place.key, #"{"user":"bob","name":"Bob"}"#)
     #expect(try place.reached(key).map(\.token) == [token(2)])
     _ = try place.door.json("PUT", place.path("one") + "/groups/7", place.key)
@@ -204,7 +204,7 @@ struct DoorRulesTests {
     let small = try #require(try place.reached(token(1), ext: "6|x|https://example.com").first)
     #expect(ext(small) == "6|x|https://example.com")
     let html = "<h1>\"é\"</h1>" + String(repeating: "<p>rich</p>\n", count: 2_000)
-    // Each device of a request has the same page, and so has the same content another time.
+    // Each device of a request has the same page, and the same content has it again later.
     let pushes = try place.reached("/users/anna", ext: html) + place.reached(token(1), ext: html)
     #expect(pushes.count == 2 && Set(pushes.map { ext($0) ?? "" }).count == 1 && pushes.allSatisfy { $0.violations == [] })
     let address = try #require(ext(pushes.first))
@@ -225,11 +225,11 @@ struct DoorRulesTests {
     #expect(missing.allSatisfy { $0.headers["x-robots-tag"] == page.headers["x-robots-tag"] })
     let posted = try place.door.ask("POST", path, place.key, "x")
     #expect(posted.status == 405 && posted.headers["allow"] == "GET, HEAD")
-    // Something else is another page.
+    // Other content is another page.
     let other = try #require(ext(try place.reached(token(1), ext: String(repeating: "& ", count: 3_000)).first))
     #expect(other != address)
     #expect(try place.door.ask("GET", String(other.dropFirst(base.count)), nil).body.contains("<pre>&amp; &amp; "))
-    // What no page may have is refused as it comes, and nothing is sent.
+    // Content that no page may have is refused at once, and nothing is sent.
     let large = try place.door.ask(
       "POST", "/fcm/send", place.key, #"{"to":"\#(token(1))","data":{"ext":"\#(String(repeating: "x", count: 65_537))"}}"#)
     #expect(large.status == 200 && large.body.contains("MessageTooBig"))
@@ -252,7 +252,7 @@ struct DoorRulesTests {
     #expect(try eventually { try state("gone") == "gone" })
     #expect(try state("late") == "active")
     #expect(try place.reached("/users/dora").isEmpty && place.reached("/users/carl").count == 1)
-    // Another installation's token leaves the first registered, and has a counter of its own.
+    // Another installation's token leaves the first registered, and has its own counter.
     try place.put("old", token: 30, user: "emil", name: "Emil")
     let counted = #"{"body":"b","badge":"auto"}"#
     func badges() throws -> [String: Int?] {
@@ -265,7 +265,7 @@ struct DoorRulesTests {
     try place.put("new", token: 31, user: "emil", name: "Emil")
     #expect(try badges() == [token(30): 2, token(31): 1])
     _ = try place.door.json("DELETE", place.path("old"), place.key)
-    // The same installation's takes its place, and goes on with its counter.
+    // The same installation's token replaces it, and continues with its counter.
     try place.put("new", token: 32, user: "emil", name: "Emil")
     #expect(try badges() == [token(32): 2])
   }

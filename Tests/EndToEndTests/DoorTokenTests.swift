@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The token endpoint, by assertions that OpenSSL's own program signs, and keys that say whose requests are theirs.
+/// The token endpoint, with assertions signed by the openssl program, and keys that name their sender.
 @Suite("Service accounts and senders of the gateway's keys", .blocking)
 struct DoorTokenTests {
   private struct Account {
@@ -62,7 +62,7 @@ struct DoorTokenTests {
     )
   }
 
-  @Test("an assertion is traded for a token that opens the doors of its key until the key is revoked, at every gateway")
+  @Test("an assertion is exchanged for a token that is valid for its key until the key is revoked, at every gateway")
   func traded() throws {
     let site = try Site()
     let ports = try FreePorts.take(2)
@@ -91,7 +91,7 @@ struct DoorTokenTests {
     let other = try Door(site, port: ports[1])
     #expect(try send(access, other).status == 200)
     #expect(try site.deliveries() == [token(1): 2])
-    // It is good for what its key is.
+    // It has the rights of its key.
     let registers = try door.ask("GET", "/iid/info/x", nil, nil, ["Authorization": "Bearer \(access)"])
     #expect(registers.status == 403)
     let parts = access.split(separator: "~").map(String.init)
@@ -109,7 +109,7 @@ struct DoorTokenTests {
     #expect(!door.gateway.outputSoFar.contains(access))
   }
 
-  @Test("an assertion with any claim wrong is refused a second late; what Google's libraries write is taken")
+  @Test("an assertion with any wrong claim is refused after a second; those of Google's libraries are accepted")
   func assertions() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -184,7 +184,7 @@ struct DoorTokenTests {
     func add(_ form: String, _ answer: HTTPProbe.Answer?) { lock.withLock { answers.append((form, answer)) } }
   }
 
-  @Test("the commands refuse what makes no sense, and write over no file")
+  @Test("the commands refuse contradictory options, and overwrite no file")
   func commands() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -202,7 +202,7 @@ struct DoorTokenTests {
     #expect(!FileManager.default.fileExists(atPath: site.file("new.json")))
   }
 
-  @Test("requests by a key are its sender's, and its tokens those of its environment")
+  @Test("requests with a key are its sender's, and its tokens those of its environment")
   func senders() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -236,7 +236,7 @@ struct DoorTokenTests {
     #expect(try got("journal") == [token(1)] && got("sandbox") == [token(2)] && got("own") == [token(3)])
     _ = try door.json(
       "POST", "/v1/projects/p/messages:send", test.key, #"{"message":{"token":"\#(token(4))","data":{"n":"1"}}}"#)
-    // Devices that they register are theirs as well, whoever sends to them.
+    // Devices that they register are theirs too, for any sender.
     for (number, key) in [(5, test.key), (6, sender)] {
       let add = #"{"to":"/topics/news","registration_tokens":["\#(token(number))"]}"#
       _ = try door.json("POST", "/iid/v1:batchAdd", key, add)

@@ -2,19 +2,19 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every command that draws, on a terminal, with its input from a file, a pipe and the keyboard.
-@Suite("What commands draw on a terminal", .blocking)
+/// Runs every command that draws on a terminal, with input from a file, a pipe and the keyboard.
+@Suite("The progress that commands draw on a terminal", .blocking)
 struct DrawingTests {
   private struct Step {
     var name: String
     var line: String
     var status: Int32 = 0
-    /// Words that the screen has at its end.
+    /// Words on the screen at the end.
     var words: [String] = []
-    /// No line of it is longer than the terminal.
+    /// Each line fits the terminal.
     var fits = false
     var keys: String?
-    /// Long enough for a bar: on one terminal only, as it costs time.
+    /// Long enough for a bar: on one terminal only, because it takes time.
     var isLong = false
   }
 
@@ -81,7 +81,7 @@ struct DrawingTests {
     return site
   }
 
-  /// Dead letters, a campaign that has been, and a topic.
+  /// Dead letters, an ended campaign, and a topic.
   private static func fill(_ site: Site) throws {
     let now = ISO8601DateFormatter().string(from: Date())
     try site.publish(
@@ -98,7 +98,7 @@ struct DrawingTests {
       })
   }
 
-  @Test("ends as it should, counts to no more than its total, and leaves bars alone", arguments: [40, 80, 200])
+  @Test("ends correctly, counts at most to its total, and leaves bars intact", arguments: [40, 80, 200])
   func draws(columns: Int) throws {
     let site = try Self.prepare()
     try site.importDevices([1], #""topics":["news"]"#)
@@ -140,7 +140,7 @@ struct DrawingTests {
       let screen = Screen(got, columns: columns)
       for words in step.words { #expect(got.contains(words), "\(step.name): \(words) is not in \(screen.lines)") }
       if step.fits { #expect(screen.wrapped.isEmpty, "\(step.name): \(screen.wrapped)") }
-      // A bar is on a line of its own, and nothing is left of one that was removed.
+      // A bar has its own line, and a removed one leaves nothing.
       let bars = screen.lines.filter { $0.contains(/(sending|importing|replaying) +[█░]/) }
       #expect(
         bars.allSatisfy { $0.contains(/^(sending|importing|replaying) [█░]+ \d+%( \(\d+ of \d+\))? *$/) },

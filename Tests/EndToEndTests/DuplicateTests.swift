@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Once is enough", .blocking)
+@Suite("Duplicates", .blocking)
 struct DuplicateTests {
   @Test("a producer's retransmission is sent once, in a list as well; another body or id is another request")
   func retransmission() throws {
@@ -23,7 +23,7 @@ struct DuplicateTests {
     #expect(try site.depths(["send.normal", "dead"]) == [0, 0])
   }
 
-  @Test("a retransmission of what waits on the ladder is not sent beside it; once that has failed for good, a replay is sent")
+  @Test("a retransmission of a request on the ladder is not sent; after its final failure, a replay is sent")
   func retransmissionOfWhatWaits() throws {
     let site = try Site()
     let busy: [String: Any] = ["status": 429, "reason": "TooManyRequests", "times": 1]
@@ -68,7 +68,7 @@ struct DuplicateTests {
     let properties: [[String: Any]] = [
       ["app_id": topics[0]], ["app_id": topics[1]], ["app_id": topics[0], "headers": ["x-push-sender": 1001]],
     ]
-    // Each of them is retransmitted as well, and that is sent once.
+    // Each is retransmitted too, and sent once.
     for body in [["to": device], ["to": "/topics/all"]] {
       try site.publish((properties + properties).map { (body, $0.merging(["message_id": "one"]) { $1 }) })
     }
@@ -83,7 +83,7 @@ struct DuplicateTests {
     #expect(try site.depths(["send.normal", "dead"]) == [0, 0])
   }
 
-  @Test("what failed may be sent again under the same id")
+  @Test("a failed request may be sent again under the same id")
   func replay() throws {
     let site = try Site()
     try site.startSimulator(script: [token(1): [["status": 400, "reason": "DeviceTokenNotForTopic"]]])

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What explain promises", .blocking)
+@Suite("The promises of explain", .blocking)
 struct ExplainedTests {
-  /// Requests of many kinds, each for an iPhone and, by FCM, for whatever it is.
+  /// Requests of many kinds, each for an iPhone and, through FCM, for any device.
   static let requests: [String] = [
     #""notification":{"title":"t","icon":"i","click_action":"c","badge":"2"}"#, #""data":{"k":"v"}"#, "",
     #""priority":"high","data":{"k":"v","n":5}"#, #""notification":{"body":"b"},"time_to_live":600,"android":{"ttl":"60s"}"#,
@@ -15,7 +15,7 @@ struct ExplainedTests {
     #""notification":{"body":"\#(String(repeating: "b", count: 2_100))"}"#,
   ]
 
-  @Test("is what the providers get: the same headers and bytes, after a minute in the queue as well")
+  @Test("are kept by the providers' input: the same headers and bytes, after a minute in the queue too")
   func same() throws {
     let site = try Site()
     try site.startSimulator()
@@ -24,7 +24,7 @@ struct ExplainedTests {
       "sqlite:registry.db", settings: "limits: { notification: 3000 },",
       apps: #"\#(fcm) defaultPriority: "high", unknownKeys: "ignore""#)
     try site.declareTopology()
-    // Explained and sent within two minutes, for what is left to live is told in whole seconds.
+    // Explained and sent within two minutes, because the remaining lifetime is in whole seconds.
     let published = Int(Date().timeIntervalSince1970) - 59
     var messages: [(body: Any, properties: [String: Any])] = []
     for (number, members) in Self.requests.enumerated() {
@@ -61,7 +61,7 @@ struct ExplainedTests {
     }
   }
 
-  /// Without the device, and what depends on the second.
+  /// Without the device and the values that depend on the second.
   private static func withoutSeconds(_ message: [String: Any]) -> NSDictionary {
     var message = message
     message["token"] = nil
@@ -78,7 +78,7 @@ struct ExplainedTests {
     return message as NSDictionary
   }
 
-  @Test("x-push-environment chooses the APNs, is refused where there is none, and stays with a dead letter and its replay")
+  @Test("x-push-environment chooses the APNs, is refused if there is none, and stays with a dead letter and its replay")
   func environment() throws {
     let site = try Site()
     try site.startSimulator()
@@ -116,7 +116,7 @@ struct ExplainedTests {
     let wrong = try #require(letters["wrong"])
     #expect(wrong.header("x-push-error") == "InvalidRegistration" && wrong.header("x-push-environment") == "sandbox")
 
-    // Mended by another header, under the same id.
+    // Corrected by another header, under the same id.
     try site.publish([(wrong.body, ["message_id": "wrong", "headers": ["x-push-environment": "production"]])])
     try site.drain()
     #expect(try site.pushes().last?.token == token(2))
@@ -128,7 +128,7 @@ struct ExplainedTests {
     #expect(gone.header("x-push-reason")?.contains("no APNs credential for sandbox") == true)
   }
 
-  @Test("what is for Android only reaches no iPhone; its result says so, and nobody has to prune or replay anything")
+  @Test("a request for Android only reaches no iPhone; its result says so, and nothing is to be pruned or replayed")
   func androidOnly() throws {
     let site = try Site()
     try site.startSimulator(settings: #"results: "all","#)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Several workers at one provider", .blocking)
 struct FleetTests {
-  @Test("have one provider token of a key between them, though they know nothing of each other")
+  @Test("share one provider token of a key, though they don't know of each other")
   func oneToken() throws {
     let site = try Site()
     try site.startSimulator(script: ["*": ["delay_ms": 5]], options: ["--streams", "4"], settings: "prefetch: 20, shards: 2,")
@@ -23,11 +23,11 @@ struct FleetTests {
       Site.objects(text).compactMap { entry in
         ((entry["headers"] as? [String: Any])?["authorization"] as? [String: Any])?["iat"] as? Int
       })
-    // Unless a half hour ended meanwhile.
+    // Unless a half hour ended in between.
     if begin == Self.halfHour { #expect(issued == [begin * 1800]) }
   }
 
-  @Test("share a project's quota, which each of them knows in whole")
+  @Test("share a project's quota, of which each knows the whole")
   func sharedQuota() throws {
     let site = try Site()
     let fcm = try site.startFCM().replacing("fcm: {", with: "fcm: { messagesPerMinute: 600,")

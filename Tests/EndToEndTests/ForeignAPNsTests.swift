@@ -2,12 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What Python's h2 (`h2_server.py`) gets in APNs' place.
-@Suite("An APNs that shares no code with pushfleet")
+/// The requests that Python's h2 (`h2_server.py`) receives in APNs' place.
+@Suite("An independent APNs implementation")
 struct ForeignAPNsTests {
   private struct Seen {
     let path: String
-    /// But for those of HTTP/2 itself, the credential and the push's id.
+    /// Without those of HTTP/2, the credential and the push's id.
     let headers: [String: String]
     let body: String
   }
@@ -23,7 +23,7 @@ struct ForeignAPNsTests {
       .sorted { $0.path < $1.path }
   }
 
-  @Test("live activities, broadcast channels and calls arrive as Apple's tables have them, each at its environment's service")
+  @Test("gets Live Activities, broadcast channels and calls as in Apple's tables, each at its environment's host")
   func forms() throws {
     let site = try Site()
     let sandbox = try site.startForeignProvider()
@@ -84,7 +84,7 @@ struct ForeignAPNsTests {
     #expect(results.count == sent.count && results.allSatisfy { $0.json["success"] as? Int == 1 }, "\(results.map(\.json))")
   }
 
-  @Test("an MDM command is its magic alone, each counted badge is one more, and mps names the message")
+  @Test("gets an MDM command as its magic alone, each counted badge incremented, and mps with the message's name")
   func commandsAndCounters() throws {
     let site = try Site()
     let server = try site.startForeignProvider()
@@ -117,7 +117,7 @@ struct ForeignAPNsTests {
     #expect(mps.allSatisfy { $0["appid"] == Site.app && $0["senddate"]?.count == 10 }, "\(mps)")
   }
 
-  @Test("an answer whose body is too long and doesn't end is judged by its status, at once and once")
+  @Test("is judged by its status, once and at once, if its answer is too long and doesn't end")
   func endlessAnswer() throws {
     let site = try Site()
     let server = try site.startForeignProvider(
@@ -134,7 +134,7 @@ struct ForeignAPNsTests {
     #expect(seen(server).map(\.path) == [1, 2].map { "/3/device/\(token($0))" })
   }
 
-  @Test("channels are made, shown, listed and deleted by the requests of Apple's table")
+  @Test("gets the requests of Apple's table to make, show, list and delete channels")
   func channels() throws {
     let site = try Site()
     let server = try site.startForeignChannels()

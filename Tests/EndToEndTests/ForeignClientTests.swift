@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Clients and servers that share no code with pushfleet", .blocking)
+@Suite("Independent clients and servers", .blocking)
 struct ForeignClientTests {
   @Test("amqp-publish reaches Python's HTTP/2 server, through the exchange and through the default exchange")
   func amqpPublish() throws {
@@ -84,7 +84,7 @@ struct ForeignClientTests {
     #expect(header(collapsing, "apns-push-type") == "background" && header(collapsing, "apns-priority") == "5")
   }
 
-  @Test("nghttpd gets what it needs to answer")
+  @Test("nghttpd can answer the requests")
   func nghttpd() throws {
     let site = try Site()
     let port = Int(try FreePorts.take(1)[0])

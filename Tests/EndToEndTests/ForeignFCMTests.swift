@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// FCM and its token endpoint by Python's h2, which checks assertions with OpenSSL and messages against the schema (`fcm_server.py`).
-@Suite("An FCM that shares no code with pushfleet", .blocking)
+@Suite("An independent FCM implementation", .blocking)
 struct ForeignFCMTests {
   @Test("gets GCM's fixtures as v1 messages, with one access token, on connections as wide as SETTINGS allow")
   func fixtures() throws {
@@ -88,7 +88,7 @@ struct ForeignFCMTests {
 
   static let fid = "cXyZ0123456789_-AbCdEf"
 
-  @Test("gets installations, topics of its own and conditions over them by their own members, and each has its outcome")
+  @Test("gets installations, its own topics and conditions over them in the right fields, and each has its outcome")
   func addresses() throws {
     let site = try Site()
     let installations = (0..<4).map { "fid:d\($0)yZ0123456789_-AbCdEf" }
@@ -137,7 +137,7 @@ struct ForeignFCMTests {
         "large": ["named", "MessageTooBig"], "topic": ["named"], "condition": ["named"], "nobody": ["NotRegistered"],
         "wrong": ["InvalidParameters"],
       ])
-    // What FCM says of a topic concerns no token.
+    // FCM's answers about a topic concern no token.
     let events = try site.take("feedback").map {
       "\($0.json["event"] ?? "") \($0.json["platform"] ?? "") \($0.json["token"] ?? "")"
     }
@@ -151,7 +151,7 @@ struct ForeignFCMTests {
     #expect(figures["delivered"] as? Int == 9)
   }
 
-  @Test("is asked by a dry run for what the request names by FCM's own tokens, and its answer is the result")
+  @Test("validates a dry run's FCM tokens, and its answer is the result")
   func dryRun() throws {
     let site = try Site()
     let fid = "fid:\(Self.fid)"
@@ -190,7 +190,7 @@ struct ForeignFCMTests {
     #expect(figures["delivered"] as? Int == 0 && figures["feedback"] as? Int == 1)
   }
 
-  @Test("gets android_v2 in the place of android, with what GCM's keys say merged into it")
+  @Test("gets android_v2 instead of android, merged with GCM's keys")
   func androidV2() throws {
     let site = try Site()
     let server = try site.startForeignFCM(script: [:], settings: #"results: "all","#)
@@ -231,7 +231,7 @@ struct ForeignFCMTests {
     #expect(letter.header("x-push-reason")?.hasPrefix("android_v2: beside android") == true)
   }
 
-  @Test("gets an activity's token beside the device's own, and badges that count, with mps for iPhones")
+  @Test("gets an activity's token beside the device's own, and counted badges, with mps for iPhones")
   func activitiesAndCounters() throws {
     let site = try Site()
     let server = try site.startForeignFCM(script: [:], settings: Site.retries + #"registry: "sqlite:registry.db","#)

@@ -18,7 +18,7 @@ struct FullHeadersTests {
 
   private func push(_ number: Int) -> [String: Any] { ["to": token(number), "data": ["k": "v"]] }
 
-  /// As a worker that dies: the broker gives it back, and counts that.
+  /// Acts like a worker that dies: the broker takes the message back and counts that.
   private func giveBack(_ site: Site, _ queue: String, _ count: Int) throws {
     try site.peer(["consume", "\(site.prefix).\(queue)", "--give-back", "--count", "\(count)", "--wait", "20"])
     #expect(try eventually { try site.depths([queue]) == [count] })
@@ -32,7 +32,7 @@ struct FullHeadersTests {
     }
   }
 
-  @Test("requests with them are dead letters, returned before or not, and all others are sent on the same connection")
+  @Test("make requests dead letters, returned before or not, and all others are sent on the same connection")
   func requests() throws {
     let site = try Site()
     try site.startSimulator(
@@ -55,7 +55,7 @@ struct FullHeadersTests {
     #expect(try site.take("results").count == 8)
   }
 
-  @Test("changes and acknowledgements with them are dead letters, and those behind them are applied")
+  @Test("make changes and acknowledgements dead letters, and later ones are applied")
   func changes() throws {
     let site = try Site()
     try site.startFleet()
@@ -76,7 +76,7 @@ struct FullHeadersTests {
     #expect(devices.compactMap { $0["token"] as? String } == ["good"])
   }
 
-  @Test("dead letters with them are listed, shown, replayed without them and dropped, however often they have been looked at")
+  @Test("on dead letters don't prevent listing, showing, replaying without them and dropping, even repeatedly")
   func deadLetters() throws {
     let site = try Site()
     try site.startSimulator()
@@ -112,7 +112,7 @@ struct FullHeadersTests {
     #expect(try site.depths(["dead"]) == [0])
   }
 
-  @Test("feedback events with them are printed")
+  @Test("on feedback events don't prevent printing")
   func feedback() throws {
     let site = try Site()
     try site.configure(port: 1)
@@ -124,7 +124,7 @@ struct FullHeadersTests {
     #expect(try site.depths(["feedback"]) == [0])
   }
 
-  @Test("they don't end the reading of the trace, which finds the requests before and behind them")
+  @Test("don't end the reading of the trace, which finds the requests around them")
   func trace() throws {
     let site = try Site()
     try site.startSimulator()
@@ -149,7 +149,7 @@ struct FullHeadersTests {
     }
   }
 
-  @Test("feedback events with them are on the list of APNs' feedback service")
+  @Test("on feedback events don't keep them from the list of APNs' feedback service")
   func feedbackList() throws {
     let site = try Site()
     let door = try OldDoor(site)

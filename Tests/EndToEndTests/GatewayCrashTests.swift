@@ -15,7 +15,7 @@ struct GatewayCrashTests {
   /// Every request that was answered with 200 has reached its device.
   private func check(_ site: Site, _ worker: ChildProcess, _ devices: [String], isOnce: Bool) throws {
     if isOnce {
-      // Another worker wouldn't recognise a copy: this one takes all that was published, of which this push is the last.
+      // Another worker wouldn't recognise a copy. This one receives everything that was published; this push is the last.
       try site.send(tokens: [token(1 << 40)])
       #expect(try eventually { try site.deliveries()[token(1 << 40)] != nil })
     }
@@ -29,7 +29,7 @@ struct GatewayCrashTests {
   }
 
   @Test(
-    "kill -9 of a gateway under load, again and again: what was answered with 200 is delivered, and what is sent again is sent once",
+    "kill -9 of a gateway under load, again and again: requests answered with 200 are delivered, and repetitions are sent once",
     arguments: [0, 1])
   func gatewayKilled(wait: Int) throws {
     let site = try Site()
@@ -50,7 +50,7 @@ struct GatewayCrashTests {
   }
 
   @Test(
-    "kill -9 of the broker behind a gateway under load: what was answered with 200 is delivered, the rest is 503 until it is back"
+    "kill -9 of the broker behind a gateway under load: requests answered with 200 are delivered, the rest is 503 until it is back"
   )
   func brokerKilled() throws {
     let broker = try Self.broker.get()
@@ -73,7 +73,7 @@ struct GatewayCrashTests {
     let (devices, received) = (load.end().map(token), receptions.end())
     #expect(
       Set(load.others.keys).union(receptions.others.keys) == [503] && load.silent + receptions.silent == 0, "\(load.others)")
-    // And what devices have received is noted.
+    // And the receptions of devices are stored.
     #expect(try eventually { try site.depths(["acks"]) == [0] })
     try check(site, worker, devices, isOnce: false)
     let noted = Set(try site.take("receipts").compactMap { $0.json["message_id"] as? String })
@@ -83,7 +83,7 @@ struct GatewayCrashTests {
   }
 
   @Test(
-    "while the broker has an alarm requests are 503 with Retry-After; what it has taken is delivered, and what comes again as well"
+    "while the broker has an alarm requests are 503 with Retry-After; accepted ones and repetitions are delivered"
   )
   func alarm() throws {
     let broker = try Self.broker.get()

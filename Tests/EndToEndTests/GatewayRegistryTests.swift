@@ -5,7 +5,7 @@ import Testing
 @Suite("The gateway without its registry", .blocking)
 struct GatewayRegistryTests {
   @Test(
-    "while nobody can write to the registry, or it is away, sends go on with keys that are known; what needs it may come again")
+    "while the registry is unwritable or unreachable, sends continue with known keys; requests that need it may be repeated")
   func away() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -30,7 +30,7 @@ struct GatewayRegistryTests {
     let info = "/iid/info/\(token(1))"
     #expect(try eventually { try door.ask("GET", info, key).status == 503 })
     #expect(try send(6, key, ["Idempotency-Key": "6"]).status == 200)
-    // Nobody knows whether these are good keys.
+    // It is unknown whether these keys are valid.
     for answer in [
       try send(7, unseen), try door.ask("GET", info, unseen),
       try door.ask("GET", "/pages/" + String(repeating: "A", count: 30), nil),

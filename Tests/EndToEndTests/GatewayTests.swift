@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The gateway's HTTP door", .blocking)
 struct GatewayTests {
-  @Test("old senders send by it, groups and topics are kept by it, and every request has its answer")
+  @Test("old senders send through it, groups and topics are kept, and every request has its answer")
   func senders() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -15,7 +15,7 @@ struct GatewayTests {
     let worker = try site.startWorker()
     let (id, key) = try door.key()
 
-    // JSON: one, many, dry, a form.
+    // JSON: one target, many, a dry run; then a form.
     let one = try door.json("POST", "/gcm/send", key, #"{"to":"\#(token(1))","data":{"n":"1"}}"#)
     #expect(one["success"] as? Int == 1 && one["canonical_ids"] as? Int == 0 && (one["multicast_id"] as? Int ?? 0) > 0)
     #expect(((one["results"] as? [[String: Any]])?.first?["message_id"] as? String)?.isEmpty == false)
@@ -32,7 +32,7 @@ struct GatewayTests {
     #expect((nobody["results"] as? [[String: String]])?.map { $0["error"] } == ["MissingRegistration"])
     #expect(form.status == 200 && form.body.hasPrefix("id=") && form.body.filter { $0 == "=" }.count == 1)
 
-    // Sent again it is the same request: the same answer, and one push. With the same idempotency key another body is refused.
+    // A repetition is the same request: the same answer, and one push. With the same idempotency key another body is refused.
     #expect(
       try door.json("POST", "/gcm/send", key, #"{"to":"\#(token(1))","data":{"n":"1"}}"#)["multicast_id"] as? Int == one[
         "multicast_id"] as? Int)
@@ -50,7 +50,7 @@ struct GatewayTests {
     let dead = try door.ask("POST", "/v1/projects/p/messages:send", key, #"{"message":{"token":"\#(gone)"}}"#)
     #expect(dead.status == 404 && dead.body.contains(#""errorCode":"UNREGISTERED""#))
 
-    // Devices by tokens: topics, groups, what is known of them.
+    // Devices by tokens: topics, groups, their details.
     let imported = try door.json(
       "POST", "/iid/v1:batchImport", key, #"{"application":"\#(Site.app)","sandbox":false,"apns_tokens":["\#(token(5))","zz"]}"#
     )
@@ -96,7 +96,7 @@ struct GatewayTests {
     #expect(!door.gateway.outputSoFar.contains(key) && !door.gateway.outputSoFar.contains(token(1)))
   }
 
-  @Test("devices register, say who uses them and what they have read, each for itself by its secret")
+  @Test("devices register and report users and reads, each with its own secret")
   func devices() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -117,7 +117,7 @@ struct GatewayTests {
     }
     #expect(try door.ask("PUT", place + "x", key, device.replacing("anna", with: "")).status == 400)
 
-    // What is wrong is named by its place in what was sent. Nobody takes another's token by his own secret; his backend may.
+    // An error names the place in the request. A device can't take another's token with its own secret; its backend can.
     let unknown = try door.ask("PUT", place, key, #"{"platform":"apns","tokne":"x"}"#)
     #expect(unknown.status == 400 && unknown.body.contains("at byte 19"), "\(unknown)")
     let other = try #require(
@@ -129,7 +129,7 @@ struct GatewayTests {
     _ = try door.json("PUT", place + "y", other, device.replacing(token(1), with: token(8)).replacing("anna", with: "mal"))
 
     // UP-02, UP-05: another user, no user.
-    /// How many pushes a message has become by the time of its answer.
+    /// The number of pushes of a message at the time of its answer.
     func reached(_ target: String) throws -> Int {
       let before = try site.pushes().count
       _ = try door.json(
@@ -155,7 +155,7 @@ struct GatewayTests {
     for _ in 0..<2 { _ = try door.json("PUT", place + "/topics/news", secret) }
     _ = try door.json("DELETE", place + "/topics/news", secret)
 
-    // UP-11 to UP-18: the badge goes down once for a message that is read, however often that is said.
+    // UP-11 to UP-18: reading a message decrements the badge once, even if repeated.
     #expect(try door.ask("PUT", place + "/badge", secret, #"{"badge":5}"#).status == 202)
     for badge in ["0", "1001", "-1", "2.5", #""abc""#] {
       #expect(try door.ask("PUT", place + "/badge", secret, #"{"badge":\#(badge)}"#).status == 400)
@@ -170,7 +170,7 @@ struct GatewayTests {
     #expect(try eventually { try site.depths(["receipts"]) == [2] })
     #expect(try site.take("receipts").compactMap { $0.json["badge"] as? Int }.sorted() == [3, 4])
 
-    // Its secret is for itself alone.
+    // Its secret is only for itself.
     #expect(try door.ask("PUT", "/v1/apps/\(Site.app)/installations/two/badge", secret, #"{"badge":5}"#).status == 401)
     #expect(try door.ask("POST", "/v1/apps/\(Site.app)/acks", secret, #"{"op":"badge","badge":1}"#).status == 401)
     #expect(try door.ask("POST", place + "/acks", secret, #"{"op":"badge","badge":1,"installation":"two"}"#).status == 400)
@@ -180,7 +180,8 @@ struct GatewayTests {
     // UP-06: gone, and gone again.
     for _ in 0..<2 { _ = try door.json("DELETE", place, fresh) }
     #expect(try reached("/users/anna") == 0)
-    // Registered by itself again. What its backend removes has no word any more, and gets another secret with its next registration.
+    // It registers itself again. A device that its backend removes has no rights, and gets another secret with its next
+    // registration.
     _ = try door.json("PUT", place, fresh, device)
     _ = try door.json("DELETE", place, key)
     #expect(try door.ask("PUT", place, fresh, device).status == 401)
@@ -192,7 +193,7 @@ struct GatewayTests {
     #expect(worker.wait() == 0)
   }
 
-  @Test("where devices aren't to say who uses them, their backend does")
+  @Test("a backend names the users of devices that may not do it")
   func backendsUsers() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -215,7 +216,7 @@ struct GatewayTests {
     #expect(worker.wait() == 0)
   }
 
-  @Test("without a worker a request is accepted under the id of its outcome; without a broker it is not, and may come again")
+  @Test("without a worker a request is accepted under the id of its outcome; without a broker it is refused for now")
   func outages() throws {
     let broker = try Broker()
     let site = try Site(broker: broker)
@@ -223,7 +224,7 @@ struct GatewayTests {
     try site.startFleet(settings: Door.settings(port, wait: 1))
     let door = try Door(site, port: port)
     let key = try door.key().key
-    // Every place of the description is there, for the methods that it names and no others.
+    // The gateway has every path of the description, for its methods and no others.
     let places = Dictionary(grouping: try DoorDescription.shared.get().operations, by: \.path)
     for (place, operations) in places {
       let answer = try #require(door.probe.ask(place.replacing(/\{\w+\}/, with: "x"), method: "OPTIONS"))
@@ -236,7 +237,7 @@ struct GatewayTests {
     #expect(try site.take("send.normal").map(\.id) == [id])
     _ = try door.json("POST", "/fcm/send", key, #"{"to":"\#(token(1))","priority":"high","data":{"n":"2"}}"#)
     #expect(try site.depths(["send.high"]) == [1])
-    // What changes devices isn't called done before it is.
+    // A change of devices isn't reported as done before it is.
     let changes = [
       ("/iid/v1:batchImport", #"{"application":"\#(Site.app)","apns_tokens":["\#(token(5))","\#(token(6))"]}"#),
       ("/iid/v1:batchAdd", #"{"to":"/topics/a","registration_tokens":["\#(token(5))"]}"#),
@@ -251,7 +252,7 @@ struct GatewayTests {
       }
     }
     try postponed()
-    // An alarm: who waits already is told after a moment, who comes then at once; when it is over all is well.
+    // An alarm: waiting requests are answered after a moment, new ones at once; when it is over everything works.
     try broker.raiseMemoryAlarm()
     var slowest = Duration.zero
     let isRefused = try eventually {

@@ -6,7 +6,7 @@ import Testing
 struct IsolationTests {
   private static let troubled = "com.example.troubled"
 
-  /// Two applications, each with a simulator of its own in the configuration.
+  /// Two applications, each with its own simulator in the configuration.
   private func configure(_ site: Site, troubledPort: Int, settings: String = "") throws {
     try site.write(
       """
@@ -20,8 +20,8 @@ struct IsolationTests {
       """, to: "pushfleet.json5")
   }
 
-  /// A site with requests of the troubled application in front of the other's; the troubled one's simulator, whose journal is
-  /// `troubled.ndjson`, is ended unless it has a script.
+  /// A site with requests of the troubled application before those of the other. Unless it has a script, the troubled one's
+  /// simulator is ended; its journal is `troubled.ndjson`.
   private func prepare(troubled: Int, others: Int, script: [String: Any]? = nil, settings: String = "") throws -> (
     Site, port: Int
   ) {
@@ -36,7 +36,7 @@ struct IsolationTests {
     return (site, port)
   }
 
-  @Test("requests of one whose provider can't be reached don't hold up another's, and all go out when it can")
+  @Test("requests of one whose provider is unreachable don't hold up another's, and all are sent when it is back")
   func unreachable() throws {
     let troubled = 3_000
     let (site, port) = try prepare(troubled: troubled, others: 500)
@@ -69,17 +69,17 @@ struct IsolationTests {
     worker.signal(SIGTERM)
     #expect(worker.wait() == 0)
     #expect(try Set(site.pushes().map(\.token)).count == 500)
-    // What was on its way to the hold queue as the time was over may be in both.
+    // A request on its way to the hold queue when the time was over may be in both.
     let queues = ["send.normal", "retry.1s", "dead"] + (site.held(Self.troubled) > 0 ? ["hold.\(Self.troubled)"] : [])
     let left = try Set(queues.flatMap { try site.take($0) }.compactMap { $0.json["to"] as? String })
     #expect((0..<troubled).allSatisfy { left.contains(token($0)) }, "\(left.count) of \(troubled)")
   }
 
-  @Test("what a worker that is killed has held goes out by the next one")
+  @Test("held requests of a killed worker are sent by another one")
   func killed() throws {
     let (site, port) = try prepare(troubled: 500, others: 0)
     let worker = try site.startWorker()
-    // What is on its way to the hold queue when the worker is killed may be in both.
+    // A request on its way to the hold queue when the worker is killed may be in both.
     var held = 0
     #expect(
       eventually(seconds: 30) {
@@ -96,7 +96,7 @@ struct IsolationTests {
     #expect(Set(tokens).count == 500 && tokens.count == 500)
   }
 
-  @Test("what is held is in the figures and listed by topology")
+  @Test("held requests are in the metrics and listed by topology")
   func shown() throws {
     let (site, troubled) = try prepare(troubled: 40, others: 0)
     let port = try FreePorts.take(1)[0]
@@ -104,7 +104,7 @@ struct IsolationTests {
     let list = ["topology", "--config", site.file("pushfleet.json5"), "--holds"]
     #expect(try site.run(list).output.hasSuffix("no hold queue: they are declared when they are needed\n"))
     let worker = try site.startWorker()
-    // A few of each are always in hand, to try the provider with.
+    // A few of each are always in hand, to probe the provider.
     let expected = [
       "hold_queue_requests_ready{app=\"\(Self.troubled)\"} 32", "hold_queue_requests_in_hand{app=\"\(Self.troubled)\"} 8",
       "pool_in_trouble{pool=\"\(Self.troubled) APNs production\"} 1",
@@ -126,7 +126,7 @@ struct IsolationTests {
     #expect(worker.wait() == 0)
   }
 
-  @Test("what is for now or never goes out when the provider is back, though nothing is held that it could be tried with")
+  @Test("a request with a lifetime of 0 is sent when the provider is back, even if no held request could probe it")
   func nowOrNever() throws {
     let site = try Site()
     try site.startSimulator()

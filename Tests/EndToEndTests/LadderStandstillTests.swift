@@ -2,10 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// RabbitMQ 3.10 ends what moves expired messages, for all queues of a node, by a message whose `x-death` it can't read.
-@Suite("Retries that stand still", .blocking)
+/// In RabbitMQ 3.10, a message with an unreadable `x-death` stops the process that moves expired messages, for all queues of a
+/// node.
+@Suite("Retries that are stuck", .blocking)
 struct LadderStandstillTests {
-  @Test("are found by the doctor, and go on after what the runbook says, without a loss on the ladder")
+  @Test("are found by doctor, and continue after the runbook's remedy, without a loss on the ladder")
   func recovery() throws {
     let site = try Site(broker: try Broker(), prefix: "push")
     try site.startFleet(script: [token(1): [["status": 503, "reason": "ServiceUnavailable"], ["status": 200]]])
@@ -30,7 +31,9 @@ struct LadderStandstillTests {
     ).1
     #expect(queue == "push.send.normal")
     #expect(try site.deliveries()[token(1)] == nil)
-    let section = try DocumentTests.text("docs/runbook.md").components(separatedBy: "### ").first { $0.hasPrefix("Retries") }
+    let section = try DocumentTests.text("docs/operate/runbook.md").components(separatedBy: "### ").first {
+      $0.hasPrefix("Retries")
+    }
     for line in try #require(section).matches(of: /`(rabbitmqctl .*?)`/) {
       try site.broker.run(["/bin/sh", "-c", String(line.1)])
     }

@@ -2,18 +2,19 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Bodies that together outgrow a worker", .blocking)
+@Suite("Bodies that exceed a worker's memory together", .blocking)
 struct LargeBodyTests {
-  /// Seconds between signs of life; without one for two of these either side gives the other up.
+  /// Seconds between heartbeats; after two of these without one either side closes the connection.
   private static let heartbeat = 2
 
   @Test(
-    "one application's slow provider and large bodies: another's request comes through, the broker stays, nothing is lost")
+    "with one application's slow provider and large bodies, another's request gets through, the broker connection stays, nothing is lost"
+  )
   func crowd() throws {
     let broker = try Broker(configuration: ["heartbeat = \(Self.heartbeat)"])
     defer { broker.stop() }
     let site = try Site(broker: broker)
-    // Nor does it answer what asks whether it answers at all.
+    // It doesn't answer the probe push either.
     try site.startSimulator(script: [token(0): ["stall": true, "times": 1], "0": ["stall": true]])
     let calm = try site.startAPNs("calm").port
     try site.write(
@@ -31,7 +32,7 @@ struct LargeBodyTests {
     try site.publish([(#"{"to":"\#(token(1000))"}"#, ["app_id": "com.example.calm"])])
     #expect(calmJournal.waitForLines(1, seconds: 90))
     print("the other application's push arrived after \(Date().timeIntervalSince(published)) s")
-    // Nothing has moved for the first one: no stream is free before its first answer.
+    // Nothing was sent for the first one: no stream is free before its first answer.
     #expect(try site.deliveries().isEmpty)
     let peak =
       try String(contentsOfFile: "/proc/\(worker.pid)/status", encoding: .utf8).split(separator: "\n")

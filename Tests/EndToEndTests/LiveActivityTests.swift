@@ -13,7 +13,7 @@ struct LiveActivityTests {
     return apns
   }
 
-  @Test("a dead activity's token is feedback of its own kind, and its device is sent to as before")
+  @Test("a dead activity's token has its own kind of feedback, and pushes to its device continue")
   func deadTokens() throws {
     let site = try Site()
     let fcmScript = try site.write(#"{"android:1": {"status": 404, "reason": "UNREGISTERED"}}"#, to: "fcm-script.json")

@@ -2,16 +2,16 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Tokens that others have replaced", .blocking)
+@Suite("Replaced tokens", .blocking)
 struct MovedTests {
-  @Test("kill -9 of a worker that has stored them and could tell of none: the next one tells of each, and of no other device's")
+  @Test("kill -9 of a worker that has stored them unreported: the next one reports each, and no other device's")
   func killed() throws {
     let site = try Site()
     try site.startFleet()
     let queue = "\(site.prefix).feedback"
     try site.broker.limit(queue, to: 1)
     var worker = try site.startWorker()
-    // There and back, and on: each time one of the installation's tokens takes the place of another.
+    // There and back, and on: each time one of the installation's tokens replaces another.
     let tokens = ["t0", "t1", "t2", "t1", "t3", "t4", "t5", "t6"]
     try site.askForChanges(tokens.map { ["platform": "fcm", "token": $0, "installation": "i", "user": "anna"] })
     #expect(worker.waitForOutput("the queue refuses it", seconds: 90), "\(worker.outputSoFar)")

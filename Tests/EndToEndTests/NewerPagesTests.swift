@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a worker does with pages that a newer one has written. Both are of this build: a test makes pages newer by the version byte of their
-/// tickets and changes nothing else, so it says nothing of how two builds share a broker or a registry.
+/// A worker's treatment of pages that a newer one has written. Both have this build: the test only changes the version byte of
+/// their tickets, so it doesn't show how two builds share a broker or a registry.
 @Suite("Pages of a newer version", .blocking)
 struct NewerPagesTests {
-  /// Gives every page that waits for a worker another version byte.
+  /// Gives every waiting page another version byte.
   private func rewritePages(_ site: Site, version: Int) throws -> Int {
     let words = ["move", "\(site.prefix).fanout.normal", "--exchange", "\(site.prefix).fanout", "--routing-key", "normal"]
     let count = try site.peer(words + ["--header", "x-push-page", "--first-byte", "\(version)"])
@@ -14,7 +14,7 @@ struct NewerPagesTests {
   }
 
   @Test(
-    "a broadcast whose pages have a later version byte waits for a newer worker: nothing is sent twice, lost or begun anew")
+    "a broadcast whose pages have a later version byte waits for a newer worker: nothing is repeated, lost or restarted")
   func newerPages() throws {
     let devices = 400
     let site = try Site()
@@ -33,8 +33,8 @@ struct NewerPagesTests {
     #expect(waiting > 0 && sent < devices)
 
     worker = try site.startWorker()
-    #expect(worker.waitForOutput("messages of a newer worker wait for one", seconds: 90))
-    // Between two rounds the ladder is empty for moments only: too short to be looked for.
+    #expect(worker.waitForOutput("messages wait for a newer worker", seconds: 90))
+    // Between two rounds the ladder is empty only for moments, too short to observe.
     #expect(try eventually { try site.depths(["retry.1s"]) == [waiting] })
     worker.signal(15)
     #expect(worker.wait() == 0)

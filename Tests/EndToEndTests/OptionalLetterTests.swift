@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Outcomes that leave a dead letter where the setting deadLetters names them", .blocking)
+@Suite("Outcomes that make a dead letter by the setting deadLetters", .blocking)
 struct OptionalLetterTests {
-  @Test("what expired, collapsed, or had nothing for the platform is a dead letter, and replayed it comes back once")
+  @Test("expired, collapsed and untranslatable requests are dead letters, and come back once from a replay")
   func letters() throws {
     let site = try Site()
     try site.startFleet(
@@ -48,7 +48,7 @@ struct OptionalLetterTests {
     #expect(try site.pushes().map(\.token) == [token(1), token(1)])
   }
 
-  @Test("a device of a broadcast that is too late has a letter of its own, which names it")
+  @Test("an expired device of a broadcast has its own letter, which names it")
   func devices() throws {
     let site = try Site()
     // The second device of a page waits for the only stream until the lifetime is over.

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What comes of a request", .blocking)
+@Suite("The outcomes of requests", .blocking)
 struct OutcomeTests {
   static let gone = token(0xdead)
   static let bad = token(0xbad)
@@ -143,7 +143,7 @@ struct OutcomeTests {
     #expect(try site.depths(["results"]) == [count])
   }
 
-  @Test("a request that says dry_run is checked and sent to nobody")
+  @Test("a dry_run request is checked and sent to no device")
   func dryRun() throws {
     let site = try Site()
     try site.startSimulator(settings: #"results: "all","#)

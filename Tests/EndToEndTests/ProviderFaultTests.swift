@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A provider that can't be trusted or reached", .blocking)
+@Suite("An untrusted or unreachable provider", .blocking)
 struct ProviderFaultTests {
   static let identities: [(name: String, reason: String)] = [
     ("expired", "expired"), ("self-signed", "self-signed"), ("wrong-host", "is not for 127.0.0.1"),
@@ -10,7 +10,7 @@ struct ProviderFaultTests {
   ]
 
   @Test(
-    "a certificate that does not verify: nothing is sent, the log says why, and all goes out once it is mended",
+    "a certificate that does not verify: nothing is sent, the log has the reason, and all is sent once it is corrected",
     arguments: identities)
   func wrongCertificate(_ name: String, _ reason: String) throws {
     let site = try Site()
@@ -50,7 +50,7 @@ struct ProviderFaultTests {
     #expect(try site.depths(["dead", "feedback"]) == [0, 0])
   }
 
-  @Test("a push whose stream is refused again and again is tried again, until its attempts are used up")
+  @Test("a push whose stream is refused again and again is retried until its attempts are used up")
   func refusedStreams() throws {
     let site = try Site()
     try site.startSimulator(
@@ -73,7 +73,8 @@ struct ProviderFaultTests {
     #expect(try site.take("results").count == 3)
   }
 
-  @Test("a provider that is away is waited for on the ladder, at the cost of no attempt; what lives for now alone ends")
+  @Test(
+    "an unreachable provider is waited for on the ladder, without counting attempts; only requests with a lifetime of 0 end")
   func away() throws {
     let site = try Site()
     let settings = #"results: "all", retry: { steps: ["500ms"], attempts: 1 },"#
@@ -86,7 +87,7 @@ struct ProviderFaultTests {
     ])
     let worker = try site.startWorker()
     #expect(worker.waitForOutput("provider unreachable", seconds: 90))
-    // Parked after five seconds; what lives for now alone is dead by then.
+    // Parked after five seconds; requests with a lifetime of 0 are dead letters by then.
     #expect(try site.take("dead", count: 1).map { "\($0.id) \($0.header("x-push-error") ?? "")" } == ["now Unavailable"])
     try site.startSimulator(settings: settings)
     #expect(try site.take("results", count: 3).compactMap { $0.json["success"] as? Int }.sorted() == [0, 1, 2])
@@ -111,7 +112,7 @@ struct ProviderFaultTests {
   }
 
   @Test(
-    "a credential that the provider refuses holds the requests, and only what lives for now alone ends; all go out once it is right"
+    "a refused credential holds the requests, and only those with a lifetime of 0 end; all are sent once it is corrected"
   )
   func refusedCredential() throws {
     let site = try Site()
@@ -135,7 +136,7 @@ struct ProviderFaultTests {
     #expect(try site.depths(["dead", "feedback"]) == [0, 0])
   }
 
-  @Test("a topic that the credential may not send to holds the backlog, is said once, and all goes out once it may")
+  @Test("a topic that the credential may not send to holds the backlog, is reported once, and all is sent once it may")
   func topicDisallowed() throws {
     let site = try Site()
     let settings = #"retry: { steps: ["1s"] },"#
@@ -160,7 +161,7 @@ struct ProviderFaultTests {
     #expect(try site.depths(["dead", "feedback"]) == [0, 0])
   }
 
-  @Test("a Firebase project that isn't there holds the backlog, is said once, and all goes out once it is")
+  @Test("a missing Firebase project holds the backlog, is reported once, and all is sent once it exists")
   func wrongProject() throws {
     let site = try Site()
     try site.startFleet(apps: try site.startFCM(["--project", "another-project"]))

@@ -4,11 +4,11 @@ import Testing
 
 @Suite("A request that kills its worker", .blocking)
 struct QuarantineTests {
-  @Test("ends alone in the dead letters after a few workers; what they had in hand beside it is delivered")
+  @Test("ends alone in the dead letters after a few workers; their other requests are delivered")
   func culprit() throws {
     let site = try Site()
     let culprit = token(1)
-    // As long as its answer is awaited, the request is in hand, and everything behind it with it.
+    // While its answer is awaited, the request is in hand, with everything behind it.
     try site.startSimulator(script: [culprit: ["stall": true]], settings: "shards: 2,")
     try site.declareTopology()
     let neighbours = (100..<140).map(token)
@@ -24,7 +24,7 @@ struct QuarantineTests {
       }
       worker.end()
       kills += 1
-      // The broker has noticed when what was in hand is ready again, or has been given up.
+      // The broker has noticed the loss when the requests in hand are ready again, or have been given up.
       #expect(try eventually { try site.depths(["send.normal", "quarantine", "dead"]).reduce(0, +) > 0 })
     }
     print("\(kills) workers died of it")
@@ -38,7 +38,7 @@ struct QuarantineTests {
     #expect(try site.depths(["send.normal", "quarantine", "retry.1s"]) == [0, 0, 0])
   }
 
-  @Test("what waits alone for a provider is none the worse for the stops of its workers, however many there are")
+  @Test("a harmless request that waits alone for a provider survives any number of worker stops")
   func stops() throws {
     let site = try Site()
     try site.startSimulator(settings: #"log: "debug","#)

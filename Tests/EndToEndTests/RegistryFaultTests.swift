@@ -28,7 +28,7 @@ struct RegistryFaultTests {
     ])
     #expect(try eventually { try site.deliveries(of: "token")[token(2_000)] == 1 }, "\(worker.outputSoFar)")
     if isLocked {
-      // The counter isn't set then, which is no reason not to send.
+      // The counter can't be set then; the push is sent nevertheless.
       let say = ["to": registration, "time_to_live": 0, "notification": ["body": "b", "badge": 7]] as [String: Any]
       try site.broadcast("number", to: say)
       #expect(try eventually { try site.deliveries(of: "number")[token(1_000)] == 1 }, "\(worker.outputSoFar)")
@@ -69,7 +69,7 @@ struct RegistryFaultTests {
     }
   }
 
-  @Test("PostgreSQL read-only, as a stand-by is", .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
+  @Test("PostgreSQL read-only, like a standby", .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func readOnly() throws {
     let server = try #require(try Postgres.shared?.get())
     let location = try server.makeDatabase()
@@ -103,7 +103,7 @@ struct RegistryFaultTests {
     }
   }
 
-  @Test("locked in the middle of a broadcast: what was sent isn't sent again, and is counted once it can be")
+  @Test("locked in the middle of a broadcast: sent pushes aren't repeated, and are counted later")
   func lockedInTheMiddle() throws {
     let site = try Site()
     let devices = 400

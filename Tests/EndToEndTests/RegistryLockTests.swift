@@ -5,7 +5,7 @@ import Testing
 @Suite("Writers that wait for a lock of the registry", .blocking)
 struct RegistryLockTests {
   @Test(
-    "While somebody holds the lock for writers, a dead token and a change wait for it, and no registration does",
+    "While another process holds the lock for writers, a dead token and a change wait for it, and no registration does",
     .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func lookUpsGoOn() throws {
     let server = try #require(try Postgres.shared?.get())
@@ -38,7 +38,7 @@ struct RegistryLockTests {
       try site.broadcast("live\(number)", to: ["to": registration])
     }
     #expect(try eventually { try live.allSatisfy { try site.deliveries()[$0] == 1 } }, "\(worker.outputSoFar)")
-    // The mark needs no lock of anybody's.
+    // The mark needs none of these locks.
     let state = "SELECT state FROM pushfleet.devices WHERE token IN (decode('\(dead)', 'hex'), '\(dead)'::bytea)"
     #expect(try eventually { try server.execute(state, at: location) == "2" })
     #expect(try site.depths(["retry.200ms", "retry.1s", "answers"]) == [0, 0, 0])

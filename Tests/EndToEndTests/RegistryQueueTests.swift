@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Changes by the registry's queue", .blocking)
+@Suite("Changes through the registry's queue", .blocking)
 struct RegistryQueueTests {
   private func export(_ site: Site) throws -> [[String: Any]] {
     Site.objects(try site.run(["devices", "export", "--config", site.file("pushfleet.json5")]).output)
   }
 
-  @Test("however many workers there are, the last registration wins")
+  @Test("with any number of workers, the last registration wins")
   func order() throws {
     let site = try Site()
     try site.startFleet(settings: "shards: 2,")
@@ -26,7 +26,7 @@ struct RegistryQueueTests {
     #expect(tokens.filter { $0.hasPrefix("old") } == [])
   }
 
-  @Test("a refused change whose answer finds no queue is a dead letter")
+  @Test("a refused change without its reply queue is a dead letter")
   func answerWithoutQueue() throws {
     let site = try Site()
     try site.startFleet()
@@ -43,7 +43,7 @@ struct RegistryQueueTests {
     #expect(try export(site).compactMap { $0["token"] as? String } == ["good"])
   }
 
-  @Test("a worker that stops while the registry is locked leaves its changes to the next one, in their order")
+  @Test("a worker that stops while the registry is locked leaves its changes to another one, in order")
   func stopWhileLocked() throws {
     let site = try Site()
     try site.startFleet(settings: "prefetch: 100, drainTimeout: 2,")
@@ -67,7 +67,7 @@ struct RegistryQueueTests {
   }
 
   @Test(
-    "a group whose maker died before it was acknowledged is answered with its key, and so is its end",
+    "a group's creation and end are answered with its key even if the worker died before the acknowledgement",
     arguments: RegistryKind.all)
   func repeated(_ registry: RegistryKind) throws {
     let site = try Site()
@@ -79,7 +79,7 @@ struct RegistryQueueTests {
       guard ended.status == 0 else { throw Broken("groups: \(ended.output)") }
       return ended.output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
-    /// What the queue says to a change that was taken once before, and not acknowledged.
+    /// The answer to a change that was applied before, but not acknowledged.
     func answer(_ change: [String: Any]) throws -> [String: Any] {
       try site.askForChanges([change])
       try site.peer(["consume", "\(site.prefix).registry", "--count", "1", "--wait", "30", "--give-back"])
@@ -120,7 +120,7 @@ struct RegistryQueueTests {
     #expect(Int(letter.header("x-push-truncated-from") ?? "") ?? 0 > 5 << 20)
   }
 
-  @Test("more of them than fit a shard's memory are stored in their order, and requests beside them are sent")
+  @Test("changes beyond a shard's memory are stored in order, and requests beside them are sent")
   func largeInOrder() throws {
     let site = try Site()
     try site.startFleet()
@@ -149,7 +149,7 @@ struct RegistryQueueTests {
     #expect(try site.depths(["registry", "dead"]) == [0, 0] && site.deliveries().values.allSatisfy { $0 == 1 })
   }
 
-  @Test("whoever names no application means the only one; an id that can't be one is refused, and so is a token nobody knows")
+  @Test("a change without an application is for the only one; invalid ids and unknown tokens are refused")
   func unanswered() throws {
     let site = try Site()
     try site.startFleet()
@@ -171,7 +171,7 @@ struct RegistryQueueTests {
   }
 
   @Test(
-    "a device that is gone is NotRegistered, and its token named beside it is sent to all the same", arguments: [false, true])
+    "a device that is gone is NotRegistered, and its token in the same request is sent to", arguments: [false, true])
   func goneBesideItsToken(isTokenFirst: Bool) throws {
     let site = try Site()
     try site.startFleet()

@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The recipe of docs/operations.md, by the broker's own shovel.
+/// The recipe of docs/operate/dead-letters.md, with the broker's own shovel.
 @Suite("Replaying dead letters", .blocking)
 struct ReplayTests {
-  /// Moves what is in the dead letters to an exchange, and waits for the end of it.
+  /// Moves the dead letters to an exchange, and waits until that is done.
   private func shovel(_ site: Site, to exchange: String, _ destination: [String: String] = [:]) throws {
     let name = "replay-\(site.prefix)"
     // The braces of the page's only shovel.
-    let page = try DocumentTests.text("docs/operations.md")
+    let page = try DocumentTests.text("docs/operate/dead-letters.md")
     let shown = try #require(page.firstMatch(of: /set_parameter shovel replay '(\{[^}]*\})'/)).1
     let object = try JSONSerialization.jsonObject(with: Data(shown.replacing("push.", with: "\(site.prefix).").utf8))
     var settings = try #require(object as? [String: Any])
@@ -20,7 +20,7 @@ struct ReplayTests {
     #expect(try eventually { try !site.broker.control("list_parameters").contains(name) })
   }
 
-  @Test("takes each where it came from: pages send the rest of their broadcast, requests and changes get another chance")
+  @Test("sends each to its queue: pages send the rest of their broadcast, requests and changes are processed again")
   func recipe() throws {
     let devices = 60
     let site = try Site()
@@ -41,7 +41,7 @@ struct ReplayTests {
     worker.signal(15)
     #expect(worker.wait() == 0)
 
-    // The sender is forgotten in the configuration; other letters come from the provider, the registry and the broker.
+    // The configuration lacks the sender; other letters come from the provider, the registry and the broker.
     try site.configureFleet("sqlite:registry.db", settings: settings)
     try site.publish([(["to": token(900), "data": ["m": "one"]], ["message_id": "one"])], to: "high")
     try site.publishChanges([(["op": "subscribe", "topic": "other", "tokens": [token(901)]], [:])])
@@ -57,7 +57,7 @@ struct ReplayTests {
     try site.importDevices([901], #""user":"u""#)
     try site.steer("resume", "b")
     try shovel(site, to: "return")
-    // What the broker gave up names no way back: it is at the end of the dead letters again.
+    // The broker's own letter has no origin: it is at the end of the dead letters again.
     #expect(try site.depths(["dead", "send.high", "registry", "send.normal"]) == [1, 1, 1, 0])
     try shovel(site, to: "send", ["dest-exchange-key": "normal"])
     #expect(try site.depths(["dead", "send.normal"]) == [0, 1])

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Trying again", .blocking)
+@Suite("Retries", .blocking)
 struct RetryTests {
-  /// A short ladder, so that a test is over in seconds. What should wait longer than its last step waits that step.
+  /// A short ladder, so that a test ends within seconds. A longer delay uses the last step.
   static let ladder = #"results: "all", retry: { steps: ["100ms", "300ms"], attempts: 4 },"#
 
   static let passing: [(String, [String: any Sendable])] = [
@@ -63,7 +63,7 @@ struct RetryTests {
     #expect(pushes.map(\.connection) == [1, 2, 3] && figures["unknown"] as? Int == 2)
   }
 
-  @Test("a push whose answer never came ends as Unknown where it is not to be sent again, by its application or by itself")
+  @Test("a push without an answer ends as Unknown if its application or request forbids repetition")
   func droppedUnknown() throws {
     let site = try Site()
     let script = Dictionary(uniqueKeysWithValues: (1...4).map { (token($0), [["close": true, "times": 20]]) })
@@ -114,7 +114,7 @@ struct RetryTests {
     try site.drain()
     let pushes = try site.pushes()
     #expect(pushes.count { $0.token == over } == 1)
-    // CC has the broker deliver it twice; the second is known as a duplicate, or a retransmission.
+    // CC makes the broker deliver it twice; the second is recognised as a duplicate, or a retransmission.
     #expect(pushes.count { $0.token == limited } == 4 && pushes.count { $0.token == now } == 1)
     #expect(pushes.first { $0.token == now }?.headers["apns-expiration"] == "0")
     let letters = try site.take("dead")
@@ -132,7 +132,7 @@ struct RetryTests {
       ])
   }
 
-  @Test("what is too late is not sent: before any attempt it is a result, after one a dead letter with the last reason")
+  @Test("a late request is not sent: before any attempt it is a result, after one a dead letter with the last reason")
   func lifetimes() throws {
     let site = try Site()
     try site.startSimulator(script: [token(3): ["status": 429, "reason": "TooManyRequests"]], settings: Self.ladder)
@@ -151,11 +151,11 @@ struct RetryTests {
       "\($0.id) \(($0.json["results"] as? [[String: String]])?.first?["error"] ?? "sent")"
     }
     #expect(Set(results) == ["late Expired", "never Expired", "brief DeviceMessageRateExceeded", "lasting sent"])
-    // The wait that 429 asks for would outlast the request.
+    // The delay of the 429 answer exceeds the request's life.
     #expect(try site.take("dead").map { "\($0.id) \($0.header("x-push-reason") ?? "")" } == ["brief TooManyRequests"])
   }
 
-  @Test("of a list only what failed is tried again, and one result at the end speaks for all")
+  @Test("of a list only failed targets are retried, and one result at the end has all")
   func lists() throws {
     let site = try Site()
     let tokens = (0..<5).map(token)
@@ -181,7 +181,7 @@ struct RetryTests {
     #expect(try site.depths(["dead", "feedback"]) == [0, 1])
   }
 
-  @Test("streams that Python's server refuses and connections that it leaves cost no push and double none")
+  @Test("streams that Python's server refuses and connections that it closes lose and repeat no push")
   func goAwayUnderLoad() throws {
     let site = try Site()
     let server = try site.startForeignProvider(

@@ -7,7 +7,7 @@ struct RightsTests {
   private static let down = "com.example.down"
   private static let rights = #"replyTo: ["billing.replies"],"#
 
-  /// Two applications; billing sends to the one, mallory to the other, whose provider can't be reached.
+  /// Two applications; billing sends to one, mallory to the other, whose provider is unreachable.
   private func configure(_ site: Site, downPort: Int) throws {
     try site.write(
       """
@@ -33,13 +33,13 @@ struct RightsTests {
     return ["body": body, "properties": properties, "exchange": "\(site.prefix).\(exchange)", "routing_key": key]
   }
 
-  /// Publishes as a user whose replies come directly, or to an exclusive queue; returns them.
+  /// Publishes as a user with direct replies, or an exclusive queue; returns the replies.
   private func ask(_ site: Site, by uri: String?, _ lines: [[String: Any]], queue: String? = nil) throws -> [[String: Any]] {
     let words = ["ask", "--count", "\(lines.count)"] + (queue.map { ["--queue", $0] } ?? [])
     return try Site.messages(try site.peer(words, input: try site.writeLines(lines), by: uri)).map(\.json)
   }
 
-  /// What comes of each attempt: "ok", or the broker's code.
+  /// The result of each attempt: "ok", or the broker's code.
   private func attempt(_ site: Site, by uri: String?, _ lines: [[String: Any]]) throws -> [String] {
     try site.peer(["try"], input: try site.writeLines(lines), by: uri).split(separator: "\n").map(String.init)
   }
@@ -59,7 +59,7 @@ struct RightsTests {
     try configure(site, downPort: downPort)
     try site.declareTopology()
 
-    // What has come back from workers twice is put aside before it is read.
+    // A request that came back from workers twice goes to the quarantine unread.
     for user in ["billing", "mallory"] {
       let suspect = line(
         site, user, ["to": token(5)], id: "suspect of \(user)", headers: ["x-push-producer": site.user("billing")])
@@ -105,7 +105,7 @@ struct RightsTests {
       ["feedback", "--config", site.file("pushfleet.json5")], environment: ["PUSHFLEET_BROKER": users["pruning"] ?? ""])
     #expect(Site.objects(feedback.output).map { $0["event"] as? String } == ["NotRegistered"], "\(feedback.output)")
 
-    // An operator is trusted with what goes back; a letter whose producer nobody has found to be allowed is looked at again.
+    // An operator is trusted with replayed notes; a letter whose producer was never found to be allowed is checked again.
     let replays = [[:], ["x-push-producer": site.user("mallory")]].enumerated().map { number, headers in
       line(
         site, nil, ["to": token(6 + number)], id: "replay \(number)",
@@ -119,7 +119,7 @@ struct RightsTests {
     #expect(!worker.outputSoFar.contains("ACCESS_REFUSED"), "\(worker.outputSoFar)")
   }
 
-  @Test("producers can neither read what is the fleet's nor write where headers count; consumers read their own alone")
+  @Test("producers can neither read the fleet's queues nor write where headers count; consumers read only their own")
   func refusals() throws {
     let site = try Site()
     let users = try site.makeUsers()
@@ -170,7 +170,7 @@ struct RightsTests {
     for queue in [own, queue] { try site.peer(["delete", queue]) }
   }
 
-  @Test("what a producer may not ask for is a dead letter that reaches nobody, whatever its headers say")
+  @Test("a producer's forbidden request is a dead letter that reaches no device, whatever its headers are")
   func notAllowed() throws {
     let site = try Site()
     let users = try site.makeUsers(["mallory": "billing"])
@@ -188,7 +188,7 @@ struct RightsTests {
         "apns": ["headers": ["apns-topic": name, "apns-push-type": name.hasSuffix(".voip") ? "voip" : "alert"]],
       ]
     }
-    // Refused all four: for the name, for none, and with headers that only workers write.
+    // All four are refused: by name, without a name, and with headers that only workers write.
     let hers = [
       line(site, "mallory", ["to": token(1)], id: "hers"), line(site, nil, ["to": token(1)], id: "nobody's"),
       line(site, "mallory", ["to": token(1)], id: "forged", headers: forged),
@@ -207,7 +207,7 @@ struct RightsTests {
     #expect(outcomes.count { $0["failure"] as? Int == 1 } == 2)
     #expect(Set(try site.pushes().compactMap { $0.headers["apns-topic"] }) == Set(topics.prefix(2)))
     #expect(try site.pushes().allSatisfy { $0.token == token(9) })
-    // A change that nobody waits for.
+    // A change without a reply queue.
     try site.peer(
       ["publish"], input: try site.writeLines([line(site, nil, change, exchange: "registry", key: "change")]),
       by: users["mallory"])
@@ -221,7 +221,7 @@ struct RightsTests {
   }
 
   @Test(
-    "results go directly, to exclusive queues and to those that are listed, and nothing is sent whose result would go elsewhere"
+    "results go directly, to exclusive queues and to listed ones, and a request with another reply queue isn't sent"
   )
   func replies() throws {
     let site = try Site()

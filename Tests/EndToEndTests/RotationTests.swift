@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Credentials changed under load", .blocking)
 struct RotationTests {
-  @Test("key, service account, the broker's password and its way are replaced while pushes go out, and none fails")
+  @Test("key, service account, the broker's password and its address are replaced while pushes are sent, and none fails")
   func rotation() throws {
     let certificates = try TestCertificates.make()
     let broker = try Broker(certificates: (certificates.authority, certificates.server, certificates.serverKey))
@@ -28,7 +28,7 @@ struct RotationTests {
     try site.write("amqp://worker:first-secret@127.0.0.1:\(broker.port)\n", to: "broker.secret")
     try configure(keyID: "ABC123DEFG")
     var sent: [String] = []
-    /// Publishes for as many iPhones as Android phones.
+    /// Publishes to equal numbers of iPhones and Android phones.
     func load(_ count: Int) throws {
       let fresh = (sent.count..<sent.count + count).flatMap { ["apns:\(token($0))", "fcm:device-\($0)"] }
       sent += fresh
@@ -38,7 +38,7 @@ struct RotationTests {
     try load(300)
     let worker = try site.startWorker()
 
-    // The files are noticed by themselves.
+    // The worker notices the files itself.
     try copy(certificates.otherP8, to: "key.p8")
     try configure(keyID: "HIJ456KLMN")
     #expect(worker.waitForOutput("\(Site.app) APNs production", seconds: 90))
@@ -78,7 +78,7 @@ struct RotationTests {
     #expect(!worker.outputSoFar.contains("-secret"))
   }
 
-  @Test("on SIGHUP a file that can't be used is named, what was in use stays, and pushes go out")
+  @Test("on SIGHUP an unusable file is named, the old one stays in use, and pushes continue")
   func refused() throws {
     let site = try Site()
     try site.startSimulator()

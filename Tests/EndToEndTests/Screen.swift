@@ -1,7 +1,7 @@
-/// What a terminal shows of the bytes that it gets: enough of one for what pushfleet writes.
+/// The screen of a terminal, as far as pushfleet uses its control sequences.
 struct Screen {
   private(set) var lines: [String]
-  /// Lines that went on below because the terminal is no wider.
+  /// Lines that were wrapped at the terminal's width.
   private(set) var wrapped: [String]
 
   init(_ bytes: String, columns: Int) {

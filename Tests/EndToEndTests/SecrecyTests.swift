@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What nobody may read", .blocking)
+@Suite("Secrets", .blocking)
 struct SecrecyTests {
-  @Test("what a command says of a secret is found in every test, but for what it is there to say")
+  @Test("of a command's output are found in every test, except for intended ones")
   func found() throws {
     let key = try String(contentsOfFile: TestCertificates.make().rsaKey, encoding: .utf8).split(separator: "\n")[5]
     let credentials = ["bearer ya29.x", "eyJhbGciOiJFUzI1NiJ9", "key \(key).", "amqp://guest:guest@127.0.0.1", "pf1d~abc"]
@@ -60,7 +60,7 @@ struct SecrecyTests {
   }
 
   @Test(
-    "at level debug no log holds a key, a provider token, a password or a device token, and each line is one object"
+    "at level debug no log has a key, a provider token, a password or a device token, and each line is one object"
   )
   func logs() throws {
     let site = try Site()
@@ -94,12 +94,12 @@ struct SecrecyTests {
     ]
     try site.publish(messages)
     outputs.append(try site.run(["worker", "--config", site.file("pushfleet.json5"), "--until-empty"]).output)
-    // It is the way of each request that is kept free of them, not an empty log.
+    // The log isn't empty: it has each step of a request, without secrets.
     for word in ["request taken", "resolved", "translated", "sent", "answer", "put off", "dead letter", "request acknowledged"]
     {
       #expect(outputs[1].contains(#""level":"debug""#) && outputs[1].contains("\"message\":\"\(word)\""), "\(word)")
     }
-    // And what is said of a provider and a broker that can't be reached.
+    // Also for an unreachable provider and broker.
     site.stopSimulator()
     try site.publish([(#"{"to":"\#(device(20))"}"#, [:])])
     let worker = try site.startWorker()
@@ -129,7 +129,7 @@ struct SecrecyTests {
     }
   }
 
-  @Test("no credential of FCM, no password of the registry, no token and no payload stands in the log or in the figures")
+  @Test("no FCM credential, registry password, token or payload is in the log or in the metrics")
   func everywhereElse() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -164,7 +164,7 @@ struct SecrecyTests {
       #expect(!body.isEmpty, "\(page)")
       figures += body
     }
-    // What workers answer to whoever asks all of them.
+    // The workers' answers to a status request.
     figures += try site.run(["status", "--json", "--pools", "--config", site.file("pushfleet.json5")]).output
     worker.signal(15)
     worker.wait()

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The journal of the simulator says by which connection each push came.
+/// The simulator's journal names the connection of each push.
 @Suite("Applications with one APNs key", .blocking)
 struct SharedConnectionTests {
   private static let apps = ["com.example.a", "com.example.b", "com.example.c"]
@@ -47,7 +47,7 @@ struct SharedConnectionTests {
   @Test("have equal parts of the streams: one's backlog doesn't hold up another's requests")
   func fairness() throws {
     let site = try start(script: ["*": ["delay_ms": 10]], options: ["--streams", "10"])
-    // All are there before the worker: how fast they are published doesn't count.
+    // All are published before the worker starts, so that their rate doesn't matter.
     try site.publish((0..<1_500).map { request(Self.apps[0], $0) } + (2_000..<2_040).map { request(Self.apps[1], $0) })
     let worker = try site.startWorker()
     #expect(try eventually(seconds: 60) { try site.pushes().count { topic($0) == Self.apps[1] } == 40 })
@@ -58,7 +58,7 @@ struct SharedConnectionTests {
     #expect(between <= 120, "\(between) of the backlog between the others' 40, after \(first)")
   }
 
-  @Test("have troubles of their own where the provider refuses a topic")
+  @Test("have separate troubles if the provider refuses a topic")
   func separateTrouble() throws {
     let port = try FreePorts.take(1)[0]
     let site = try start(options: ["--topic", Self.apps[0]], settings: "metrics: \"127.0.0.1:\(port)\",")
@@ -82,7 +82,7 @@ struct SharedConnectionTests {
     #expect(try site.depths(["dead"]) == [0])
   }
 
-  @Test("go on when one gets a key of its own, one is removed and one is added, without a loss or a double")
+  @Test("lose and repeat nothing when one gets its own key, one is removed and one is added")
   func reload() throws {
     let site = try start(script: ["*": ["delay_ms": 5]], options: ["--streams", "20"])
     try configure(site, Array(Self.apps.prefix(2)))

@@ -3,18 +3,18 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Who connects to the doors of the binary interface and never shakes hands.
+/// Clients that connect to the doors of the binary interface without a handshake.
 @Suite("Connections without a handshake", .blocking)
 struct SilentClientsTests {
-  /// Connections that say nothing.
+  /// Silent connections.
   private static func silent(_ count: Int, _ port: UInt16) throws -> [Int32] {
     let probe = HTTPProbe(port: port)
     return try (0..<count).map { _ in try #require(probe.connection(seconds: 20)) }
   }
 
-  @Test("keep nobody out who has a certificate, and push out nobody who has shown it", arguments: [1, 2])
+  @Test("keep out no client with a certificate, and replace no authenticated connection", arguments: [1, 2])
   func crowd(_ door: Int) throws {
-    // Room for some three hundred connections of the binary interface, and fifty of its feedback service.
+    // Room for about three hundred connections of the binary interface, and fifty of its feedback service.
     let site = try CertifiedGateway(descriptors: 1_024)
     let sender = try site.client(1, "print('in', flush=True); link.recv(1); print('out')")
     #expect(sender.waitForOutput("in", seconds: 90))
@@ -22,7 +22,7 @@ struct SilentClientsTests {
     defer { for descriptor in crowd { close(descriptor) } }
     for _ in 0..<3 { #expect(try site.shown(door).count == 64) }
     #expect(!sender.outputSoFar.contains("out"))
-    // A gateway that stops waits for none of them.
+    // A stopping gateway waits for none of them.
     let began = ContinuousClock.now
     site.gateway.signal(SIGTERM)
     #expect(site.gateway.wait() == 0 && ContinuousClock.now - began < .seconds(15))

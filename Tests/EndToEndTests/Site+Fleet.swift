@@ -53,7 +53,7 @@ extension Site {
   }
 
   /// Starts FCM's simulator, whose journal is `fcm.ndjson`.
-  /// - Returns: the app's settings that lead to it.
+  /// - Returns: the app's settings for it.
   func startFCM(_ options: [String] = []) throws -> String {
     let child = try start(
       [
@@ -86,7 +86,7 @@ extension Site {
     guard ended.status == 0 else { throw Broken("import ended with \(ended.status): \(ended.output)") }
   }
 
-  /// Sends changes by the registry's queue and returns the answers in the changes' order.
+  /// Sends changes through the registry's queue and returns the answers in the changes' order.
   func change(_ changes: [[String: Any]]) throws -> [[String: Any]] {
     try askForChanges(changes)
     let answers = try takeAll(from: "\(prefix).answers", count: changes.count)
@@ -123,7 +123,7 @@ extension Site {
     try publish([(target.merging(["data": ["m": messageID]]) { $1 }, ["message_id": messageID])])
   }
 
-  /// Success and failure of each message's result, and how many results it had.
+  /// Success and failure of each message's result, and the number of its results.
   func results() throws -> [String: (success: Int, failure: Int, count: Int)] {
     try take("results").reduce(into: [:]) { results, message in
       let earlier = results[message.id]?.count ?? 0
@@ -133,7 +133,7 @@ extension Site {
     }
   }
 
-  /// How often each iPhone has got a message.
+  /// The number of each iPhone's pushes of a message.
   func deliveries(of messageID: String) throws -> [String: Int] {
     try pushes().reduce(into: [:]) { counts, push in
       if push.status == 200, push.payload["m"] as? String == messageID { counts[push.token, default: 0] += 1 }
@@ -150,7 +150,7 @@ extension Site {
     return times.split(separator: "\n").compactMap { Int($0) }
   }
 
-  /// When the simulator had each push of a message whole, in unix milliseconds and in the order of arrival.
+  /// When the simulator had received each push of a message, in unix milliseconds and in the order of arrival.
   func arrivals(of messageID: String) throws -> [Int] {
     let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     return try Self.objects(try String(contentsOfFile: file("journal.ndjson"), encoding: .utf8)).compactMap { entry in
@@ -162,7 +162,7 @@ extension Site {
   }
 }
 
-/// Looks again and again until a condition holds; false when it doesn't within a time.
+/// Repeats a check for at most `seconds`. Returns false if the condition doesn't hold by then.
 func eventually(seconds: Double = 90, _ condition: () throws -> Bool) rethrows -> Bool {
   let end = Date().addingTimeInterval(seconds)
   while try !condition() {
