@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// The broker's users as docs/operations.md makes them.
+/// The broker's users as docs/operate/permissions.md makes them.
 extension Site {
   /// Makes those users, with the site's prefix in place of the fleet's, and returns their addresses by name.
   ///
@@ -20,22 +20,23 @@ extension Site {
     return addresses
   }
 
-  /// What a user of the documentation is called at the shared broker.
+  /// The name of a documented user at the shared broker.
   func user(_ name: String) -> String { "\(name)-\(prefix)" }
 
   /// The words of each `rabbitmqctl` line.
   private static func userCommands() throws -> [[String]] {
-    let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../docs/operations.md")
+    let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+      "../../docs/operate/permissions.md")
     let text = try String(contentsOf: page, encoding: .utf8)
-    guard let section = text.components(separatedBy: "\n## ").first(where: { $0.hasPrefix("Users and permissions\n") }) else {
-      throw Broken("docs/operations.md says nothing of users and permissions")
+    guard let section = text.components(separatedBy: "\n## ").first(where: { $0.hasPrefix("Users of the broker\n") }) else {
+      throw Broken("docs/operate/permissions.md has no section about users")
     }
     return section.split(separator: "\n").filter { $0.hasPrefix("    rabbitmqctl ") }.map { line in
       line.split(separator: " ").dropFirst().map { $0.trimmingCharacters(in: ["'"]) }
     }
   }
 
-  /// What `rabbitmqctl` does for the command.
+  /// Does the work of `rabbitmqctl` for a command.
   private func call(_ words: [String], for user: String) throws -> String {
     func binary(_ text: String) -> String {
       let own = text.replacing(#"push\."#, with: prefix + #"\."#).replacing("push.", with: prefix + ".")
@@ -47,7 +48,7 @@ extension Site {
     case ("set_permissions", 5): return "ok = A:set_permissions(<<\"\(user)\">>, <<\"/\">>, \(values), <<\"test\">>)"
     case ("set_topic_permissions", 5):
       return "ok = A:set_topic_permissions(<<\"\(user)\">>, <<\"/\">>, \(values), <<\"test\">>)"
-    default: throw Broken("docs/operations.md: \(words)")
+    default: throw Broken("docs/operate/permissions.md: \(words)")
     }
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A private installation for one test: own queues on the shared broker, own simulator, own configuration, in a folder of its own.
+/// A private installation for one test: own queues on the shared broker, own simulator, configuration and folder.
 final class Site {
   static let app = "com.example.app"
 
@@ -9,13 +9,13 @@ final class Site {
   let prefix: String
   let folder: URL
   let certificates: TestCertificates
-  /// What the configuration calls the broker.
+  /// The broker's address in the configuration.
   var brokerURI: String
   private(set) var simulator: ChildProcess?
   private(set) var port = 0
   private var children: [ChildProcess] = []
 
-  /// - Parameter prefix: one that the broker has for this site alone; nil for a new one.
+  /// - Parameter prefix: a prefix that the broker has for this site alone; nil for a new one.
   init(broker: Broker? = nil, prefix: String? = nil) throws {
     self.broker = try broker ?? .shared
     brokerURI = self.broker.uri
@@ -153,17 +153,30 @@ final class Site {
     return (child, port)
   }
 
+  /// Starts Python's push service for browsers, which prints each push.
+  func startBrowsers(_ count: Int, script: [String: Any] = [:]) throws -> Browsers {
+    let answers = String(decoding: try JSONSerialization.data(withJSONObject: script), as: UTF8.self)
+    let (child, port) = try startServer("webpush_server.py", ["--subscriptions", "\(count)", "--script", answers])
+    let first = Self.objects(child.outputSoFar).first
+    return Browsers(service: child, port: port, subscriptions: first?["subscriptions"] as? [[String: Any]] ?? [])
+  }
+
   private var openPipes: [Pipe] = []
 
   /// Starts Python's collector of spans, which prints its port and what it takes.
   func startCollector(_ options: [String] = []) throws -> (process: ChildProcess, port: Int) {
-    let child = try ChildProcess(
-      ["/usr/bin/python3", Self.support("otlp_collector.py")] + options, environment: ["PATH": "/usr/bin:/bin"], output: nil)
-    children.append(child)
+    let child = try startForeign(["/usr/bin/python3", Self.support("otlp_collector.py")] + options)
     guard child.waitForLines(1, seconds: 90), let port = Int(child.outputSoFar.prefix { $0.isNumber }) else {
       throw Broken("no collector: \(child.outputSoFar)")
     }
     return (child, port)
+  }
+
+  /// Starts a program that is not ours; it ends with the site.
+  func startForeign(_ command: [String]) throws -> ChildProcess {
+    let child = try ChildProcess(command, environment: ["PATH": "/usr/bin:/bin"], output: nil)
+    children.append(child)
+    return child
   }
 
   // MARK: commands
@@ -172,7 +185,7 @@ final class Site {
     URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Support/\(script)").path
   }
 
-  /// Starts a command that goes on; it ends with the site.
+  /// Starts a command that keeps running; it ends with the site.
   @discardableResult
   func start(_ words: [String], environment: [String: String] = [:], input: FileHandle? = nil) throws -> ChildProcess {
     let child = try ChildProcess(
@@ -206,7 +219,7 @@ final class Site {
     return Ended(status: status, output: output)
   }
 
-  /// Delivers everything that waits, to the last retry; returns the worker's figures.
+  /// Delivers all waiting requests, to the last retry; returns the worker's totals.
   @discardableResult
   func drain(environment: [String: String] = [:]) throws -> [String: Any] {
     let words = ["worker", "--config", file("pushfleet.json5"), "--until-empty", "--json"]
@@ -222,20 +235,20 @@ final class Site {
     guard ended.status == 0 else { throw Broken("no topology: \(ended.output)") }
   }
 
-  /// Publishes a plain request for each token by `pushfleet send`.
+  /// Publishes a plain request for each token with `pushfleet send`.
   func send(tokens: [String], app: String? = nil) throws {
     let lines = tokens.map { #"{"to":"\#($0)","notification":{"body":"Hello"}}"# }
     try send(lines: lines, app: app)
   }
 
-  /// - Parameter app: needed where several are configured.
+  /// - Parameter app: needed if several are configured.
   func send(lines: [String], app: String? = nil) throws {
     let file = try write(lines.joined(separator: "\n"), to: "send-\(UUID().uuidString).ndjson")
     let ended = try run(["send", "--config", self.file("pushfleet.json5")] + (app.map { ["--app", $0] } ?? []) + [file])
     guard ended.status == 0 else { throw Broken("send ended with \(ended.status): \(ended.output)") }
   }
 
-  /// How often a test of chance does its thing: as the environment says in `PUSHFLEET_TEST_` and the name, for long runs by hand.
+  /// The number of rounds of a random test, from the environment's `PUSHFLEET_TEST_` and the name, for long runs by hand.
   static func rounds(_ name: String, usually count: Int) -> Int {
     ProcessInfo.processInfo.environment["PUSHFLEET_TEST_\(name)"].flatMap(Int.init) ?? count
   }
@@ -273,7 +286,7 @@ final class Site {
       })
   }
 
-  /// What `amqp_peer.py publish` takes, one message a line.
+  /// Gives `amqp_peer.py publish` one message a line.
   @discardableResult
   func publish(lines: [[String: Any]], _ options: [String] = []) throws -> String {
     try peer(["publish"] + options, input: try writeLines(lines))
@@ -290,7 +303,10 @@ final class Site {
 
   func writeLines(_ lines: [[String: Any]]) throws -> String {
     var input = Data()
-    for line in lines { input += try JSONSerialization.data(withJSONObject: line) + Data("\n".utf8) }
+    // The order of a dictionary's keys depends on its address, and another order is another body.
+    for line in lines {
+      input += try JSONSerialization.data(withJSONObject: line, options: .sortedKeys) + Data("\n".utf8)
+    }
     let file = file("publish-\(UUID().uuidString)")
     try input.write(to: URL(fileURLWithPath: file))
     return file
@@ -306,7 +322,7 @@ final class Site {
     func header(_ name: String) -> String? { headers[name].map { "\($0)" } }
   }
 
-  /// Takes messages out of one of the site's queues with Python's pika: so many as there are, or `count`, waited for.
+  /// Receives messages from one of the site's queues with Python's pika: all that are ready, or `count` if given.
   func take(_ queue: String, count: Int = 0) throws -> [Message] { try takeAll(from: "\(prefix).\(queue)", count: count) }
 
   func takeAll(from queue: String, count: Int = 0) throws -> [Message] {
@@ -314,7 +330,7 @@ final class Site {
     return try Self.messages(try peer(["consume", queue] + waiting))
   }
 
-  /// What `amqp_peer.py` has printed of messages.
+  /// The messages that `amqp_peer.py` has printed.
   static func messages(_ output: String) throws -> [Message] {
     try output.split(separator: "\n").map { line in
       guard let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
@@ -331,12 +347,11 @@ final class Site {
     try broker.depths(of: queues.map { "\(prefix).\($0)" })
   }
 
-  /// Requests ready in an application's hold queue; none where there is no such queue: it is declared when it is first needed.
+  /// Ready requests in an application's hold queue; 0 without such a queue, because it is declared when first needed.
   func held(_ app: String) -> Int { (try? depths(["hold.\(app)"]).first) ?? 0 }
 
-  /// Runs `amqp_peer.py`, which speaks through Python's pika.
-  ///
-  /// - Parameter uri: the broker's with another user; nil for the broker's own.
+  /// Runs `amqp_peer.py`, which uses Python's pika.
+  /// - Parameter uri: the broker's address with another user; nil for the default.
   @discardableResult
   func peer(_ words: [String], input: String? = nil, by uri: String? = nil) throws -> String {
     try foreign(["/usr/bin/python3", Self.support("amqp_peer.py"), "--broker", uri ?? broker.uri] + words, input: input)
@@ -358,7 +373,7 @@ final class Site {
 
   struct Push {
     var token: String
-    /// nil when a fault stood in for the answer.
+    /// Nil if a fault replaced the answer.
     var status: Int?
     var connection: Int
     var headers: [String: String]
@@ -378,7 +393,7 @@ final class Site {
     }
   }
 
-  /// How often each device has got a push.
+  /// The number of each device's pushes.
   func deliveries() throws -> [String: Int] {
     try pushes().reduce(into: [:]) { counts, push in if push.status == 200 { counts[push.token, default: 0] += 1 } }
   }
@@ -392,7 +407,35 @@ final class Site {
   }
 }
 
-/// A test's environment did not come up.
+/// A push service with subscriptions.
+struct Browsers {
+  let service: ChildProcess
+  let port: Int
+  /// As browsers give them to a page.
+  let subscriptions: [[String: Any]]
+
+  func endpoint(_ number: Int) -> String { subscriptions[number]["endpoint"] as? String ?? "" }
+
+  /// The target of a subscription that isn't registered.
+  func target(_ number: Int) throws -> String {
+    "webpush:"
+      + (try JSONSerialization.data(withJSONObject: subscriptions[number])).base64EncodedString()
+      .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+  }
+
+  /// What the service has received so far.
+  var pushes: [[String: Any]] { Site.objects(service.outputSoFar).filter { $0["path"] != nil } }
+
+  /// The decrypted messages by subscription.
+  var plaintexts: [Int: [[String: Any]]] {
+    pushes.reduce(into: [:]) { texts, push in
+      guard let number = push["number"] as? Int, let text = push["plaintext"] as? String else { return }
+      texts[number, default: []] += Site.objects(text)
+    }
+  }
+}
+
+/// A test's environment did not start.
 struct Broken: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Devices that haven't registered for long", .blocking)
 struct StaleTests {
-  @Test("each is fed back once, and broadcasts pass over it until it registers again", arguments: RegistryKind.all)
+  @Test("are reported once each, and broadcasts skip them until they register again", arguments: RegistryKind.all)
   func stale(_ registry: RegistryKind) throws {
     let site = try Site()
     try site.startFleet(try registry.make(), settings: #"registryStaleAfter: "3s","#)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A pipe of one page that is full, as one is whose reader has stopped.
+/// A full pipe of one page, like one whose reader has stopped.
 private final class StalledPipe {
   private static let setPipeSize: Int32 = 1031
   private let pipe = Pipe()
@@ -15,10 +15,10 @@ private final class StalledPipe {
     try writing.write(contentsOf: padding)
   }
 
-  /// Whoever was given the writing end holds the only one.
+  /// Closes this copy of the writing end, so that the child has the only one.
   func letGo() throws { try writing.close() }
 
-  /// Reads until the text says something, its writers are gone, or nothing comes for a while.
+  /// Reads until the text is enough, its writers are gone, or nothing comes for a while.
   func read(until isEnough: (String) -> Bool = { _ in false }) -> String {
     var text = ""
     var wait = pollfd(fd: pipe.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
@@ -43,7 +43,7 @@ struct StandardErrorTests {
     return worker
   }
 
-  @Test("stops nothing: pushes go on, the probes answer, SIGTERM ends the worker")
+  @Test("stops nothing: pushes continue, the probes answer, SIGTERM ends the worker")
   func stalled() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -65,7 +65,7 @@ struct StandardErrorTests {
     #expect(try site.deliveries().values.allSatisfy { $0 == 1 })
   }
 
-  @Test("costs a start-up error its words, not the exit status")
+  @Test("loses a start-up error's text, not its exit status")
   func stalledAtStart() throws {
     let site = try Site()
     try site.configure(port: 1, settings: "colour: 1,")
@@ -76,7 +76,7 @@ struct StandardErrorTests {
     #expect(worker.wait() == 78)
   }
 
-  @Test("who reads again gets whole lines, and how many are missing")
+  @Test("gets whole lines again when it is read, with the number of missing ones")
   func readAgain() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -108,7 +108,7 @@ struct StandardErrorTests {
     #expect(worker.wait() == 0)
   }
 
-  @Test("harms nothing either when its reader is gone")
+  @Test("harms nothing when its reader is gone")
   func gone() throws {
     let site = try Site()
     try site.startSimulator()

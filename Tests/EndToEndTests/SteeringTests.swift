@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Steering broadcasts", .blocking)
+@Suite("Control of broadcasts", .blocking)
 struct SteeringTests {
   /// A slow broadcast with 40 pages of 20 devices.
   private func slowSite(_ kind: RegistryKind = .sqlite, script: [String: Any] = ["*": ["delay_ms": 30]], settings: String = "")
@@ -18,7 +18,7 @@ struct SteeringTests {
 
   private static let devices = 800
 
-  /// Waits until no page is sent any more: the only one that is left goes round on the ladder.
+  /// Waits until no page is sent any more: the last one goes round on the ladder.
   private func hasComeToRest(_ site: Site) throws -> Bool {
     try eventually {
       let before = try site.pushes().count
@@ -27,7 +27,7 @@ struct SteeringTests {
     }
   }
 
-  @Test("pause stops every worker within its pages, resume goes on, each device gets it once", arguments: RegistryKind.all)
+  @Test("pause stops every worker within its pages, resume continues, each device gets it once", arguments: RegistryKind.all)
   func pause(_ kind: RegistryKind) throws {
     let site = try slowSite(kind)
     let journal = try site.followJournal()
@@ -49,9 +49,9 @@ struct SteeringTests {
     #expect(try site.results()["b"]! == (Self.devices, 0, 1))
   }
 
-  @Test("cancel ends it: the result speaks for what was sent, once, and what waits for a retry is not sent")
+  @Test("cancel ends it: one result counts everything sent, and waiting retries are not sent")
   func cancel() throws {
-    // The first device of all is to be tried again later.
+    // The very first device must be retried later.
     let site = try slowSite(script: [
       "*": ["delay_ms": 30], token(0): [["status": 429, "reason": "TooManyRequests", "retry_after": 2], ["status": 200]],
     ])
@@ -71,7 +71,7 @@ struct SteeringTests {
     #expect(try site.depths(["dead", "fanout.normal"]) == [0, 0])
   }
 
-  @Test("cancelled after kill -9, its result says of how many devices it can't know, and leaves out none that was reached")
+  @Test("cancelled after kill -9, its result has the number of unknown devices, and misses no reached one")
   func cancelledAfterKill() throws {
     let site = try slowSite()
     let journal = try site.followJournal()
@@ -84,7 +84,7 @@ struct SteeringTests {
     #expect(try expectTrueResult(site) > 0)
   }
 
-  @Test("cancelled after a worker lost its connections, its result leaves out no device that was reached")
+  @Test("cancelled after a worker lost its connections, its result misses no reached device")
   func cancelledAfterLoss() throws {
     let site = try slowSite(script: ["*": ["delay_ms": 300]])
     let journal = try site.followJournal()
@@ -103,7 +103,7 @@ struct SteeringTests {
     try expectTrueResult(site)
   }
 
-  /// - Returns: of how many devices the one result says that it is unknown whether they were reached.
+  /// - Returns: the number of unknown devices in the single result.
   @discardableResult
   private func expectTrueResult(_ site: Site) throws -> Int {
     let reached = try site.deliveries(of: "b").count
@@ -137,7 +137,7 @@ struct SteeringTests {
     #expect(worker.wait() == 0)
   }
 
-  @Test("too many refused tokens hold the broadcast and mark nobody; resumed, it goes on to its end")
+  @Test("too many refused tokens hold the broadcast and mark no device; resumed, it runs to its end")
   func breaker() throws {
     let site = try slowSite(
       script: ["*": ["status": 400, "reason": "BadDeviceToken"]], settings: "breaker: { percent: 50, sample: 60 },")

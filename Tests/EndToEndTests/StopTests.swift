@@ -6,7 +6,7 @@ import Testing
 struct StopTests {
   private static let terminate: Int32 = 15
 
-  @Test("SIGTERM under load: what is in flight finishes, nothing is lost and nothing doubled")
+  @Test("SIGTERM under load: pushes in flight finish, nothing is lost and nothing repeats")
   func terminatedUnderLoad() throws {
     let site = try Site()
     try site.startSimulator(script: ["*": ["delay_ms": 5]], settings: "drainTimeout: 20, prefetch: 500,")
@@ -27,7 +27,7 @@ struct StopTests {
     #expect(try site.depths(["dead", "feedback", "send.normal"]) == [0, 0, 0])
   }
 
-  @Test("a fleet of four restarted one by one under load: nothing is lost and nothing doubled")
+  @Test("a fleet of four restarted one by one under load: nothing is lost and nothing repeats")
   func rollingRestart() throws {
     let site = try Site()
     try site.startSimulator(script: ["*": ["delay_ms": 25]], options: ["--streams", "4"], settings: "prefetch: 100,")
@@ -52,7 +52,7 @@ struct StopTests {
     #expect(try site.depths(["dead", "feedback", "send.normal"]) == [0, 0, 0])
   }
 
-  @Test("a list under way is handed on: the rest of it is sent once, and one result speaks for all")
+  @Test("a list under way is handed on: the rest of it is sent once, and one result has all")
   func terminatedInAList() throws {
     let site = try Site()
     try site.startSimulator(
@@ -73,7 +73,7 @@ struct StopTests {
     #expect(results.count == 1 && results.first?.json["success"] as? Int == 300)
   }
 
-  @Test("a list for now or never is not handed on: what was not sent of it ends at once")
+  @Test("a list with a lifetime of 0 is not handed on: its unsent targets end at once")
   func terminatedInAListForNow() throws {
     let site = try Site()
     try site.startSimulator(

@@ -21,14 +21,14 @@ private final class NotifySocket {
 
   deinit { close(raw) }
 
-  /// The next word; nil when none comes for a while.
+  /// The next message; nil if none comes for a while.
   func receive() -> String? {
     var buffer = [UInt8](repeating: 0, count: 512)
     let count = recv(raw, &buffer, buffer.count, 0)
     return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
   }
 
-  /// Words until that one, and it.
+  /// Messages up to and including this one.
   func receive(until word: String) -> [String] {
     var words: [String] = []
     while let next = receive() {
@@ -39,7 +39,7 @@ private final class NotifySocket {
   }
 }
 
-@Suite("What supervisors see", .blocking)
+@Suite("The view of supervisors", .blocking)
 struct SupervisionTests {
   private func answers(_ probe: HTTPProbe) -> [String] {
     ["/livez", "/readyz"].map { path in probe.ask(path).map { "\($0.status) \($0.body)" } ?? "nothing" }
@@ -66,7 +66,7 @@ struct SupervisionTests {
     #expect(answers(probe) == ["nothing", "nothing"])
   }
 
-  @Test("without a broker a worker is live, which spares it restarts, and not ready; its manager takes it for started")
+  @Test("a worker without a broker is live, so that it isn't restarted, and not ready; its manager sees it as started")
   func withoutBroker() throws {
     let site = try Site()
     let ports = try FreePorts.take(2)
@@ -80,14 +80,14 @@ struct SupervisionTests {
     #expect(worker.waitForOutput("again_in_seconds", seconds: 90))
     let probe = HTTPProbe(port: ports[1])
     #expect(answers(probe) == ["200 ok\n", "503 not publishing and consuming: shard 0\n"])
-    // It goes on saying so.
+    // The watchdog's messages continue.
     #expect(manager.receive(until: "WATCHDOG=1").last == "WATCHDOG=1")
     worker.signal(15)
     #expect(manager.receive(until: "STOPPING=1").last == "STOPPING=1")
     #expect(worker.wait() == 0)
   }
 
-  @Test("a port that another worker has is waited for: the worker delivers meanwhile")
+  @Test("a port that another worker has is waited for, and the worker delivers meanwhile")
   func samePort() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -105,7 +105,7 @@ struct SupervisionTests {
     #expect(second.wait() == 0)
   }
 
-  @Test("a worker without room for its descriptors ends with 69: its configuration is not to blame", arguments: 4...7)
+  @Test("a worker with too few file descriptors ends with 69: its configuration is not to blame", arguments: 4...7)
   func withoutDescriptors(limit: Int) throws {
     let site = try Site()
     try site.configure(port: 1)
@@ -116,7 +116,7 @@ struct SupervisionTests {
     #expect(try String(contentsOfFile: site.file("worker.log"), encoding: .utf8).contains("open files"))
   }
 
-  @Test("SIGUSR1 and SIGUSR2 do nothing, SIGHUP reads the credentials again, and pushes go on")
+  @Test("SIGUSR1 and SIGUSR2 do nothing, SIGHUP reads the credentials again, and pushes continue")
   func signals() throws {
     let site = try Site()
     try site.startSimulator()
@@ -133,5 +133,42 @@ struct SupervisionTests {
     worker.signal(15)
     #expect(worker.wait() == 0)
     #expect(!worker.outputSoFar.contains("stays in force"))
+  }
+
+  /// Opens a named pipe for writing once a process reads it; nil if none does.
+  private func writer(to pipe: String) -> FileHandle? {
+    var raw: Int32 = -1
+    _ = eventually {
+      raw = open(pipe, O_WRONLY | O_NONBLOCK)
+      return raw >= 0
+    }
+    return raw < 0 ? nil : FileHandle(fileDescriptor: raw, closeOnDealloc: true)
+  }
+
+  @Test(
+    "SIGHUP while the configuration is first read is kept for later, and one without a readable file changes nothing",
+    arguments: ["worker", "gateway"])
+  func hangUps(command: String) throws {
+    let site = try Site()
+    let port = try FreePorts.take(1)[0]
+    try site.configure(
+      port: 1, settings: #"registry: "sqlite:registry.db", gateway: { http: { listen: "127.0.0.1:\#(port)" } },"#)
+    let file = site.file("pushfleet.json5")
+    let text = try String(contentsOfFile: file, encoding: .utf8)
+    #expect(unlink(file) == 0 && mkfifo(file, 0o600) == 0)
+    let process = try site.start([command, "--config", file])
+    let pipe = try #require(writer(to: file))
+    process.signal(SIGHUP)
+    // What the reload reads is a usual file.
+    let whole = try site.write(text, to: "whole.json5")
+    #expect(rename(whole, file) == 0)
+    try pipe.write(contentsOf: Data(text.utf8))
+    try pipe.close()
+    #expect(process.waitForOutput(#""because":"SIGHUP""#, seconds: 90), "\(process.outputSoFar)")
+    #expect(unlink(file) == 0)
+    process.signal(SIGHUP)
+    #expect(process.waitForOutput("the old configuration stays in force", seconds: 90), "\(process.outputSoFar)")
+    process.signal(SIGTERM)
+    #expect(process.wait() == 0)
   }
 }

@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What a terminal gets, and what a pipe", .blocking)
+@Suite("Output to a terminal and to a pipe", .blocking)
 struct TerminalTests {
   private static let app = "com.example.an-application-with-a-name-that-needs-most-of-a-line"
 
-  /// A fleet with something to be coloured: a worker whose provider is in trouble.
+  /// A fleet with coloured output: a worker whose provider is in trouble.
   private let site: Site
   private let request: String
 
@@ -24,7 +24,7 @@ struct TerminalTests {
     request = try site.write(body, to: "request.json")
   }
 
-  /// Python's terminal runs a command on it.
+  /// Runs a command on Python's pseudo-terminal.
   private func onTerminal(
     _ words: [String], columns: Int = 80, until text: String = "", environment: [String: String] = [:]
   ) throws -> (status: Int32, screen: String) {
@@ -43,7 +43,7 @@ struct TerminalTests {
 
   private static func hasColour(_ text: String) -> Bool { text.contains(/\u{1B}\[[0-9;]*m/) }
 
-  /// The lines that a terminal shows, of all that it was sent.
+  /// The lines that a terminal shows after this output.
   private static func lines(_ screen: String) -> [String] {
     screen.replacing(/\u{1B}\[[?0-9;]*[A-Za-z]/, with: { $0.output.hasSuffix("H") ? "\n" : "" })
       .split(whereSeparator: \.isNewline).map(String.init)
@@ -58,14 +58,14 @@ struct TerminalTests {
         let plain = try onTerminal(words, environment: environment)
         #expect(plain.status == 0 && !plain.screen.contains("\u{1B}"), "\(words): \(plain.screen)")
       }
-      // Only an empty one is as none.
+      // An empty NO_COLOR has no effect.
       #expect(Self.hasColour(try onTerminal(words, environment: ["NO_COLOR": ""]).screen), "\(words)")
       let piped = try site.run(words + ["--config", site.file("pushfleet.json5")])
       #expect(piped.status == 0 && !piped.output.contains("\u{1B}") && piped.output.contains("\n"), "\(piped.output)")
     }
   }
 
-  @Test("no line is longer than the terminal, whatever has to be cut", arguments: [40, 80, 200])
+  @Test("no line is longer than the terminal, whatever must be cut", arguments: [40, 80, 200])
   func widths(columns: Int) throws {
     let worker = try site.startWorker()
     try site.send(tokens: [token(1)])
@@ -77,7 +77,7 @@ struct TerminalTests {
     #expect(live.status == 0 && live.screen.hasSuffix("\u{1B}[?1049l") && live.screen.contains("q ends"))
     var screens = [live.screen]
     for words in [["status", "--pools"], ["top", "--once", "--pools"], ["dead", "list"]] {
-      // A worker that gets no processor for long is one that doesn't answer this time.
+      // A worker without processor time may not answer this time.
       var once = (status: Int32(0), screen: "")
       #expect(
         try eventually {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A broker of their own tries each second again to route what it couldn't, and not each three minutes.
+/// A separate broker, which tries again each second to route failed messages, not every three minutes.
 @Suite("Parts of the topology that are deleted by hand", .blocking)
 struct TopologyWatchTests {
   private static let broker = Result { try Broker(erlang: "-rabbit dead_letter_worker_publisher_confirm_timeout 1000") }
@@ -26,7 +26,7 @@ struct TopologyWatchTests {
 
   private func deleteReturn(_ site: Site) throws { try site.peer(["delete", "--exchange", "\(site.prefix).return"]) }
 
-  @Test("are declared anew by a worker that runs, which says what was gone; what the broker held is sent")
+  @Test("are declared again by a running worker, which logs them; messages that the broker kept are sent")
   func repaired() throws {
     let site = try makeSite()
     let journal = try site.followJournal()
@@ -38,14 +38,14 @@ struct TopologyWatchTests {
     #expect(worker.waitForOutput("the topology is whole again", seconds: 10))
     #expect(worker.outputSoFar.contains("no exchange '\(site.prefix).return'"), "\(worker.outputSoFar)")
     #expect(journal.waitForLines(2, seconds: 30))
-    // Without the binding it would come back.
+    // Without the binding the message would be returned.
     try site.publish(lines: [["body": "{}", "exchange": "\(site.prefix).events", "routing_key": "feedback.a"]])
     worker.signal(15)
     #expect(worker.wait() == 0)
     #expect(try site.deliveries() == [token(1): 1] && site.take("results").count == 1)
   }
 
-  @Test("keep a batch from ending while messages wait for them that no queue shows")
+  @Test("keep a batch from ending while messages wait for them outside the queues")
   func batch() throws {
     let site = try makeSite()
     try deleteReturn(site)
@@ -63,7 +63,7 @@ struct TopologyWatchTests {
     #expect(batch.wait() == 0)
   }
 
-  @Test("are said once by a worker that may not declare them")
+  @Test("are reported once by a worker that may not declare them")
   func withoutRights() throws {
     let site = try makeSite()
     let broker = site.broker
@@ -72,14 +72,14 @@ struct TopologyWatchTests {
     site.brokerURI = "amqp://\(site.prefix):p@127.0.0.1:\(broker.port)"
     try site.configure(port: site.port, settings: #"retry: { steps: ["1s"] }, trace: { keep: "none" },"#)
     let worker = try site.startWorker()
-    #expect(worker.waitForOutput("bindings are not looked after", seconds: 20))
+    #expect(worker.waitForOutput("bindings are not checked", seconds: 20))
     try deleteReturn(site)
     #expect(worker.waitForOutput("a part of the topology is gone", seconds: 20))
     let declared = try site.run(
       ["topology", "--config", site.file("pushfleet.json5")], environment: ["PUSHFLEET_BROKER": broker.uri])
     #expect(declared.status == 0, "\(declared.output)")
     #expect(worker.waitForOutput("the topology is whole again", seconds: 20))
-    for line in ["a part of the topology is gone", "could not be declared", "bindings are not looked after"] {
+    for line in ["a part of the topology is gone", "could not be declared", "bindings are not checked"] {
       #expect(worker.outputSoFar.components(separatedBy: line).count == 2, "\(worker.outputSoFar)")
     }
     worker.signal(15)

@@ -5,7 +5,7 @@ import Testing
 @Suite("Tracing a request", .blocking)
 struct TraceTests {
   @Test(
-    "tells by message id, apns-id or token what became of it, by a worker that has ended, and of one that waits that it does")
+    "finds the outcome by message id, apns-id or token, from an ended worker too, and says if a request waits")
   func shown() throws {
     let site = try Site()
     let gone = token(2)
@@ -63,7 +63,22 @@ struct TraceTests {
     #expect(unknown.status == 65 && unknown.output.contains(#"nothing is known of "nobody""#), "\(unknown.output)")
   }
 
-  @Test("tells what a device was sent by a broadcast, though the page's note names others, and what its user did")
+  @Test("finds a request once, though its channel is lost while it reads")
+  func channelLost() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    try site.declareTopology()
+    let queue = "\(site.prefix).trace"
+    try site.publish(
+      lines: (0..<1_000).map { ["body": ["message_id": "m-\($0)"], "exchange": queue, "routing_key": "request"] })
+    let trace = try site.start(["trace", "m-0", "--config", site.file("pushfleet.json5"), "--json"])
+    // The consumer that reads from the beginning, after the one that has found the end.
+    try site.broker.closeChannel(consuming: queue, tag: "1.1")
+    #expect(trace.wait() == 0, "\(trace.outputSoFar)")
+    #expect(Site.objects(trace.outputSoFar).map { $0["message_id"] as? String } == ["m-0"])
+  }
+
+  @Test("finds a device's push of a broadcast, though the page's line names others, and its user's acknowledgements")
   func deviceStory() throws {
     let site = try Site()
     let later = (Int(Date().timeIntervalSince1970) + 3_600) * 1_000
@@ -135,7 +150,7 @@ struct TraceTests {
   }
 
   @Test(
-    "a sampled request becomes spans that a strict collector takes; one that takes none, or is gone, costs nothing but spans")
+    "exports a sampled request's spans to a strict collector; a refusing or missing one only loses spans")
   func spans() throws {
     let site = try Site()
     try site.startSimulator(script: [token(2): ["status": 400, "reason": "BadDeviceToken"]])
@@ -187,13 +202,13 @@ struct TraceTests {
     #expect(try site.depths(["send.normal"]) == [0] && site.deliveries()[token(1)] == 3)
   }
 
-  @Test("is of no concern to a worker that may not declare or write the stream: it says so once and delivers")
+  @Test("is optional for a worker that may not declare or write the stream: it says so once and delivers")
   func withoutStream() throws {
     let site = try Site()
     try site.startSimulator()
     try site.declareTopology()
     try site.peer(["delete", "\(site.prefix).trace"])
-    // A queue of its name that is none.
+    // A queue of that name that is no stream.
     try site.peer(["declare", "\(site.prefix).trace"])
     try site.send(tokens: (0..<20).map { token($0) })
     let config = site.file("pushfleet.json5")

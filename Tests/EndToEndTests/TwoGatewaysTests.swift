@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Two gateways on one registry", .blocking)
 struct TwoGatewaysTests {
-  /// A site with two gateways, which share a registry and nothing else.
-  /// - Parameter wait: of each.
+  /// A site with two gateways, which share only a registry.
+  /// - Parameter wait: each gateway's.
   private func open(
     _ registry: RegistryKind, wait: [Int], script: [String: Any] = [:], isShared: Bool = false
   ) throws -> (Site, [Door], key: String) {
@@ -24,7 +24,7 @@ struct TwoGatewaysTests {
     return (site, doors, try doors[0].key().key)
   }
 
-  /// nil where no answer comes.
+  /// Nil if no answer comes.
   private static func send(_ port: UInt16, _ key: String, _ number: Int, _ name: String?) -> HTTPProbe.Answer? {
     var headers = ["Authorization": "key=\(key)", "Content-Type": "application/json"]
     if let name { headers["Idempotency-Key"] = name }
@@ -33,7 +33,7 @@ struct TwoGatewaysTests {
   }
 
   @Test(
-    "what comes to both with one Idempotency-Key is one request with one answer, whichever has it first",
+    "two requests with one Idempotency-Key are one request with one answer, whichever gateway has it first",
     arguments: RegistryKind.all)
   func once(_ registry: RegistryKind) throws {
     let (site, doors, key) = try open(registry, wait: [30, 30])
@@ -55,7 +55,7 @@ struct TwoGatewaysTests {
     #expect(
       Set(answers.withLock(\.self)).count == 1 && answers.withLock(\.first)?.hasPrefix("200") == true,
       "\(answers.withLock(\.self))")
-    // By FCM v1 as well, where an id stands for the answer.
+    // With FCM v1 too, where the answer is only an id.
     let names = try doors.map { door in
       try door.json(
         "POST", "/v1/projects/p/messages:send", key, #"{"message":{"token":"\#(token(4))","data":{"n":"4"}}}"#,
@@ -68,7 +68,7 @@ struct TwoGatewaysTests {
     #expect(try site.deliveries() == [token(1): 1, token(2): 1, token(3): 1, token(4): 1])
   }
 
-  @Test("where gateways share all requests, one without an Idempotency-Key has one answer too")
+  @Test("if gateways share all requests, one without an Idempotency-Key has one answer too")
   func shared() throws {
     let (site, doors, key) = try open(.sqlite, wait: [30, 30], isShared: true)
     let worker = try site.startWorker()
@@ -81,7 +81,7 @@ struct TwoGatewaysTests {
     #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: (1...5).map { (token($0), 1) }))
   }
 
-  @Test("what has failed because of something that passes is tried again, whoever it comes to", arguments: RegistryKind.all)
+  @Test("a request that failed for a passing reason is retried at either gateway", arguments: RegistryKind.all)
   func passing(_ registry: RegistryKind) throws {
     let (site, doors, key) = try open(
       registry, wait: [30, 30], script: [token(1): ["status": 503, "reason": "ServiceUnavailable"]])
@@ -103,13 +103,13 @@ struct TwoGatewaysTests {
     #expect(worker.wait() == 0)
   }
 
-  @Test("what a gateway had in hand when it was killed or stood still is taken by the other one, and is sent once")
+  @Test("a killed or suspended gateway's requests are accepted by the other one, and sent once")
   func taken() throws {
     let (site, doors, key) = try open(.sqlite, wait: [300, 1])
     let ports = doors.map(\.port)
     let answers = Mutex<[Int: String]>([:])
     let group = DispatchGroup()
-    /// Has the first gateway take a request, whose result it awaits until this test is over.
+    /// Makes the first gateway accept a request, whose result it awaits until this test is over.
     func begin(_ number: Int) throws {
       group.enter()
       Thread.detachNewThread {

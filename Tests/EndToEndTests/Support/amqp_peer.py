@@ -1,19 +1,19 @@
 #!/usr/bin/python3
 """A producer and consumer that share no code with pushfleet: Debian's python3-pika.
 
-publish: each line of standard input is {"body": …, "properties": {…}, "routing_key": "…", "exchange": "…"}; everything
-         but `body` is optional. A string is sent as it is, or, when `bytes` is true, with its backslash escapes decoded;
-         anything else is sent as JSON. Waits for each confirm; an unroutable message ends the program with status 1.
-         Of the headers that `latin1` names, each character of the text stands for one byte. With --times, prints for each the unix milliseconds at which it was handed over.
-move:    takes all messages that wait in a queue, sets the first byte of a header, and publishes them elsewhere.
-ask:     publishes as publish does, with a reply_to of its own, and prints each reply as consume does: --count of them. Replies come
-         directly, or to an exclusive queue: --queue names it, "" leaves that to the broker.
-try:     each line is {"do": "publish"|"get"|"declare"|"bind"|"unbind"|"purge"|"consume", …}, done on a channel of its own; prints "ok", or the
-         code with which the broker closes the channel.
-consume: prints each message of a queue as {"body": …, "properties": {…}, "redelivered": …} and acknowledges it;
-         ends after --count messages, or when the queue is empty, or after --wait seconds without a message.
-declare: makes a durable queue, with --arguments as JSON.
-delete:  deletes a queue, with what is in it, or with --exchange an exchange.
+publish: each line of standard input is {"body": …, "properties": {…}, "routing_key": "…", "exchange": "…"}; only `body` is
+         required. A string body is sent unchanged, or with its backslash escapes decoded if `bytes` is true. Other bodies are
+         sent as JSON. Waits for each confirm. An unroutable message ends the program with status 1. In the headers that `latin1`
+         names, each character becomes one byte. --times prints for each message the Unix milliseconds of its publication.
+move:    gets all waiting messages of a queue, sets the first byte of a header, and publishes them elsewhere.
+ask:     publishes like publish, with its own reply_to, and prints --count replies like consume. Replies come directly, or to an
+         exclusive queue: --queue names it; with "" the broker chooses the name.
+try:     each line is {"do": "publish"|"get"|"declare"|"bind"|"unbind"|"purge"|"consume", …} and is done on its own channel.
+         Prints "ok", or the code with which the broker closed the channel.
+consume: prints each message of a queue as {"body": …, "properties": {…}, "redelivered": …} and acknowledges it. Ends after
+         --count messages, or after --wait seconds without a message.
+declare: declares a durable queue, with --arguments as JSON.
+delete:  deletes a queue with its messages, or with --exchange an exchange.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def body_bytes(line):
 
 
 class Bytes(str):
-    """Text whose characters stand for bytes: pika writes only text as the kind of string that other clients write."""
+    """Text in which each character is one byte. pika writes only text as the string type that other clients use."""
 
     def encode(self, *_):
         return super().encode("latin-1")
@@ -72,7 +72,7 @@ def move(channel, options):
 
 
 def plain(value):
-    """What JSON can hold of a property's value."""
+    """A property's value in a form that JSON can represent."""
     if isinstance(value, datetime.datetime):
         return value.replace(tzinfo=datetime.timezone.utc).isoformat()
     if isinstance(value, bytes):
@@ -192,9 +192,9 @@ def main():
     trying.set_defaults(run=try_all)
     consuming = commands.add_parser("consume")
     consuming.add_argument("queue")
-    consuming.add_argument("--count", type=int, default=0, help="0: as many as come")
+    consuming.add_argument("--count", type=int, default=0, help="0: no limit")
     consuming.add_argument("--wait", type=float, default=0.3)
-    consuming.add_argument("--give-back", action="store_true", help="acknowledge nothing, as one that dies")
+    consuming.add_argument("--give-back", action="store_true", help="acknowledge nothing, like a consumer that crashes")
     consuming.set_defaults(run=consume)
     declaring = commands.add_parser("declare")
     declaring.add_argument("queue")

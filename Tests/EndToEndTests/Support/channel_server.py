@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""APNs' channel management as Apple's table has it, by python3-h2 and the ssl module: it shares no code with pushfleet.
+"""A server of APNs' channel management, written after Apple's table with python3-h2 and ssl. It shares no code with pushfleet.
 
 https://developer.apple.com/documentation/usernotifications/sending-channel-management-requests-to-apns
 """
@@ -13,7 +13,7 @@ import uuid
 import h2_server
 from h2_server import report
 
-CHANNELS = {}  # id: [bundle, what it was made with]
+CHANNELS = {}  # id: [bundle, body of the create request]
 
 
 def refused(reason):

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""FCM HTTP v1 with Google's token endpoint, as Google's reference describes them; shares no code with pushfleet.
+"""A server of FCM HTTP v1 with Google's token endpoint, written after Google's reference. It shares no code with pushfleet.
 
-An access token is given for an assertion whose every claim and whose signature are right (checked by `openssl`), and only for that
-token, on a connection with no more streams than SETTINGS allow, a message that FCM's schema allows is answered 200. Prints what
-h2_server.py prints; a line of a send has "token" and "message" as well, and "faults" where something is not as it must be.
+It issues an access token only for an assertion with correct claims and signature (checked by `openssl`). It answers a message with
+200 only if the message has that token, is valid by FCM's schema, and the connection has no more streams than SETTINGS allow. It
+prints the same lines as h2_server.py; a send's line also has "token", "message" and, if there are any, "faults".
 """
 
 import argparse
@@ -42,7 +42,7 @@ def decode(part):
 
 
 def assertion_faults(body, options):
-    """What is wrong with a request for an access token."""
+    """The faults of a request for an access token."""
     form = urllib.parse.parse_qs(body, strict_parsing=True)
     if form.get("grant_type") != [GRANT] or len(form.get("assertion", [])) != 1:
         return ["the form"]
@@ -69,7 +69,7 @@ def texts(values):
 
 
 def shown_fault(shown, texts_of, others):
-    """Whether an Android notification has a field that is not among these, or not of its type."""
+    """True if an Android notification has another field, or a value of a wrong type."""
     return not (set(shown) <= texts_of | LISTS | others
                 and texts({key: value for key, value in shown.items() if key in texts_of})
                 and all(isinstance(value, list) and all(isinstance(one, str) for one in value)
@@ -77,7 +77,7 @@ def shown_fault(shown, texts_of, others):
 
 
 def target(message):
-    """Whom a message is for: a token, or what stands in its place with its field's name."""
+    """The target of a message: a token, or another target with a prefix for its field."""
     for field, prefix in (("token", ""), ("fid", "fid:"), ("topic", "/topics/"), ("condition", "")):
         if field in message:
             return prefix + message[field]
@@ -85,7 +85,7 @@ def target(message):
 
 
 def message_faults(request):
-    """The first field that FCM would not take; none when the list is empty."""
+    """The fields that FCM would refuse."""
     if not set(request) <= {"message", "validate_only"} or not isinstance(request.get("message"), dict):
         return ["request"]
     message = request["message"]
@@ -190,7 +190,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("--certificate", required=True)
     parser.add_argument("--key", required=True)
-    parser.add_argument("--port", type=int, default=0, help="0: any free one")
+    parser.add_argument("--port", type=int, default=0, help="0: any free port")
     parser.add_argument("--streams", type=int, default=100, help="SETTINGS_MAX_CONCURRENT_STREAMS")
     parser.add_argument("--account", required=True, help="client_email")
     parser.add_argument("--account-key", required=True, help="PEM of the service account's private key")
@@ -199,7 +199,7 @@ def parse_arguments():
     parser.add_argument("--audience", required=True, help="token_uri")
     parser.add_argument("--lifetime", type=int, default=3599)
     parser.add_argument("--script", type=json.loads, default={},
-                        help='each token\'s answers before 200: {"<token>": [{"status": 404, "word": "NOT_FOUND", "code": "UNREGISTERED"}]}')
+                        help='answers of each token before 200: {"<token>": [{"status": 404, "word": "NOT_FOUND", "code": "UNREGISTERED"}]}')
     options = parser.parse_args()
     options.token_path = urllib.parse.urlsplit(options.audience).path
     options.seen = options.tokens = 0

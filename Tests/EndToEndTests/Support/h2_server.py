@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""An HTTP/2 server that shares no code with pushfleet: python3-h2 and the ssl module of Debian's Python.
+"""An HTTP/2 server with python3-h2 and Debian's ssl module. It shares no code with pushfleet.
 
-It answers POST /3/device/<token> as APNs does and prints one JSON object per line: first {"event":"listening","port":N},
-then {"event":"request",…} for each request when it is answered, refused or left unanswered. It ends when standard input ends.
+It answers POST /3/device/<token> like APNs and prints one JSON object per line: first {"event":"listening","port":N}, then
+{"event":"request",…} for each request that it answers, refuses or ignores. It ends when standard input ends.
 """
 
 import argparse
@@ -69,7 +69,7 @@ class Session(asyncio.Protocol):
                 self.answer(event.stream_id)
             elif isinstance(event, h2.events.StreamReset):
                 self.requests.pop(event.stream_id, None)
-        # One that leaves is closed by its client: a close with something unread would have the kernel throw away answers.
+        # After GOAWAY the client closes the connection. If this side closed it with unread data, the kernel would discard answers.
         self.flush()
 
     def answer(self, stream):
@@ -103,7 +103,7 @@ class Session(asyncio.Protocol):
         if self.answered == self.options.goaway_after:
             self.leaving = True
             self.flush()
-            # Requests that arrived with this one but stand above it are the client's to send again.
+            # The client must resend requests with higher stream ids that arrived together with this one.
             self.connection.close_connection(last_stream_id=stream)
 
 
@@ -111,12 +111,12 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("--certificate", required=True)
     parser.add_argument("--key", required=True)
-    parser.add_argument("--port", type=int, default=0, help="0: any free one")
+    parser.add_argument("--port", type=int, default=0, help="0: any free port")
     parser.add_argument("--streams", type=int, default=1000, help="SETTINGS_MAX_CONCURRENT_STREAMS")
     parser.add_argument("--script", type=json.loads, default={}, help='{"<token or topic>": [410, "Unregistered"]}')
     parser.add_argument("--refuse-every", type=int, default=0, help="answer each nth request with REFUSED_STREAM")
-    parser.add_argument("--endless", help="the token whose answer's body has 48 KiB and no end")
-    parser.add_argument("--goaway-after", type=int, default=0, help="GOAWAY after so many answers on a connection")
+    parser.add_argument("--endless", help="the token whose answer has a body of 48 KiB that never ends")
+    parser.add_argument("--goaway-after", type=int, default=0, help="send GOAWAY after this many answers on a connection")
     options = parser.parse_args()
     options.seen = 0
     return options

@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 """A sender of APNs' binary interface that shares no code with pushfleet.
 
-send:     writes notifications and prints what it is told: {"status": …, "identifier": …}, {"closed": true} for a close without a word, or
-          {"silent": true} where nothing came for --wait seconds. Each line of standard input is {"token": hex, "payload": …} with "command"
-          (2 unless it says so), "id", "expiry" and "priority" where it has them; a payload that is no string is sent as JSON. {"raw": hex} is
-          written as it is. --cut says how: "frame" a write each, "all" in one write, or so many bytes a write. With --leave it closes as soon
-          as everything is written, and prints {"left": true}.
-feedback: prints each entry of the list as {"time": …, "token": hex}. With --first it closes after so many, rudely.
-idle:     opens --count connections, prints {"open": …}, and keeps them until its standard input ends.
+send:     writes notifications and prints the server's answer: the error response {"status": …, "identifier": …}, {"closed": true} after
+          a close without a response, or {"silent": true} if nothing came within --wait seconds. Each line of standard input is
+          {"token": hex, "payload": …}, optionally with "command" (default 2), "id", "expiry" and "priority". A payload that isn't a
+          string is sent as JSON. {"raw": hex} is written unchanged. --cut divides the data into writes: "frame" (one per frame), "all"
+          (one write), or a number of bytes per write. With --leave it closes right after the last write and prints {"left": true}.
+feedback: prints each entry of the feedback list as {"time": …, "token": hex}. With --first it closes the connection after that many
+          entries, without reading the rest.
+idle:     opens --count connections, prints {"open": …}, and keeps them open until standard input ends.
 """
 
 import argparse
@@ -57,24 +58,39 @@ def write(link, frames, cut):
         size = len(whole) if cut == "all" else int(cut)
         pieces = [whole[at:at + size] for at in range(0, len(whole), max(size, 1))]
     for piece in pieces:
-        # A sender that doesn't look whether it is told something while it writes would lose the word with the connection.
-        if select.select([link], [], [], 0)[0]:
-            return
+        # A sender that reads only after its last write could lose the answer together with the connection.
+        if (answer := received(link)) is not None:
+            return answer
         link.sendall(piece)
+    return b""
+
+
+def received(link):
+    """The bytes that the server has sent so far, empty after a close, or None. A readable socket alone says nothing: the session tickets
+    of TLS 1.3 make it readable too."""
+    if not link.pending() and not select.select([link], [], [], 0)[0]:
+        return None
+    link.setblocking(False)
+    try:
+        return link.recv(6)
+    except ssl.SSLWantReadError:
+        return None
+    finally:
+        link.settimeout(30)
 
 
 def send(options):
     frames = [frame(json.loads(line)) for line in sys.stdin]
     link = connect(options)
+    answer = b""
     try:
-        write(link, frames, options.cut)
+        answer = write(link, frames, options.cut)
     except (BrokenPipeError, ConnectionResetError):
         pass
     if options.leave:
         link.close()
         return {"left": True}
     link.settimeout(options.wait)
-    answer = b""
     try:
         while len(answer) < 6:
             more = link.recv(6 - len(answer))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A collector of OTLP over HTTP that is stricter than any: it takes only what opentelemetry/proto/collector/trace/v1 and trace/v1 define, in
-the JSON encoding of the OTLP specification (ids in hexadecimal, 64-bit integers as text, enumerations as numbers, names in lowerCamelCase).
+"""A strict collector of OTLP over HTTP. It accepts only fields that opentelemetry/proto/collector/trace/v1 and trace/v1 define, in the
+JSON encoding of the OTLP specification (ids in hexadecimal, 64-bit integers as text, enumerations as numbers, names in lowerCamelCase).
 
 Usage: otlp_collector.py [--status N] [--certificate PEM --key PEM] [--header NAME=VALUE]
 
-Prints its port, then each span that it took as one line of JSON, with its attributes as an object; a line {"refused": why} for what it
-refused. --status N answers everything with N and takes nothing; --header names one that each request must have.
+Prints its port, then one line of JSON for each accepted span, with the attributes as an object, and {"refused": why} for each refused
+request. With --status N it answers every request with N and reads none; --header names a header that each request must have.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Runs a command on a terminal of a given size and prints what the terminal got, byte for byte.
+"""Runs a command on a terminal of a given size and prints the command's output unchanged.
 
-Each --until has its --keys, which are typed once that text has come, one after the other; without any the command has to end by itself.
-Exits as the command does.
+Each --until belongs to one --keys: the keys are typed after that text has appeared, one pair after the other. Without them the command
+must end by itself. Exits with the command's status.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import struct
 import sys
 import termios
 
-PATIENCE = 600.0  # seconds of silence
+PATIENCE = 600.0  # seconds without output
 
 
 def main():
@@ -25,7 +25,7 @@ def main():
     parser.add_argument("--keys", action="append", default=[])
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
-    # The size stands before the command begins.
+    # Set the size before the command starts.
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", options.lines, options.columns, 0, 0))
     child = os.fork()
@@ -36,7 +36,7 @@ def main():
     os.close(slave)
     got, typed = b"", 0
     awaited = list(zip(options.until, options.keys, strict=True))
-    # What the command leaves running may keep the terminal: once the command has ended, only what is there is read.
+    # Processes that the command leaves may keep the terminal open. So after the command has ended, read only the available output.
     ended = os.pidfd_open(child)
     while True:
         ready = select.select([master, ended], [], [], PATIENCE)[0]
@@ -46,7 +46,7 @@ def main():
             break
         try:
             data = os.read(master, 65536)
-        except OSError:  # EIO: nobody has the terminal any more
+        except OSError:  # EIO: no process has the terminal open
             data = b""
         if not data:
             break
