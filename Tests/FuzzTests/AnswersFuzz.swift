@@ -13,6 +13,7 @@ enum AnswersFuzz {
     let now = choices & 2 == 0 ? Self.now : nil
     try check(APNsReply.interpret(status: status, body: body, retryAfter: field, now: now), status)
     try check(FCMReply.interpret(status: status, body: body, retryAfter: field, now: now), status)
+    try checkWebPush(status, body, field, now: now)
     _ = FCMReply.messageName(body)
     try checkDates(field)
     try checkToken(AccessTokenAnswer(status: status, body: body))
@@ -27,6 +28,14 @@ enum AnswersFuzz {
     try require((meaning.reaction == .delivered) || !meaning.reason.isEmpty, "a failure without a word")
     if let wait = meaning.retryAfter { try require(RetryAfter.range ~= wait, "a wait of \(wait) s") }
     if let since = meaning.invalidSince { try require(1...Timestamp.latest ~= since, "a token dead since \(since)") }
+  }
+
+  private static func checkWebPush(_ status: Int, _ body: [UInt8], _ field: [UInt8], now: Int64?) throws(Violation) {
+    for headers in [WebPushReply.Headers(retryAfter: field), .init(wnsError: field)] {
+      let meaning = WebPushReply.interpret(status: status, body: body, headers: headers, now: now)
+      try check(meaning, status)
+      try require(!meaning.reason.contains("/"), "a reason with an address or a path")
+    }
   }
 
   private static func checkDates(_ field: [UInt8]) throws(Violation) {

@@ -45,8 +45,8 @@ enum BinaryFuzz {
   }
 
   private static func converse(_ bytes: [UInt8], cut: Int) throws(Violation) {
-    let desk = ConfirmingDesk()
-    let connection = BinaryConnection(desk) { _ in Array("a".utf8) }
+    let publisher = ConfirmingPublisher()
+    let connection = BinaryConnection(publisher) { _ in Array("a".utf8) }
     let driver = MachineDriver(connection)
     let now = MonotonicTime(nanoseconds: 0)
     driver.open(at: now)
@@ -54,19 +54,19 @@ enum BinaryFuzz {
     while !rest.isEmpty {
       driver.receive(Array(rest.prefix(cut)), at: now)
       rest = rest.dropFirst(cut)
-      desk.confirmAll()
+      publisher.confirmAll()
     }
     _ = driver.collect(at: now)
     let said = driver.transcript
     try require(said.isEmpty || said.count == 6 && said[0] == 8 && connection.isFinished, "\(said.count) bytes of an answer")
     driver.finish(.closedByPeer, at: now)
-    desk.confirmAll()
-    try require(desk.isFinished, "a connection that never ends")
+    publisher.confirmAll()
+    try require(publisher.isFinished, "a connection that never ends")
   }
 }
 
 /// Confirms everything.
-private final class ConfirmingDesk: BinaryDesk {
+private final class ConfirmingPublisher: BinaryPublisher {
   let wallClock: Int64 = 1_800_000_000_000
   let limits = RequestLimits()
   private(set) var isFinished = false

@@ -57,12 +57,12 @@ enum DoorFuzz {
       case .open(let work): work(call)
       case .keyed(_, let work): work(call, key)
       case .installation(_, let work):
-        work(call, Visitor(app: call.path[2], installation: call.path[4], isBackend: isBackend))
+        work(call, InstallationCaller(app: call.path[2], installation: call.path[4], isBackend: isBackend))
       case .account(let work):
         do throws(Fault) {
           _ = try Assertion(request.body)
           work(call, key)
-        } catch { call.answer(route.manner.answer(error)) }
+        } catch { call.answer(route.errorFormat.answer(error)) }
       }
       guard let answer = reply.answer else { throw Violation(description: "no answer") }
       try check(answer)
@@ -112,7 +112,7 @@ enum DoorFuzz {
         configuration, version: "1", loop: loop, log: Log(level: .error, format: configuration.logFormat))
       guard let registry = context.registry, let http = configuration.gateway?.http else { throw CancellationError() }
       registry.close()
-      routes = Routes(context, registry, Routes.Desks(context, http), GatewayApplications(configuration))
+      routes = Routes(context, registry, Routes.Services(context, http), GatewayApplications(configuration))
     }
   }
 }

@@ -5,8 +5,8 @@ enum FuzzTarget: String, CaseIterable {
   case request
   /// The broker's words to a consumer, and to a publisher.
   case consumer, publisher
-  /// A provider's HTTP/2.
-  case http2
+  /// A provider's HTTP/2, and its HTTP/1.1.
+  case http2, http1
   /// The headers that workers write for one another on queues that others can write to as well.
   case headers
   /// What providers and token endpoints answer.
@@ -27,6 +27,7 @@ enum FuzzTarget: String, CaseIterable {
     case .consumer: try ConsumerFuzz(&input).run()
     case .publisher: try PublisherFuzz(&input).run()
     case .http2: try HTTP2Fuzz(&input).run()
+    case .http1: try HTTP1Fuzz(&input).run()
     case .headers: try HeadersFuzz.run(&input)
     case .answers: try AnswersFuzz.run(&input)
     case .registry: try RegistryFuzz.run(&input)

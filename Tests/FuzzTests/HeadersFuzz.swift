@@ -25,13 +25,12 @@ enum HeadersFuzz {
     var cursor = WireCursor(0..<bytes.count)
     var cache = PropertyCache()
     var delivery = Delivery()
-    guard let properties = BasicProperties(&cursor, in: bytes.span.bytes, cache: &cache) else { return }
-    delivery.properties = properties
+    guard delivery.properties.read(&cursor, in: bytes.span.bytes, cache: &cache) else { return }
     delivery.body = Array(#"{"to":"apns:\#(String(repeating: "0a", count: 32))","notification":{"body":"b"}}"#.utf8)
     delivery.bodySize = UInt64(delivery.body.count)
-    try checkTable(properties.headers)
-    try checkTicket(properties.headers)
-    try checkRecord(properties.headers)
+    try checkTable(delivery.properties.headers)
+    try checkTicket(delivery.properties.headers)
+    try checkRecord(delivery.properties.headers)
     let entry = InFlight(index: 0)
     let apps = Applications()
     for id in choices & 1 == 0 ? ["com.example.app"] : ["com.example.app", "com.example.other"] {
@@ -41,7 +40,7 @@ enum HeadersFuzz {
     var random = RandomSource()
     intake.identify(entry, delivery, using: &random)
     var record: RetryRecord?
-    if case .record(let read) = RetryRecord.read(properties.headers) { record = read }
+    if case .record(let read) = RetryRecord.read(delivery.properties.headers) { record = read }
     if let rejection = intake.admit(entry, delivery, record, at: now) {
       try require(!rejection.reason.isEmpty, "refused with \(rejection.code) and no reason")
     } else {

@@ -10,9 +10,10 @@ class MachineFuzz {
   var cut = Int.max
   private(set) var violation: Violation?
 
-  init(_ machine: any Machine) {
+  init(_ machine: any Machine, applicationProtocol: String? = nil) {
     self.machine = machine
     driver = MachineDriver(machine)
+    driver.applicationProtocol = applicationProtocol
     driver.open(at: now)
   }
 

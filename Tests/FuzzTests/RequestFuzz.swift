@@ -1,6 +1,6 @@
 @testable import PushCore
 
-/// A body that is accepted translates to both platforms or is refused with a reason; what is sent is well-formed and within the
+/// A body that is accepted translates to each platform or is refused with a reason; what is sent is well-formed and within the
 /// provider's limits; asking for a report changes nothing else.
 enum RequestFuzz {
   private static let now: Int64 = 1_795_209_720_123
@@ -23,6 +23,7 @@ enum RequestFuzz {
     let settings = APNsSettings(topic: "com.example.app", defaultPriority: priority)
     try checkAPNs(request, settings, context)
     try checkFCM(request, FCMSettings(defaultPriority: priority), context)
+    try checkWebPush(request, WebPushSettings(defaultPriority: priority), context)
     try checkOneDevice(request, body)
   }
 
@@ -36,9 +37,7 @@ enum RequestFuzz {
     for entry in report?.entries ?? [] {
       try require(!entry.rule.isEmpty && !entry.field.isEmpty && !entry.words.isEmpty, "an empty entry: \(entry)")
     }
-    var written: [UInt8] = []
-    report?.append(to: &written)
-    try require(isJSON(written), "a report that is no JSON")
+    if let report { try require(isJSON(report.json), "a report that is no JSON") }
   }
 
   private static func isJSON(_ bytes: [UInt8]) -> Bool { (try? JSONDocument(bytes)) != nil }
@@ -104,6 +103,29 @@ enum RequestFuzz {
       default: break
       }
     default: throw Violation(description: "a report changes whether FCM is refused")
+    }
+  }
+
+  private static func checkWebPush(_ request: SendRequest, _ settings: WebPushSettings, _ context: TranslationContext)
+    throws(Violation)
+  {
+    var (silent, told): (LossReport?, LossReport?) = (nil, LossReport())
+    let plain = WebPushTemplate.make(request, settings: settings, context: context, report: &silent)
+    let explained = WebPushTemplate.make(request, settings: settings, context: context, report: &told)
+    switch (plain, explained) {
+    case (.failure(let one), .failure(let two)):
+      try check(one)
+      try require(one.code == two.code && one.reason == two.reason, "a report changes why web push is refused")
+    case (.success(let one), .success(let two)):
+      let fill = DeviceValues(badge: Int64(Int32.max))
+      let payload = one.payload(for: fill, token: [])
+      try require(payload == two.payload(for: fill, token: []), "a report changes what a browser gets")
+      try check(told)
+      try require(isJSON(payload) && isJSON(one.payload(for: DeviceValues(badge: nil), token: [])), "a payload that is no JSON")
+      try require(payload.count <= WebPushTemplate.payloadLimit, "a web push of \(payload.count) bytes")
+      try require(0...2_419_200 ~= one.timeToLive(at: now), "a TTL of \(one.timeToLive(at: now))")
+      try require(one.topic.map { $0.count == 32 } ?? true, "a topic that is no hash")
+    default: throw Violation(description: "a report changes whether web push is refused")
     }
   }
 

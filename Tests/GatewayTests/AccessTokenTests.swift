@@ -11,7 +11,7 @@ struct AccessTokenTests {
     return key
   }
 
-  @Test("are good for an hour, for their key alone, and for none that is shown as a text")
+  @Test("are valid for an hour, for their key alone, and no token is valid as a plain text")
   func judged() throws {
     let own = key("AAAAAAAAAAAA", hash: 1)
     let token = try #require(AccessToken(AccessToken(for: own, at: 1_000).text))

@@ -3,7 +3,7 @@ import Wire
 
 @testable import Gateway
 
-@Suite("An outcome that is awaited")
+@Suite("An awaited outcome")
 struct AwaitedTests {
   private let time = Turn(now: MonotonicTime(nanoseconds: 0), wallClock: 0)
 
@@ -12,7 +12,7 @@ struct AwaitedTests {
     time.runTimers()
   }
 
-  @Test("comes with the first word of it, once")
+  @Test("arrives once, with its first report")
   func once() {
     var heard: [String] = []
     let awaited = Awaited<String>(time) { heard.append($0) }
@@ -24,7 +24,7 @@ struct AwaitedTests {
     #expect(heard == ["first"] && awaited.isOver)
   }
 
-  @Test("comes when its time is over, which may change")
+  @Test("ends at its deadline, which may change")
   func late() {
     var heard: [String] = []
     let awaited = Awaited<String>(time) { heard.append($0) }

@@ -5,7 +5,7 @@ import Testing
 @Suite("The header Authorization")
 struct CredentialHeaderTests {
   @Test(
-    "holds what stands behind key= or Bearer, in any letter case and with any spaces between them",
+    "has the value after key= or Bearer, in any letter case and with any spaces between them",
     arguments: [
       ("key=k", "k"), ("KEY= k", "k"), ("Bearer k", "k"), ("bEARER   k", "k"), ("bearer", nil), ("Bearer  ", nil),
       ("key=", nil),

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("What a request's headers say of its limits", .serialized)
+@Suite("A request's length by its headers", .serialized)
 struct FramingTests {
   private final class Seen: Sendable {
     let requests = Mutex<[HTTPRequest]>([])
@@ -50,13 +50,13 @@ struct FramingTests {
     ("a control character", "Host: h\r\nX-Last: a\u{1}b\r\n"),
   ]
 
-  @Test("that can be read in two ways is 400 and the end of the connection", arguments: FramingTests.ambiguous.indices)
+  @Test("is 400 and the end of the connection if it can be read in two ways", arguments: FramingTests.ambiguous.indices)
   func twoWays(_ index: Int) throws {
     let seen = Seen()
     let (server, probe) = try serve(seen)
     defer { server.stop() }
     let (what, head) = Self.ambiguous[index]
-    // What follows would be a request of its own to whoever ends this one earlier.
+    // A reader that ends this request earlier would take the rest for another request.
     let answer = probe.say("POST / HTTP/1.1\r\n\(head)\r\n3\r\nabc\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n")
     #expect(answer?.status == 400, "\(what)")
     #expect(answer?.headers["connection"]?.lowercased() == "close", "\(what)")
@@ -65,7 +65,7 @@ struct FramingTests {
   }
 
   @Test(
-    "a first line that can be read in two ways is 400 or the end of the connection, another version 505",
+    "also needs a first line with one reading: else 400 or the end of the connection, another version 505",
     arguments: [
       ("GET / HTTP/1.1\n", 400), ("GET  / HTTP/1.1\r\n", 400), ("GET /?a=b HTTP/1.1\n", 400), ("GET / HTTP/1.1 \r\n", 400),
       ("GET /  HTTP/1.1\r\n", nil), ("GET /a b HTTP/1.1\r\n", nil), ("GET / HTTP/1.11\r\n", 400), ("GET / HTTP/1.2\r\n", 505),
@@ -83,7 +83,7 @@ struct FramingTests {
   }
 
   @Test(
-    "what follows a body in chunks is no request, whatever is between its chunks",
+    "ends the body after its chunks, so that nothing behind them is a request",
     arguments: ["3\r\n", "3;a\r\n", "3;a\n", "3\n", "3;\r"], ["abc\r\n0\r\n\r\n", "abc\n0\n\n", "abc\r\n0\r\nX: y\n\n"])
   func chunks(_ size: String, _ rest: String) throws {
     let seen = Seen()
@@ -96,7 +96,7 @@ struct FramingTests {
     #expect(!seen.requests.withLock { $0.contains { $0.target == Array("/smuggled".utf8) } }, "\(body.debugDescription)")
   }
 
-  @Test("in the only way is taken, in pieces of any size, with headers of any order")
+  @Test("is accepted in its only reading, in pieces of any size, with headers in any order")
   func clear() throws {
     let seen = Seen()
     let (server, probe) = try serve(seen)
@@ -127,7 +127,7 @@ struct FramingTests {
     #expect(probe.say("GET / HTTP/1.0\r\n\r\n")?.status == 200)
   }
 
-  @Test("spaces behind a header's value are none of it")
+  @Test("doesn't include spaces after a header's value")
   func trimmed() throws {
     let seen = Seen()
     let (server, probe) = try serve(seen)
@@ -136,7 +136,7 @@ struct FramingTests {
     #expect(seen.requests.withLock { $0.map { $0.headers["authorization"] } } == [Array("key=a b".utf8)])
   }
 
-  @Test("a body that is too long is read to its end, so that its answer arrives, unless the sender asks first")
+  @Test("that is too large lets the body be read to its end, so that the answer arrives, unless the sender asks first")
   func tooLong() throws {
     let refusals = Mutex<[Int]>([])
     let port = try FreePorts.take(1)[0]
@@ -154,7 +154,7 @@ struct FramingTests {
       while server.turn() {}
     }
     var answer = [UInt8](repeating: 0, count: 1_000)
-    // Nothing unread is left that would take the answer away with the connection's end.
+    // No unread bytes are left that would reset the connection before the answer is read.
     let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4000\r\n"
     say(head + "\r\n" + String(repeating: "x", count: 3_999))
     #expect(recv(descriptor, &answer, answer.count, Int32(MSG_DONTWAIT)) == -1 && errno == EAGAIN)

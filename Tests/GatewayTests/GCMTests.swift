@@ -7,7 +7,7 @@ import Testing
 private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 private func text(_ answer: HTTPAnswer) -> String { String(decoding: answer.body, as: UTF8.self) }
 
-@Suite("GCM's way of saying things")
+@Suite("GCM's form of requests and answers")
 struct GCMTests {
   private func line(_ body: String, isGCM: Bool = false) -> String? {
     do { return GCMCheck(document: try JSONDocument(bytes(body)), isGCM: isGCM).line } catch {
@@ -16,7 +16,7 @@ struct GCMTests {
   }
 
   @Test(
-    "what can't be used is refused in Google's words",
+    "refuses unusable requests in Google's words",
     arguments: [
       ("not json", "JSON_PARSING_ERROR: Unexpected character (n) at position 0."),
       (#"{"to":"a","data":{"x":"y"}"#, "JSON_PARSING_ERROR: Unexpected token END OF FILE at position 26."),
@@ -35,7 +35,7 @@ struct GCMTests {
     ])
   func refusals(body: String, expected: String) { #expect(line(body) == expected) }
 
-  @Test("GCM's place asks for registration_ids where FCM's asks for to; a thousand targets are taken, one more is not")
+  @Test("requires registration_ids at GCM's path and to at FCM's; a thousand targets are accepted, one more is not")
   func targets() {
     #expect(line("{}", isGCM: true) == #"Missing "registration_ids" field"#)
     let list = { (count: Int) in
@@ -46,14 +46,14 @@ struct GCMTests {
   }
 
   @Test(
-    "what is right passes",
+    "accepts valid requests",
     arguments: [
       #"{"to":"a"}"#, #"{"condition":"'a' in topics"}"#, #"{"notification_key":"k","data":{}}"#,
       #"{"to":"a","time_to_live":"600","dry_run":"true","data":null}"#,
     ])
   func passes(body: String) { #expect(line(body) == nil) }
 
-  @Test("a form becomes JSON; its first registration_id counts, and other names are left out")
+  @Test("makes JSON of a form; its first registration_id counts, and other names are left out")
   func form() throws {
     let form = try GCMForm(
       bytes(
@@ -71,14 +71,14 @@ struct GCMTests {
     }
   }
 
-  private func answer(_ shape: GCMAnswer.Shape, _ outcome: SendDesk.Outcome) -> HTTPAnswer {
+  private func answer(_ shape: GCMAnswer.Shape, _ outcome: SendService.Outcome) -> HTTPAnswer {
     GCMAnswer(shape: shape, messageID: bytes("m")).answer(outcome)
   }
 
   private static let one =
     #"{"message_id":"m","app":"a","success":1,"failure":0,"canonical_ids":0,"results":[{"message_id":"p"}]}"#
 
-  @Test("answers for tokens have whole numbers for counts and texts for ids, in the order of the request")
+  @Test("answers for tokens with integer counts and text ids, in the order of the request")
   func multicast() throws {
     let result = #"{"success":1,"failure":1,"results":[{"message_id":"p","registration_id":"n"},{"error":"NotRegistered"}]}"#
     let document = try JSONDocument(answer(.multicast(2), .result(bytes(result))).body)
@@ -98,15 +98,15 @@ struct GCMTests {
         #""success":0,"failure":2,"canonical_ids":0,"results":[{"error":"MessageTooBig"},{"error":"MessageTooBig"}]}"#))
   }
 
-  @Test("a topic's answer has a number for id; a group's counts, and 503 without JSON where nobody was reached")
+  @Test("answers for a topic with a numeric id, for a group with counts, and with 503 without JSON if nobody was reached")
   func audiences() throws {
     let topic = try JSONDocument(answer(.topic, .result(bytes(#"{"message_id":"m","success":3,"failure":1}"#))).body)
     #expect(try topic.integer(try #require(topic.value("message_id", of: topic.root))) > 0)
     #expect(
       text(answer(.topic, .result(bytes(#"{"success":0,"failure":1,"results":[{"error":"MessageTooBig"}]}"#))))
         == #"{"error":"MessageTooBig"}"#)
-    // Of a topic that nobody is in there is no word; of a channel that APNs doesn't know there is.
-    let nobody = SendDesk.Outcome.result(bytes(#"{"success":0,"failure":1,"results":[{"error":"InvalidRegistration"}]}"#))
+    // For a topic without members there is no reason; for an unknown APNs channel there is one.
+    let nobody = SendService.Outcome.result(bytes(#"{"success":0,"failure":1,"results":[{"error":"InvalidRegistration"}]}"#))
     #expect(text(answer(.audience, nobody)) == text(answer(.audience, .accepted)))
     #expect(text(answer(.topic, nobody)) == #"{"error":"InvalidRegistration"}"#)
     for (text, shape) in [("/topics/t", GCMAnswer.Shape.audience), ("/all", .audience), ("fcm:/topics/t", .topic)] {
@@ -120,7 +120,7 @@ struct GCMTests {
   }
 
   @Test(
-    "what is refused before its targets are read is answered as its targets would be",
+    "answers a request that is refused before its targets are read like one with targets",
     arguments: [
       (#"{"to":"/topics/x"}"#, GCMAnswer.Shape.topic), (#"{"to":"/all"}"#, .topic), (#"{"condition":"'a' in topics"}"#, .topic),
       (#"{"to":"/all/x"}"#, .multicast(1)), (#"{"to":""}"#, .multicast(1)), (#"{"registration_ids":["a","b"]}"#, .multicast(2)),
@@ -129,7 +129,7 @@ struct GCMTests {
     #expect(GCMAnswer.Shape(unread: try JSONDocument(bytes(body))) == shape)
   }
 
-  @Test("a form is answered in lines with one equals sign each, never with Unavailable")
+  @Test("answers a form in lines with one equals sign each, never with Unavailable")
   func lines() {
     #expect(text(answer(.form, .result(bytes(Self.one)))) == "id=p\n")
     let canonical = #"{"success":1,"failure":0,"results":[{"message_id":"cA==","registration_id":"n"}]}"#
@@ -140,25 +140,27 @@ struct GCMTests {
     #expect(answer(.form, .result(bytes(#"{"success":0,"failure":1,"results":[{"error":"Unavailable"}]}"#))).status == 503)
   }
 
-  @Test("what the broker hasn't taken is 503 with whole seconds; nothing else tells to come again")
+  @Test("answers 503 with whole seconds if the broker didn't accept the request; nothing else asks for a repetition")
   func unavailable() {
-    for outcome in [SendDesk.Outcome.refused("full"), .unknown("gone")] {
+    for outcome in [SendService.Outcome.refused("full"), .unknown("gone")] {
       let refused = answer(.multicast(1), outcome)
       #expect(refused.status == 503 && refused.headers["Retry-After"].flatMap(Int.init) != nil)
     }
     #expect(answer(.multicast(1), .accepted).headers["Retry-After"] == nil)
     for fault in [Fault.noKey, .wrongKey, .notAllowed, .badTarget, .wrongMethod("GET", allowed: "POST"), .noSuchPlace] {
-      for manner in [Manner.legacy, .instance, .google, .own] { #expect(manner.answer(fault).headers["Retry-After"] == nil) }
+      for errorFormat in [ErrorFormat.legacy, .instance, .google, .own] {
+        #expect(errorFormat.answer(fault).headers["Retry-After"] == nil)
+      }
     }
   }
 
-  @Test("keys and methods are refused as Google's servlets did")
+  @Test("refuses keys and methods as Google's servlets did")
   func pages() {
     #expect(
-      text(Manner.legacy.answer(.wrongKey))
+      text(ErrorFormat.legacy.answer(.wrongKey))
         == "<HTML>\n<HEAD>\n<TITLE>INVALID_KEY</TITLE>\n</HEAD>\n<BODY BGCOLOR=\"#FFFFFF\" TEXT=\"#000000\">\n<H1>INVALID_KEY</H1>\n<H2>Error 401</H2>\n</BODY>\n</HTML>\n"
     )
-    let method = Manner.legacy.answer(.wrongMethod("GET", allowed: "POST"))
+    let method = ErrorFormat.legacy.answer(.wrongMethod("GET", allowed: "POST"))
     #expect(method.status == 405 && text(method).contains("HTTP method GET is not supported by this URL"))
     #expect(method.headers["Allow"] == "POST")
   }

@@ -13,7 +13,7 @@ struct GatewayFiguresTests {
     return lines.map(String.init).filter { $0.hasPrefix(prefix) }
   }
 
-  @Test("what may happen has a sample before it does, and what is rare one when it has")
+  @Test("have a sample for each possible event before it happens, and for a rare one after it")
   func zeroes() {
     let figures = GatewayFigures()
     let before = lines(figures, "pushfleet_gateway_answers_total")
@@ -32,7 +32,7 @@ struct GatewayFiguresTests {
         .contains(#"pushfleet_gateway_binary_responses_total{status="missing_topic"} 3"#))
   }
 
-  @Test("answers are counted by how long they took, in a bounded number of samples")
+  @Test("count answers by duration, in a bounded number of samples")
   func times() {
     let figures = GatewayFigures()
     for seconds in [0.001, 0.2, 0.2, 99] { figures.answered(200, after: seconds) }
@@ -43,7 +43,7 @@ struct GatewayFiguresTests {
     #expect(times.last == "pushfleet_gateway_answer_seconds_count 4")
   }
 
-  @Test("its program and process stand there as a worker's do")
+  @Test("include program and process like a worker's")
   func process() {
     let figures = GatewayFigures()
     #expect(lines(figures, "pushfleet_build_info") == [#"pushfleet_build_info{version="1.2.3"} 1"#])
@@ -54,7 +54,7 @@ struct GatewayFiguresTests {
       ])
   }
 
-  @Test("the page for people leaves out what has not happened")
+  @Test("show only events that have happened on the page for people")
   func page() {
     let figures = GatewayFigures()
     figures.answered(404, after: 0)
@@ -63,7 +63,7 @@ struct GatewayFiguresTests {
   }
 
   @Test(
-    "promtool has nothing to find fault with",
+    "pass promtool",
     .enabled(if: FileManager.default.isExecutableFile(atPath: promtool) || isNothingLeftOut, "promtool isn't installed"))
   func promtoolChecks() throws {
     let figures = GatewayFigures()

@@ -10,7 +10,7 @@ struct RequestWindowTests {
   private func digest(_ text: String) -> RequestDigest { RequestDigest(Array(text.utf8)) }
   private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
 
-  @Test("who sends a request that is under way waits for the same answer; afterwards it is known for a while")
+  @Test("lets a repetition of a request under way wait for the same answer; afterwards the request is known for a while")
   func joined() {
     let window = RequestWindow(lifetime: 10)
     window.begin(key, Array("m".utf8), body: nothing)
@@ -24,7 +24,7 @@ struct RequestWindowTests {
     #expect(window[key] == nil)
   }
 
-  @Test("what was refused is forgotten at once; what may have been taken keeps its id for the next attempt")
+  @Test("forgets a refused request at once; a request that may have been accepted keeps its id for the next attempt")
   func refused() {
     let window = RequestWindow(lifetime: 10)
     window.begin(key, [1], body: nothing)
@@ -40,7 +40,7 @@ struct RequestWindowTests {
     #expect(window[key] == nil)
   }
 
-  @Test("what has failed is known under the id of its next attempt")
+  @Test("knows a failed request under the id of its next attempt")
   func failed() {
     let window = RequestWindow(lifetime: 10)
     window.begin(key, [1], body: nothing)
@@ -53,7 +53,7 @@ struct RequestWindowTests {
     #expect(window[key] == nil)
   }
 
-  @Test("is bounded in number and in bytes, the oldest going first")
+  @Test("is limited in number and in bytes, and drops the oldest first")
   func bounded() {
     let window = RequestWindow(lifetime: 1_000)
     for number in 0..<20_000 {

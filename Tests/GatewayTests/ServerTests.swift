@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The HTTP server", .serialized)
 struct ServerTests {
-  /// Answers later, from another thread, with what it was asked.
+  /// Answers later, from another thread, with the request's content.
   private final class Echo: Sendable {
     let waiting = Mutex<[(HTTPRequest, HTTPReply)]>([])
 
@@ -24,7 +24,7 @@ struct ServerTests {
     }
   }
 
-  /// What the server has answered by itself.
+  /// The answers that the server gave itself.
   private final class Refusals: Sendable {
     let statuses = Mutex<[Int]>([])
   }
@@ -42,7 +42,7 @@ struct ServerTests {
     return (server, port)
   }
 
-  @Test("listens where a name leads, as the other doors do")
+  @Test("listens on a name's addresses, like the other doors")
   func name() throws {
     let port = try FreePorts.take(1)[0]
     let limits = HTTPServerLimits(connections: 4, idle: 5, body: 100)
@@ -55,7 +55,7 @@ struct ServerTests {
     #expect(try ChildProcess.run(["/usr/bin/python3", "-c", program]) == (0, "here\n"))
   }
 
-  @Test("pages on loopback are for who names this machine by an address or as localhost; elsewhere by any name")
+  @Test("serves pages on loopback only under an address or localhost; elsewhere under any name")
   func misled() throws {
     let names = [
       "127.0.0.1:9464": 200, "localhost:9464": 200, "LocalHost": 200, "[::1]:9464": 200, "10.0.0.1": 200, "evil.example": 421,
@@ -74,7 +74,7 @@ struct ServerTests {
     }
   }
 
-  @Test("hands a request over whole, its target as it came, and takes the answer from any thread")
+  @Test("passes a complete request with its target unchanged, and accepts the answer from any thread")
   func whole() throws {
     let (server, port) = try serve(Echo())
     defer { server.stop() }
@@ -89,7 +89,7 @@ struct ServerTests {
     #expect(probe.say(two)?.body.contains("GET /2 0") == true)
   }
 
-  @Test("bodies that aren't whole yet have a bound together: the oldest large one makes room, none that is small")
+  @Test("limits incomplete bodies together: the oldest large one is closed, never a small one")
   func unfinished() throws {
     let length = 4 << 20
     let (server, port) = try serve(Echo(), body: length)
@@ -108,9 +108,9 @@ struct ServerTests {
       #expect(send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
     }
     var byte: UInt8 = 0x78
-    // The first of the large ones is at its end.
+    // The first large one has been closed.
     #expect(recv(open[2], &byte, 1, 0) <= 0)
-    // Newcomers find room, and so does the rest of what is small or young.
+    // New connections find room, and so do small and recent ones.
     #expect(probe.ask("/", method: "POST", body: String(repeating: "x", count: length))?.status == 200)
     #expect(probe.ask("/", method: "POST", body: "x")?.status == 200)
     for index in [0, 33] {
@@ -122,7 +122,7 @@ struct ServerTests {
     }
   }
 
-  @Test("keeps no large body whose headers say that nobody will want it, and hands the request over when it is whole")
+  @Test("drops a large body that the headers make useless, and passes the request when it is complete")
   func unkept() throws {
     let port = try FreePorts.take(1)[0]
     let server = try HTTPServer(
@@ -141,7 +141,7 @@ struct ServerTests {
     #expect(probe.say(chunks)?.body == "0")
   }
 
-  @Test("refuses a body that is too long, announced or not, and what is no HTTP, and goes on")
+  @Test("refuses a body that is too long, announced or not, and malformed HTTP, and continues")
   func refused() throws {
     let refusals = Refusals()
     let (server, port) = try serve(Echo(), refusals)
@@ -172,7 +172,7 @@ struct ServerTests {
     }
   }
 
-  @Test("where connections are as many as may be, the one silent for longest makes room, and none whose answer is awaited")
+  @Test("closes the longest silent connection at the limit, and none whose answer is awaited")
   func room() throws {
     let port = try FreePorts.take(1)[0]
     let held = Mutex<[HTTPReply]>([])
@@ -204,7 +204,7 @@ struct ServerTests {
     #expect(recv(waits, &byte, 1, 0) == 1 && byte == UInt8(ascii: "H"))
   }
 
-  @Test("ends a connection on which a request takes too long to come, however steadily", arguments: [false, true])
+  @Test("closes a connection whose request takes too long to arrive, however steadily", arguments: [false, true])
   func slow(isDriven: Bool) throws {
     let port = try FreePorts.take(1)[0]
     let limits = HTTPServerLimits(connections: 8, idle: 60, body: 1_000, requestSeconds: 1)
@@ -218,7 +218,7 @@ struct ServerTests {
       usleep(20_000)
       while isDriven, server.turn() {}
     }
-    // One whose answer is awaited is patient.
+    // A connection whose answer is awaited may be silent.
     let patient = try #require(probe.connection())
     defer { close(patient) }
     let whole = Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
@@ -252,7 +252,7 @@ struct ServerTests {
     #expect(recv(patient, &byte, 1, 0) == 1 && byte == UInt8(ascii: "H"))
   }
 
-  @Test("is driven by whoever made it: nothing happens but in turns")
+  @Test("does nothing outside its owner's turns")
   func driven() throws {
     let port = try FreePorts.take(1)[0]
     let held = Mutex<[HTTPReply]>([])
@@ -277,7 +277,7 @@ struct ServerTests {
     #expect(recv(client, &byte, 1, 0) == 1 && server.waiting == 0)
   }
 
-  @Test("answers what is open with 503 when it stops")
+  @Test("answers open requests with 503 when it stops")
   func stopped() throws {
     let port = try FreePorts.take(1)[0]
     let isAsked = Mutex(false)

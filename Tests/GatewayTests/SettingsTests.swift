@@ -16,7 +16,7 @@ struct SettingsTests {
     return try Configuration.load(path: directory.appendingPathComponent("c.json5").path, environment: [:])
   }
 
-  @Test("name the doors; results are waited for five seconds unless they say otherwise")
+  @Test("name the doors; results are awaited for five seconds by default")
   func doors() throws {
     let settings = try #require(try load("{ http: { listen: '127.0.0.1:8080' } }").gateway)
     let http = try #require(settings.http)
@@ -26,7 +26,7 @@ struct SettingsTests {
   }
 
   @Test(
-    "that can't be used are refused by their names",
+    "with unusable values are refused by name",
     arguments: [
       ("{}", "gateway.http"), ("{ http: {} }", "gateway.http.listen"), ("{ http: { listen: '8080' } }", "gateway.http.listen"),
       ("{ http: { listen: 'h:1', wait: 301 } }", "gateway.http.wait"),

@@ -6,11 +6,11 @@ import Testing
 
 @Suite("FCM v1's answers")
 struct V1Tests {
-  private func answer(_ outcome: SendDesk.Outcome, isDryRun: Bool = false) -> HTTPAnswer {
+  private func answer(_ outcome: SendService.Outcome, isDryRun: Bool = false) -> HTTPAnswer {
     V1Answer(project: Array("p".utf8), messageID: Array("m".utf8), isDryRun: isDryRun).answer(outcome)
   }
 
-  private func result(_ target: String) -> SendDesk.Outcome {
+  private func result(_ target: String) -> SendService.Outcome {
     .result(Array(#"{"success":0,"failure":1,"results":[\#(target)]}"#.utf8))
   }
 
@@ -25,7 +25,7 @@ struct V1Tests {
   }
 
   @Test(
-    "each of the fleet's codes has its status and its word",
+    "each of the fleet's codes has its status and its name",
     arguments: [
       ("NotRegistered", 404, "NOT_FOUND", "UNREGISTERED"), ("MismatchSenderId", 403, "PERMISSION_DENIED", "SENDER_ID_MISMATCH"),
       ("InvalidRegistration", 400, "INVALID_ARGUMENT", "INVALID_ARGUMENT"),
@@ -41,7 +41,7 @@ struct V1Tests {
     #expect(body.contains(#""@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"\#(fcm)""#))
   }
 
-  @Test("a group of which nobody was reached is to be sent again; one of which somebody was, and a topic, are not")
+  @Test("a group without a reached device is to be sent again; a group with one, and a topic, are not")
   func groups() {
     let none = answer(.result(Array(#"{"success":0,"failure":2,"failed_registration_ids":["a","b"]}"#.utf8)))
     #expect(none.status == 503 && none.headers["Retry-After"] != nil && text(none).contains(#""status":"UNAVAILABLE""#))
@@ -50,7 +50,7 @@ struct V1Tests {
     }
   }
 
-  @Test("a topic that nobody is in is taken, and a token that is none is not")
+  @Test("a topic without members is accepted, and an invalid token is not")
   func nobody() {
     let nobody = result(#"{"error":"InvalidRegistration"}"#)
     let topic = V1Answer(project: Array("p".utf8), messageID: Array("m".utf8), isDryRun: false, isAudience: true)

@@ -5,7 +5,7 @@ import Testing
 @Suite("Results of workers")
 struct WorkerResultTests {
   @Test(
-    "are the answer to the same request as long as it is known, unless nobody was reached and what stood in the way passes",
+    "answer the same request as long as they are known, unless nobody was reached for a passing reason",
     arguments: [
       (#"{"success":0,"failure":1,"results":[{"error":"Unavailable"}]}"#, false),
       (#"{"success":0,"failure":2,"results":[{"error":"InternalServerError"},{"error":"DeviceMessageRateExceeded"}]}"#, false),
@@ -13,19 +13,19 @@ struct WorkerResultTests {
       (#"{"success":1,"failure":1,"results":[{"message_id":"p"},{"error":"Unavailable"}]}"#, true),
       (#"{"success":0,"failure":1,"results":[{"error":"Unknown"}]}"#, true),
       (#"{"success":0,"failure":1,"results":[{"error":"of another version"}]}"#, true),
-      // A group's; a topic's or a larger group's; one that has no devices.
+      // The results of a group; of a topic or a larger group; of one without devices.
       (#"{"message_id":"m","success":0,"failure":1,"failed_registration_ids":["r"]}"#, false),
       (#"{"message_id":"m","success":1,"failure":1,"failed_registration_ids":["r"]}"#, true),
       (#"{"message_id":"m","success":0,"failure":2000}"#, true), (#"{"message_id":"m","success":0,"failure":0}"#, true),
       ("no result", true),
     ])
   func final(body: String, isFinal: Bool) {
-    #expect(SendDesk.Outcome.result(Array(body.utf8)).isFinal == isFinal)
+    #expect(SendService.Outcome.result(Array(body.utf8)).isFinal == isFinal)
   }
 
-  @Test("what the broker has taken is final, and nothing else that isn't a result")
+  @Test("are final once the broker has accepted the request; other messages are not")
   func others() {
-    #expect(SendDesk.Outcome.accepted.isFinal)
-    for outcome in [SendDesk.Outcome.refused(""), .unknown(""), .reused] { #expect(!outcome.isFinal) }
+    #expect(SendService.Outcome.accepted.isFinal)
+    for outcome in [SendService.Outcome.refused(""), .unknown(""), .reused] { #expect(!outcome.isFinal) }
   }
 }

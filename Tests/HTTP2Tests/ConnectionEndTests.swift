@@ -196,6 +196,14 @@ import Wire
     #expect(recorder.end == .failed("the server sent no SETTINGS within 10.0 s"))
   }
 
+  @Test("A session that is drained from within its handler ends")
+  func drainedFromWithin() {
+    let talk = Conversation()
+    talk.recorder.onAvailable = { [unowned talk] in talk.client.drain() }
+    talk.pair.open()
+    #expect(talk.recorder.end == .closedLocally)
+  }
+
   @Test("A connection whose stream ids run out drains before the last one and ends well")
   func streamIDsUsedUp() {
     let talk = Conversation(client: .with { $0.firstStreamID = .max - 8 })

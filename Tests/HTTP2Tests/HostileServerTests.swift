@@ -17,9 +17,13 @@ func literal(_ name: String, _ value: String) -> [UInt8] {
     let template = Conversation.makeTemplate()
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
 
-    init(requests count: Int = 3, settings: [UInt8] = emptySettings, configuration: ClientConfiguration = .init()) {
+    init(
+      requests count: Int = 3, settings: [UInt8] = emptySettings, configuration: ClientConfiguration = .init(),
+      applicationProtocol: String? = nil
+    ) {
       session = ClientSession(configuration: configuration, handler: recorder)
       driver = MachineDriver(session)
+      driver.applicationProtocol = applicationProtocol
       driver.open(at: now)
       feed(settings)
       for tag in 0..<min(count, session.availableStreams) { submit(tag) }

@@ -4,8 +4,8 @@ import Wire
 
 @testable import Gateway
 
-/// A door that publishes nothing by itself: the test confirms.
-private final class TestDesk: BinaryDesk {
+/// A door that publishes nothing itself: the test confirms.
+private final class TestPublisher: BinaryPublisher {
   var wallClock: Int64 = 1_800_000_000_000
   var limits = RequestLimits()
   var room = Int.max
@@ -43,13 +43,13 @@ private final class TestDesk: BinaryDesk {
 
 @Suite("A sender's connection to the binary door")
 struct BinaryConnectionTests {
-  private let desk = TestDesk()
+  private let publisher = TestPublisher()
   private let connection: BinaryConnection
   private let driver: MachineDriver
   private let start = MonotonicTime(nanoseconds: 1_000_000_000)
 
   init() {
-    connection = BinaryConnection(desk) { _ in Array("com.example.app".utf8) }
+    connection = BinaryConnection(publisher) { _ in Array("com.example.app".utf8) }
     driver = MachineDriver(connection)
     driver.open(at: start)
   }
@@ -57,15 +57,15 @@ struct BinaryConnectionTests {
   private func say(_ bytes: [UInt8]) { driver.receive(bytes, at: start) }
   private func heard() -> [UInt8] { driver.collect(at: start) }
 
-  @Test("who makes room for others is told its last notification; who has sent none just goes")
+  @Test("a connection that makes room for others gets its last notification's status; one without notifications is just closed")
   func room() {
     say(OldSender.framed(7))
-    #expect(desk.idle == [false])
-    desk.settleAll()
-    #expect(desk.idle == [false, true])
+    #expect(publisher.idle == [false])
+    publisher.settleAll()
+    #expect(publisher.idle == [false, true])
     connection.makeRoom()
     #expect(heard() == [8, 10, 0, 0, 0, 7] && connection.isFinished)
-    let silent = BinaryConnection(desk) { _ in nil }
+    let silent = BinaryConnection(publisher) { _ in nil }
     let driver = MachineDriver(silent)
     driver.open(at: start)
     silent.makeRoom()
@@ -74,181 +74,183 @@ struct BinaryConnectionTests {
     #expect(driver.end == .closedLocally)
   }
 
-  @Test("nothing is said as long as all is well")
+  @Test("nothing is sent to it as long as all is well")
   func silence() {
     for identifier in 0..<3 as Range<UInt32> { say(OldSender.framed(identifier)) }
-    desk.settleAll()
-    #expect(desk.published.count == 3 && heard() == [] && !connection.isFinished)
+    publisher.settleAll()
+    #expect(publisher.published.count == 3 && heard() == [] && !connection.isFinished)
     driver.finish(.closedByPeer, at: start)
-    #expect(desk.finishedCount == 1)
+    #expect(publisher.finishedCount == 1)
   }
 
-  @Test("an error waits until what came before it is confirmed; what follows it is discarded")
+  @Test("an error waits for the confirms of earlier notifications; later ones are discarded")
   func refusalInOrder() {
     say(OldSender.framed(1) + OldSender.framed(2) + OldSender.framed(3, token: []) + OldSender.framed(4))
-    #expect(desk.published.count == 2 && heard() == [] && !connection.isFinished)
-    desk.settle(1)
+    #expect(publisher.published.count == 2 && heard() == [] && !connection.isFinished)
+    publisher.settle(1)
     say(OldSender.framed(5))
     #expect(heard() == [] && !connection.isFinished)
-    desk.settle(0)
-    #expect(heard() == OldSender.response(.missingToken, 3) && connection.isFinished && desk.published.count == 2)
-    #expect(driver.settle(at: start) && driver.end == .closedLocally && desk.finishedCount == 1)
+    publisher.settle(0)
+    #expect(heard() == OldSender.response(.missingToken, 3) && connection.isFinished && publisher.published.count == 2)
+    #expect(driver.settle(at: start) && driver.end == .closedLocally && publisher.finishedCount == 1)
   }
 
   @Test("identifiers may repeat, and may be 0")
   func identifiers() {
     say(OldSender.framed(0) + OldSender.framed(0) + OldSender.framed(0, payload: []))
-    desk.settleAll()
-    #expect(desk.published.count == 2 && heard() == OldSender.response(.missingPayload, 0))
+    publisher.settleAll()
+    #expect(publisher.published.count == 2 && heard() == OldSender.response(.missingPayload, 0))
   }
 
-  @Test("command 0 is refused by a close without a word, after what came before it is confirmed")
+  @Test("command 0 is refused by a silent close, after the confirms of earlier notifications")
   func simple() {
     say(OldSender.framed(1) + OldSender.simple(token: [1]))
     #expect(!connection.isFinished)
-    desk.settle(0)
-    #expect(heard() == [] && connection.isFinished && desk.farewells == [nil])
+    publisher.settle(0)
+    #expect(heard() == [] && connection.isFinished && publisher.farewells == [nil])
   }
 
-  @Test("where a notification can't be published, the sender is told from where on to send again")
+  @Test("after a failed publication the sender learns from which notification to repeat")
   func lostInTheMiddle() {
     say((10...14).flatMap { OldSender.framed($0) })
-    for index in [0, 1, 3] { desk.settle(index) }
-    desk.settle(2, false)
+    for index in [0, 1, 3] { publisher.settle(index) }
+    publisher.settle(2, false)
     #expect(!connection.isFinished)
-    desk.settle(4)
+    publisher.settle(4)
     #expect(heard() == OldSender.response(.shutdown, 11) && connection.isFinished)
   }
 
-  @Test("where the first can't be published, it is named as failed")
+  @Test("if the first publication fails, its notification is named as failed")
   func firstLost() {
     say(OldSender.framed(10) + OldSender.framed(11))
-    desk.settle(0, false)
-    desk.settle(1)
+    publisher.settle(0, false)
+    publisher.settle(1)
     #expect(heard() == OldSender.response(.processingError, 10))
   }
 
-  @Test("what is lost comes before what is wrong")
+  @Test("a lost notification is reported before an invalid one")
   func lostBeforeWrong() {
     say(OldSender.framed(1) + OldSender.framed(2) + OldSender.framed(3, token: []))
-    desk.settle(0)
-    desk.settle(1, false)
+    publisher.settle(0)
+    publisher.settle(1, false)
     #expect(heard() == OldSender.response(.shutdown, 1))
   }
 
-  @Test("a drain takes nothing more and names the last that was taken")
+  @Test("a drain accepts nothing more and names the last accepted notification")
   func drain() {
     say(OldSender.framed(1) + OldSender.framed(2) + OldSender.framed(3).prefix(10))
     connection.drain()
     say(Array(OldSender.framed(3).dropFirst(10)))
-    #expect(desk.published.count == 2 && !connection.isFinished)
-    desk.settleAll()
+    #expect(publisher.published.count == 2 && !connection.isFinished)
+    publisher.settleAll()
     #expect(heard() == OldSender.response(.shutdown, 2) && connection.isFinished)
   }
 
-  @Test("a drain says nothing to who has sent nothing, or nothing with an identifier")
+  @Test("a drain sends nothing to a sender without notifications or identifiers")
   func silentDrain() {
     say(OldSender.simple())
-    desk.settleAll()
+    publisher.settleAll()
     connection.drain()
-    #expect(heard() == [] && connection.isFinished && desk.published.count == 1)
+    #expect(heard() == [] && connection.isFinished && publisher.published.count == 1)
   }
 
-  @Test("what came whole before a close is published, though nobody hears of it", arguments: [1, 100, .max])
+  @Test("complete notifications before a close are published, without a report", arguments: [1, 100, .max])
   func closeInTheMiddle(_ cut: Int) {
     var rest = ((0..<1000).flatMap { OldSender.framed($0) } + OldSender.framed(1000).prefix(20))[...]
     while !rest.isEmpty {
       say(Array(rest.prefix(cut)))
       rest = rest.dropFirst(cut)
-      if driver.isReadingPaused { desk.settleAll() }
+      if driver.isReadingPaused { publisher.settleAll() }
     }
     driver.finish(.closedByPeer, at: start)
-    #expect(desk.finishedCount == 0)
+    #expect(publisher.finishedCount == 0)
     var rounds = 0
-    while desk.finishedCount == 0, rounds < 20 {
-      desk.settleAll()
+    while publisher.finishedCount == 0, rounds < 20 {
+      publisher.settleAll()
       rounds += 1
     }
-    #expect(desk.published.count == 1000 && desk.finishedCount == 1)
+    #expect(publisher.published.count == 1000 && publisher.finishedCount == 1)
   }
 
-  @Test("a drain takes what a sender that has gone has left")
+  @Test("a drain publishes the notifications of a sender that has gone")
   func drainOfTheGone() {
-    desk.room = 1
+    publisher.room = 1
     say(OldSender.framed(1) + OldSender.framed(2))
     driver.finish(.closedByPeer, at: start)
     connection.drain()
-    desk.settle(0)
-    desk.room = 2
+    publisher.settle(0)
+    publisher.room = 2
     connection.roomCame()
-    desk.settleAll()
-    #expect(desk.published.count == 2 && desk.finishedCount == 1)
+    publisher.settleAll()
+    #expect(publisher.published.count == 2 && publisher.finishedCount == 1)
   }
 
-  @Test("what a sender that has gone has left is published though some of it is lost, and that is said once")
+  @Test("the notifications of a sender that has gone are published even if some are lost, with one report")
   func lostOfTheGone() {
-    desk.room = 2
+    publisher.room = 2
     say((1...4).flatMap { OldSender.framed($0) })
     driver.finish(.closedByPeer, at: start)
-    desk.settle(0, false)
-    desk.room = 4
+    publisher.settle(0, false)
+    publisher.room = 4
     connection.roomCame()
-    desk.settle(1)
-    desk.settle(2, false)
-    desk.settle(3)
-    #expect(desk.published.count == 4 && desk.finishedCount == 1)
-    #expect(desk.farewells.isEmpty && desk.unheard == [nil] && desk.lost == 2)
+    publisher.settle(1)
+    publisher.settle(2, false)
+    publisher.settle(3)
+    #expect(publisher.published.count == 4 && publisher.finishedCount == 1)
+    #expect(publisher.farewells.isEmpty && publisher.unheard == [nil] && publisher.lost == 2)
   }
 
-  @Test("a response that nobody is there for is none; a close in a drain is nothing to tell of")
+  @Test("an answer to a closed connection is dropped, and a close during a drain is not reported")
   func unheard() {
     say(OldSender.framed(1) + OldSender.framed(2, token: []))
     driver.finish(.closedByPeer, at: start)
-    desk.settleAll()
-    #expect(desk.farewells.isEmpty && desk.unheard == [ErrorResponse(status: .missingToken, identifier: 2)] && desk.lost == 0)
-    let other = BinaryConnection(desk) { _ in [] }
+    publisher.settleAll()
+    #expect(
+      publisher.farewells.isEmpty && publisher.unheard == [ErrorResponse(status: .missingToken, identifier: 2)]
+        && publisher.lost == 0)
+    let other = BinaryConnection(publisher) { _ in [] }
     let driver = MachineDriver(other)
     driver.open(at: start)
     driver.receive(OldSender.framed(1), at: start)
     other.drain()
     driver.finish(.closedByPeer, at: start)
-    desk.settle(1)
-    #expect(desk.finishedCount == 2 && desk.farewells.isEmpty && desk.unheard.count == 1)
+    publisher.settle(1)
+    #expect(publisher.finishedCount == 2 && publisher.farewells.isEmpty && publisher.unheard.count == 1)
   }
 
-  @Test("nothing is read while as many as allowed wait for their confirms")
+  @Test("reading stops while the limit of notifications waits for confirms")
   func backPressure() {
     say((0..<300).flatMap { OldSender.framed($0) })
-    #expect(desk.published.count == BinaryConnection.window && driver.isReadingPaused)
-    desk.settle(0)
-    #expect(desk.published.count == BinaryConnection.window + 1 && driver.isReadingPaused)
-    desk.settleAll()
-    #expect(desk.published.count == 300 && !driver.isReadingPaused)
+    #expect(publisher.published.count == BinaryConnection.window && driver.isReadingPaused)
+    publisher.settle(0)
+    #expect(publisher.published.count == BinaryConnection.window + 1 && driver.isReadingPaused)
+    publisher.settleAll()
+    #expect(publisher.published.count == 300 && !driver.isReadingPaused)
   }
 
-  @Test("nothing is read while all connections together have no room")
+  @Test("reading stops while all connections together have no room")
   func noRoom() {
-    desk.room = 1
+    publisher.room = 1
     say(OldSender.framed(1) + OldSender.framed(2))
-    #expect(desk.published.count == 1 && driver.isReadingPaused && desk.waiting == 1)
-    desk.room = 2
+    #expect(publisher.published.count == 1 && driver.isReadingPaused && publisher.waiting == 1)
+    publisher.room = 2
     connection.roomCame()
-    #expect(desk.published.count == 2 && !driver.isReadingPaused)
+    #expect(publisher.published.count == 2 && !driver.isReadingPaused)
   }
 
   @Test("a certificate without an application has no topic")
   func noApp() {
-    let stranger = BinaryConnection(desk) { _ in nil }
+    let stranger = BinaryConnection(publisher) { _ in nil }
     let driver = MachineDriver(stranger)
     driver.open(at: start)
     driver.receive(OldSender.enhanced(5), at: start)
-    #expect(driver.collect(at: start) == OldSender.response(.missingTopic, 5) && desk.published.isEmpty)
+    #expect(driver.collect(at: start) == OldSender.response(.missingTopic, 5) && publisher.published.isEmpty)
   }
 
-  @Test("a connection that falls silent is closed as in a drain: after an hour, or after a minute within a notification")
+  @Test("a silent connection is closed as in a drain: after an hour, or after a minute within a notification")
   func idle() {
     say(OldSender.framed(1))
-    desk.settleAll()
+    publisher.settleAll()
     #expect(connection.deadline == start.advanced(bySeconds: 3600))
     say([2, 0])
     #expect(connection.deadline == start.advanced(bySeconds: 60))
@@ -256,20 +258,20 @@ struct BinaryConnectionTests {
     #expect(heard() == OldSender.response(.shutdown, 1) && connection.isFinished)
   }
 
-  @Test("silence is no reason to close while confirms are awaited")
+  @Test("silence doesn't close a connection while confirms are awaited")
   func idleWhileWaiting() {
     say(OldSender.framed(1))
     driver.checkDeadline(at: connection.deadline)
     #expect(!connection.isFinished)
-    desk.settleAll()
+    publisher.settleAll()
     driver.checkDeadline(at: connection.deadline)
     #expect(connection.isFinished)
   }
 
-  @Test("a handshake that fails leaves nothing behind")
+  @Test("a failed handshake leaves nothing behind")
   func refusedHandshake() {
-    let other = BinaryConnection(desk) { _ in nil }
+    let other = BinaryConnection(publisher) { _ in nil }
     MachineDriver(other).finish(.handshakeFailed("no certificate"), at: start)
-    #expect(desk.finishedCount == 1)
+    #expect(publisher.finishedCount == 1)
   }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Frames of APNs' binary interface")
 struct BinaryFrameReaderTests {
-  /// What is read of bytes that come in pieces of so many; the refusal that ended it, if one did.
+  /// Reads bytes in pieces of `cut`; returns the frames, and the refusal that ended the reading, if any.
   private func read(_ bytes: [UInt8], cut: Int = .max) -> (frames: [BinaryFrame], refusal: BinaryRefusal?, isInFrame: Bool) {
     var reader = BinaryFrameReader()
     let reading = Pieces.read(bytes, cut: cut) { (piece, offset) throws(BinaryRefusal) in try reader.next(piece, &offset) }
@@ -19,7 +19,7 @@ struct BinaryFrameReaderTests {
     OldSender.simple() + OldSender.enhanced(7, expiry: 1_800_000_000)
     + OldSender.framed(8, expiry: 5, priority: 5, token: Array(repeating: 9, count: 100))
 
-  @Test("all three commands are read from one stream, however it is cut", arguments: [1, 2, 3, 7, 50, .max])
+  @Test("all three commands are read from one stream, in any pieces", arguments: [1, 2, 3, 7, 50, .max])
   func slicing(_ cut: Int) {
     let (frames, refusal, isInFrame) = read(three + three, cut: cut)
     let expected: [BinaryFrame] = [
@@ -31,13 +31,13 @@ struct BinaryFrameReaderTests {
     #expect(frames == expected + expected && refusal == nil && !isInFrame)
   }
 
-  @Test("a close in the middle leaves the frames before it", arguments: 1..<20)
+  @Test("a close in the middle keeps the frames before it", arguments: 1..<20)
   func truncated(_ missing: Int) {
     let (frames, refusal, isInFrame) = read(three.dropLast(missing * 5))
     #expect(frames.count == 2 && refusal == nil && isInFrame)
   }
 
-  @Test("items come in any order, and what is absent is assumed")
+  @Test("items come in any order, and missing ones have defaults")
   func itemOrder() {
     let frame = OldSender.framed([(5, [5]), (3, [0, 0, 1, 0]), (2, OldSender.payload), (1, OldSender.token)])
     #expect(
@@ -46,7 +46,7 @@ struct BinaryFrameReaderTests {
     #expect(read(least).frames == [BinaryFrame(token: OldSender.token, payload: OldSender.payload)])
   }
 
-  @Test("what is wrong has its status, and the identifier wherever it stands")
+  @Test("an error has its status, and the identifier from any place")
   func refusals() {
     let long = Array(repeating: UInt8(ascii: "x"), count: 2049)
     let cases: [(String, [UInt8], BinaryStatus, UInt32?)] = [
@@ -85,21 +85,21 @@ struct BinaryFrameReaderTests {
     }
   }
 
-  @Test("what is wrong with command 0 is met with silence")
+  @Test("an error in command 0 has no answer")
   func silent() {
     #expect(refusal(OldSender.simple(token: []))?.response == nil)
     #expect(refusal(OldSender.simple(payload: []))?.response == nil)
     #expect(refusal(OldSender.simple(token: [1]))?.isSilent == true)
   }
 
-  @Test("sizes at their bounds are taken")
+  @Test("sizes at their limits are accepted")
   func bounds() {
     let most = Array(repeating: UInt8(ascii: "x"), count: 2048)
     #expect(read(OldSender.framed(1, token: Array(repeating: 1, count: 32), payload: most)).frames.count == 1)
     #expect(read(OldSender.simple(token: Array(repeating: 1, count: 100), payload: most)).frames.count == 1)
   }
 
-  @Test("nothing is read behind a refusal", arguments: [1, 5, .max])
+  @Test("nothing is read after a refusal", arguments: [1, 5, .max])
   func nothingBehind(_ cut: Int) {
     let (frames, refusal, _) = read(
       OldSender.framed(1) + OldSender.framed(2, token: []) + OldSender.framed(3) + OldSender.framed(4, payload: []), cut: cut)

@@ -29,7 +29,7 @@ struct BinaryPublishingTests {
     time.runTimers()
   }
 
-  @Test("what isn't confirmed is published again, under the same id, until it is")
+  @Test("unconfirmed notifications are published again, under the same id, until they are confirmed")
   func again() throws {
     var settled: [Bool] = []
     publishing.publish(try request()) { settled.append($0) }
@@ -40,7 +40,7 @@ struct BinaryPublishingTests {
     #expect(settled == [true] && publishing.open == 0)
   }
 
-  @Test("but not for ever")
+  @Test("but only for a limited time")
   func givenUp() throws {
     var settled: [Bool] = []
     publishing.publish(try request()) { settled.append($0) }
@@ -53,7 +53,7 @@ struct BinaryPublishingTests {
     #expect(settled == [false] && time.now.seconds(since: MonotonicTime(nanoseconds: 0)) < 14)
   }
 
-  @Test("what the broker says nothing of is given up after ten seconds; what it says later comes too late")
+  @Test("a publication without an answer is given up after ten seconds; a later answer is ignored")
   func unanswered() throws {
     var settled: [Bool] = []
     publishing.publish(try request()) { settled.append($0) }
@@ -66,7 +66,7 @@ struct BinaryPublishingTests {
     #expect(settled == [false] && broker.answers.count == 1)
   }
 
-  @Test("what is refused for the last time after its end isn't tried again")
+  @Test("a notification refused for the last time after its end isn't tried again")
   func refusedLate() throws {
     publishing.publish(try request()) { _ in }
     pass(10)
@@ -75,7 +75,7 @@ struct BinaryPublishingTests {
     #expect(broker.answers.count == 1)
   }
 
-  @Test("a gateway that stops tries and waits no longer than its time, and tells so in a later turn")
+  @Test("a stopping gateway tries and waits only for its limit, and reports in a later turn")
   func hurried() throws {
     var settled: [Int: Bool] = [:]
     publishing.publish(try request()) { settled[0] = $0 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Gateway
 
-@Suite("Requests that old senders' notifications become")
+@Suite("Requests made from old senders' notifications")
 struct BinaryRequestTests {
   private static let now: Int64 = 1_800_000_000
 
@@ -23,7 +23,7 @@ struct BinaryRequestTests {
     try #require(try JSONSerialization.jsonObject(with: Data(request.body)) as? NSDictionary)
   }
 
-  @Test("the payload stands in it as it came, beside token, priority and life")
+  @Test("have the payload unchanged, beside token, priority and lifetime")
   func whole() throws {
     let payload =
       #"{ "aps" : {"alert":"H\u00e9llo \/ \ud83d\ude00","badge":3,"sound":"default"}, "n":1.50e3, "acme":["a",null]}"#
@@ -40,7 +40,7 @@ struct BinaryRequestTests {
     #expect(request.properties.deliveryMode == 2 && request.properties.contentType == Array("application/json".utf8))
   }
 
-  @Test("an expiry is a life: none, now or never, at most four weeks, or over")
+  @Test("have a lifetime from the expiry: none, a single attempt, at most four weeks, or over")
   func lives() throws {
     func life(_ expiry: UInt32?) throws -> (Int?, UInt64?) {
       let request = try request(frame(expiry: expiry))
@@ -53,7 +53,7 @@ struct BinaryRequestTests {
     #expect(try life(UInt32(Self.now)) == (1, UInt64(Self.now) - 1))
   }
 
-  @Test("what only wakes the app is a background push, whatever its priority")
+  @Test("that only wake the app are background pushes, at any priority")
   func background() throws {
     func type(_ payload: String) throws -> String? {
       let apns = try body(try request(frame(payload)))["apns"] as? NSDictionary
@@ -67,7 +67,7 @@ struct BinaryRequestTests {
     #expect(try type(#"{"x":1}"#) == "alert")
   }
 
-  @Test("priority 5 is normal")
+  @Test("have priority normal for 5")
   func normal() throws {
     let request = try request(frame(priority: 5))
     #expect(request.priority == .normal)
@@ -75,7 +75,7 @@ struct BinaryRequestTests {
   }
 
   @Test(
-    "a payload that the fleet would refuse is a processing error at once",
+    "that the fleet would refuse are processing errors at once",
     arguments: [
       "", "{", "[]", #""text""#, "{}}", #"{}},"to":"apns:00"#, "{\"aps\":\"\u{0}\"}", #"{"aps":{"badge":"1"}}"#,
       #"{"aps":1}"#, #"{"aps":{"alert":"a"},"aps":{}}"#, #"{"aps":{"alert":"a"}} x"#,
@@ -84,7 +84,7 @@ struct BinaryRequestTests {
     #expect(throws: BinaryRefusal(status: .processingError, identifier: 1)) { try request(frame(payload)) }
   }
 
-  @Test("every payload that is taken is a request that the fleet takes")
+  @Test("of every accepted payload are accepted by the fleet")
   func taken() throws {
     for payload in [#"{"aps":{}}"#, #"{"x":1}"#, "{}", #"{"aps":{"alert":{"loc-key":"k","loc-args":["a"]}}}"#] {
       let request = try request(frame(payload))

@@ -14,7 +14,7 @@ private final class TestReader: FeedbackReader {
   func feedbackFailed() {}
 }
 
-@Suite("An application's list in the hands of a reader")
+@Suite("A reader of an application's feedback list")
 struct FeedbackListTests {
   private let time = Turn(now: MonotonicTime(nanoseconds: 0), wallClock: 0)
   private let reader = TestReader()
@@ -52,7 +52,7 @@ struct FeedbackListTests {
     time.runTimers()
   }
 
-  @Test("is whole with the last entry, and what was read is acknowledged")
+  @Test("completes with the last entry and acknowledges what was read")
   func whole() {
     for event in [.notRegistered, .invalidRegistration, .notRegistered] as [FeedbackEvent.Event] { deliver(event) }
     #expect(reader.isEnded)
@@ -60,7 +60,7 @@ struct FeedbackListTests {
     #expect(reader.entries == 3 && list.taken == 3)
   }
 
-  @Test("an entry that comes after a second of silence is neither written nor acknowledged")
+  @Test("neither writes nor acknowledges an entry that comes after a second of silence")
   func late() {
     for _ in 0..<2 { deliver() }
     pass(1)
@@ -71,7 +71,7 @@ struct FeedbackListTests {
     #expect(reader.entries == 2 && list.taken == 2)
   }
 
-  @Test("one that comes once the list is settled is nobody's")
+  @Test("ignores an entry that comes after the list is settled")
   func settled() {
     deliver()
     list.settle(isTaken: false)

@@ -5,7 +5,7 @@ import Wire
 
 @testable import Gateway
 
-/// Stands for a link that a listener made.
+/// Replaces a listener's link.
 private final class TestLink: AcceptedTransport {
   let machine: any Machine
   var peerUserID: String? = "com.example.app"
@@ -62,7 +62,7 @@ struct FeedbackTests {
     connection.feedbackCame([4])
   }
 
-  @Test("what the list holds is written, then the end follows; it is gone when the peer closes in good order")
+  @Test("writes the list's entries, then the end; they are removed when the peer closes in good order")
   func read() {
     openAndWrite()
     #expect(link.written(at: start) == [1, 2, 3, 4] && !link.isOutputFinished)
@@ -72,7 +72,7 @@ struct FeedbackTests {
     #expect(list.isTaken == true)
   }
 
-  @Test("a list of any length is written portion by portion")
+  @Test("writes a list of any length in portions")
   func long() {
     openAndWrite()
     connection.feedbackCame(Array(repeating: 5, count: 200_000))
@@ -80,7 +80,7 @@ struct FeedbackTests {
     #expect(link.written(at: start).count == 200_004 && link.isOutputFinished)
   }
 
-  @Test("a peer that closes before the end finds all of it again")
+  @Test("keeps everything if a peer closes before the end")
   func closedEarly() {
     openAndWrite()
     _ = link.written(at: start)
@@ -88,7 +88,7 @@ struct FeedbackTests {
     #expect(list.isTaken == false)
   }
 
-  @Test("a reset after the end gives everything back")
+  @Test("gives everything back on a reset after the end")
   func reset() {
     openAndWrite()
     connection.feedbackEnded()
@@ -97,7 +97,7 @@ struct FeedbackTests {
     #expect(list.isTaken == false)
   }
 
-  @Test("a peer that doesn't close has read what its system has acknowledged", arguments: [true, false])
+  @Test("counts data as read by a peer that doesn't close if its system has acknowledged them", arguments: [true, false])
   func staysOpen(_ isAcknowledged: Bool) {
     openAndWrite()
     connection.feedbackEnded()
@@ -108,14 +108,14 @@ struct FeedbackTests {
     #expect(list.isTaken == isAcknowledged && connection.isFinished)
   }
 
-  @Test("a list that can't be read to its end is no list")
+  @Test("gives no list that can't be read to its end")
   func failed() {
     openAndWrite()
     connection.feedbackFailed()
     #expect(list.isTaken == false && connection.isFinished && !link.isOutputFinished)
   }
 
-  @Test("a certificate without an application has no list")
+  @Test("gives no list to a certificate without an application")
   func stranger() {
     link.peerUserID = nil
     connection.transportOpened(at: start)
@@ -134,7 +134,7 @@ struct FeedbackTests {
     ).json()
   }
 
-  @Test("a token that is gone is time, length and token; the time is the provider's, or else when it was seen")
+  @Test("writes time, length and token; the time is the provider's, or else the time of observation")
   func tuple() {
     let token = String(repeating: "0aF1", count: 16)
     let bytes = Array(repeating: [0x0A, 0xF1] as [UInt8], count: 16).flatMap { $0 }
@@ -149,7 +149,7 @@ struct FeedbackTests {
         == [255, 255, 255, 255])
   }
 
-  @Test("what isn't a token of APNs that is gone isn't on the list; a bad one is where the setting says so")
+  @Test("lists only gone APNs tokens; a bad token only if the setting says so")
   func others() {
     let token = String(repeating: "0af1", count: 16)
     let bad = event(.invalidRegistration, token: token, since: nil)

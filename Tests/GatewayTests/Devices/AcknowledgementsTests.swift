@@ -2,9 +2,9 @@ import Testing
 
 @testable import Gateway
 
-@Suite("What devices acknowledge by HTTP")
+@Suite("Acknowledgements of devices by HTTP")
 struct AcknowledgementsTests {
-  @Test("an idempotency key that comes with another body is another occasion")
+  @Test("are new ones if an idempotency key comes with another body")
   func occasions() {
     let (five, six) = (Array(#"{"badge":5}"#.utf8), Array(#"{"badge":6}"#.utf8))
     let (key, long) = (Array("k".utf8), [UInt8](repeating: 0x6B, count: 4_000))

@@ -8,7 +8,7 @@ struct DeviceRatesTests {
   private let app = Array("a".utf8)
   private let start = MonotonicTime(nanoseconds: 0)
 
-  @Test("a hundred requests at once, then ten a second, each installation for itself")
+  @Test("allow a hundred requests at once, then ten a second, for each installation")
   func rates() {
     var rates = DeviceRates()
     func taken(_ installation: String, at seconds: Double) -> Int {
@@ -20,7 +20,7 @@ struct DeviceRatesTests {
     #expect(taken("one", at: 60) == 100)
   }
 
-  @Test("so many installations that none can be told apart any more are taken")
+  @Test("accept all if there are too many installations to distinguish")
   func many() {
     var rates = DeviceRates()
     for number in 0..<40_000 {
