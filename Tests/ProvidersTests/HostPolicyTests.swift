@@ -1,0 +1,24 @@
+import Providers
+import Testing
+
+@Suite("The allowed push services")
+struct HostPolicyTests {
+  @Test("are names, domains, or all; only an exact name may be a private address")
+  func globs() throws {
+    let policy = try #require(HostPolicy(["fcm.googleapis.com", "*.push.apple.com", "LocalHost", "::1"]))
+    for host in ["fcm.googleapis.com", "web.push.apple.com", "a.b.push.apple.com", "localhost", "::1"] {
+      #expect(policy.allows(host), "\(host)")
+    }
+    for host in ["push.apple.com", ".push.apple.com", "evilpush.apple.com", "googleapis.com", "127.0.0.1", ""] {
+      #expect(!policy.allows(host), "\(host)")
+    }
+    #expect(policy.allowsPrivate("localhost") && policy.allowsPrivate("::1") && !policy.allowsPrivate("web.push.apple.com"))
+    let open = try #require(HostPolicy(["*", "ntfy.home"]))
+    #expect(open.allows("any.example") && !open.allowsPrivate("any.example") && open.allowsPrivate("ntfy.home"))
+  }
+
+  @Test(
+    "have no other form",
+    arguments: ["", "*.", "*.*", "a.*", "*a.example", "https://a.example", "a.example:443", "a b", "a/b", "[::1]"])
+  func refused(glob: String) { #expect(HostPolicy([glob]) == nil) }
+}
