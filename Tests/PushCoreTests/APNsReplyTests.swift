@@ -9,7 +9,7 @@ import Testing
   }
 
   @Test(
-    "every documented reason has the reaction that Apple's page and the never-retry list ask for",
+    "every documented reason has the reaction that Apple's page and the never-retry list require",
     arguments: [
       (400, "BadCollapseId", .drop(.invalidParameters), .keep), (400, "BadExpirationDate", .drop(.invalidParameters), .keep),
       (400, "BadMessageId", .drop(.invalidParameters), .keep), (400, "BadPriority", .drop(.invalidParameters), .keep),
@@ -47,7 +47,7 @@ import Testing
     #expect(meaning.status == status)
   }
 
-  @Test("each row of the table is reached by its own status and reason, and has words")
+  @Test("each row of the table matches its own status and reason, and has an explanation")
   func everyRow() {
     #expect(Set(APNsReply.rows.map(\.reason)).count == APNsReply.rows.count)
     for row in APNsReply.rows {
@@ -72,7 +72,7 @@ import Testing
     if case .retry = Self.answer(status, #"{"reason":"\#(reason)"}"#).reaction { Issue.record("\(reason) is retried") }
   }
 
-  @Test("a success needs no body and costs no look at one")
+  @Test("a success needs no body, and its body isn't read")
   func success() {
     #expect(Self.answer(200, "") == .delivered)
     #expect(Self.answer(200, #"{"reason":"BadDeviceToken"}"#) == .delivered)
@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test(
-    "a 410 carries the provider's time, as a number or as a string; nonsense is no time",
+    "a 410 has the provider's time, as a number or as a string; an invalid time is ignored",
     arguments: [
       ("1732137600000", 1_732_137_600_000), (#""1732137600000""#, 1_732_137_600_000), ("1.7321376e12", 1_732_137_600_000),
       ("0", nil), ("-5", nil), ("true", nil), (#""soon""#, nil), ("9e99", nil), ("253402300800000", nil), ("null", nil),
@@ -91,7 +91,7 @@ import Testing
     #expect(meaning.invalidSince == expected)
   }
 
-  @Test("a time in anything but a 410 is not taken for one")
+  @Test("a time in any other answer than a 410 is ignored")
   func timeElsewhere() {
     #expect(Self.answer(400, #"{"reason":"BadDeviceToken","timestamp":1732137600000}"#).invalidSince == nil)
   }
@@ -131,14 +131,14 @@ import Testing
     #expect(Self.answer(400, #"{"reason":"\#(String(repeating: "x", count: 4000))"}"#).reason.count == 200)
   }
 
-  @Test("a reason counts only with its own class of status")
+  @Test("a reason is valid only with its own class of status")
   func foreignClass() {
     #expect(Self.answer(500, #"{"reason":"BadDeviceToken"}"#).reaction == .retry(.outage, .unavailable))
     #expect(Self.answer(400, #"{"reason":"Shutdown"}"#).reaction == .drop(.invalidParameters))
   }
 
   @Test(
-    "Retry-After in seconds or as a date is taken, clamped to 1…3600 s; garbage is ignored",
+    "Retry-After in seconds or as a date is accepted, clamped to 1…3600 s; invalid values are ignored",
     arguments: [
       ("30", 30), (" 30 ", 30), ("0", 1), ("1000000000", 3600), ("99999999999999999999999999", 3600), ("-5", nil), ("", nil),
       ("3.5", nil), ("soon", nil), ("30s", nil), ("1e3", nil), ("\u{0}", nil),
@@ -151,14 +151,14 @@ import Testing
     #expect(Self.answer(503, #"{"reason":"ServiceUnavailable"}"#, retryAfter: field).retryAfter == seconds)
   }
 
-  @Test("without a clock a date in Retry-After counts as absent")
+  @Test("without a clock a date in Retry-After is ignored")
   func noClock() {
     let date = Array("Fri, 20 Nov 2026 21:23:30 GMT".utf8)
     #expect(APNsReply.interpret(status: 503, body: [], retryAfter: date).retryAfter == nil)
     #expect(APNsReply.interpret(status: 503, body: [], retryAfter: Array("7".utf8)).retryAfter == 7)
   }
 
-  @Test("no byte sequence in an answer can trap, kill a token that its status doesn't, or leave its bounds", arguments: 0..<200)
+  @Test("no answer can trap, mark a token as dead against its status, or exceed the limits", arguments: 0..<200)
   func noise(seed: UInt64) {
     var random = SplitMix(state: seed)
     let template = Array(#"{"reason":"Unregistered","timestamp":1732137600000,"error":{"details":[{"@type":"x"}]}}"#.utf8)

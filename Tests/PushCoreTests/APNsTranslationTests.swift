@@ -271,7 +271,7 @@ import Testing
     #expect(try apns(accepted(#""delay_while_idle":true,"notification":{"body":"b"}"#), settings: settings).priority == 5)
   }
 
-  /// Keys of many kinds, among them such as begin alike, differ only in blanks, or look like what is made of another.
+  /// Keys of many kinds: some have the same beginning, differ only in blanks, or look like a shortened key.
   static let collapseKeys: [String] = {
     let address = "https://news.example.com/match/2026/portugal-vs-denmark/live/score/minute-"
     var keys = [address + "1", address + "2", " ", "  ", "a", " a", "a ", " a ", "~", "é", "e\u{301}"]
@@ -282,7 +282,7 @@ import Testing
     return Array(Set(keys)).sorted()
   }()
 
-  @Test("GS-034 two collapse keys never become one, and a key of up to 64 bytes stays as it is")
+  @Test("GS-034 different collapse keys stay different, and a key of up to 64 bytes stays unchanged")
   func collapseKeys() throws {
     var ids: Set<[UInt8]> = []
     for key in Self.collapseKeys {
@@ -302,7 +302,7 @@ import Testing
         == "https://news.example.com/match/2026/portuga~apqv9ad6id8viijsb3v4")
   }
 
-  @Test("the block's apns-id is taken as it is, otherwise it is the message's on the device")
+  @Test("the block's apns-id is used unchanged; without one, message and device determine it")
   func identity() throws {
     let id = "2ed6657d-e927-568b-95e1-2665a8aea6a2"
     #expect(utf8(try apns(accepted(#""apns":{"headers":{"apns-id":"\#(id)"}}"#)).id) == id)
@@ -310,7 +310,7 @@ import Testing
     #expect(one.id == two.id)
   }
 
-  @Test("a live activity's token is where the push goes")
+  @Test("a Live Activity's push goes to the activity's token")
   func liveActivityToken() throws {
     let activity = String(repeating: "AB", count: 80)
     let push = try apns(
@@ -380,7 +380,7 @@ import Testing
     return try parsed(#"{"to":"\#(apnsToken)","data":{"k":"\#(value)"}\#(block)}"#, limits: limits)
   }
 
-  @Test("a push type goes to tokens of its own kind; alert, background and mdm to the app's")
+  @Test("a push type uses tokens of its own kind; alert, background and mdm use the app's")
   func kindOfToken() {
     for type in PushType.allCases {
       let kind = TokenKind(type, startsActivity: false)
@@ -394,7 +394,7 @@ import Testing
   }
 
   @Test(
-    "the limit counts bytes: 4096 of payload pass and 4097 don't, 5120 and 5121 for voip",
+    "the limit is in bytes: 4096 of payload pass and 4097 don't, 5120 and 5121 for voip",
     arguments: [
       ("background", 4096, ""), ("background", 4096, "部"), ("background", 4096, "🇩🇰"), ("voip", 5120, ""), ("voip", 5120, "部"),
     ])
@@ -406,11 +406,24 @@ import Testing
     #expect(rejection?.reason == "an APNs payload of \(limit + 1) bytes, at most \(limit) allowed for push type \(type)")
   }
 
-  @Test("a block of countless keys is refused before they are compared")
+  @Test("a block with too many keys is refused before they are compared")
   func manyKeys() throws {
     let keys = (0..<20_000).map { #""k\#($0)":1"# }.joined(separator: ",")
     let request = try accepted(#""data":{"a":"b"},"apns":{"payload":{\#(keys)}}"#)
     let rejection = #expect(throws: Rejection.self) { try apns(request) }
     #expect(rejection?.code == .messageTooBig)
+  }
+
+  @Test(
+    "members of data are the same in every spelling of the source",
+    arguments: [
+      #""a":"1","b":"2","c":"3""#, #""a":"1", "b":"2","c":"3""#, #" "a" : "1" ,"b":"2","c" :"3" "#,
+      #""a":"1","n":null,"b":"2","c":"3""#, #""n":null,"a":"1","b":"2","c":"3","m":null"#,
+      #""a":"1","b":2,"c":"3""#, #""\u0061":"1","b":"2","c":"3""#, #""a":"1","b":"\u0032","c":"3""#,
+      #""a":1,"b":"2","c":"3""#, #""a":"1","b":"2","c":3"#,
+    ])
+  func spellings(data: String) throws {
+    let push = try apns(try accepted(#""notification":{"title":"t"},"data":{\#(data)}"#))
+    #expect(utf8(push.payload) == #"{"aps":{"alert":{"title":"t"}},"a":"1","b":"2","c":"3"}"#)
   }
 }

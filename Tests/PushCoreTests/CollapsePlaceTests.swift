@@ -2,7 +2,7 @@ import Testing
 
 @testable import PushCore
 
-@Suite("What requests replace each other for while they wait")
+@Suite("The places in which requests replace each other")
 struct CollapsePlaceTests {
   private static let token = Array("token".utf8)[...]
 
@@ -15,7 +15,7 @@ struct CollapsePlaceTests {
     return try SendRequest(parsing: Array(body.utf8))
   }
 
-  @Test("without a key nothing does, and an empty one is none")
+  @Test("without a collapse key, or with an empty one, there is none")
   func none() throws {
     for fields in ["", #""collapse_key":"""#, #""notification":{"body":"b"}"#] {
       let request = try request(fields)
@@ -26,7 +26,7 @@ struct CollapsePlaceTests {
     }
   }
 
-  @Test("one place for each application, platform, token and key, whatever else the request says")
+  @Test("there is one for each application, platform, token and key, whatever else the request has")
   func distinct() throws {
     let one = try #require(try keys(#""collapse_key":"k""#).place(.apns, token: Self.token))
     #expect(try keys(#""collapse_key":"k","data":{"a":"b"},"time_to_live":9"#).place(.apns, token: Self.token) == one)
@@ -43,7 +43,7 @@ struct CollapsePlaceTests {
     #expect(Set(others.map { $0 ?? one } + [one]).count == others.count + 1)
   }
 
-  @Test("each live activity of a device has its own, which isn't its device's, however its token is spelt")
+  @Test("each Live Activity of a device has its own, different from the device's, in any spelling of its token")
   func activities() throws {
     func keys(_ activity: String?) throws -> CollapseKeys {
       try self.keys(#""collapse_key":"k""# + (activity.map { #","apns":{"live_activity_token":"\#($0)"}"# } ?? ""))
@@ -78,7 +78,7 @@ struct CollapsePlaceTests {
     #expect(try place("") == nil && place(#""apns":{"headers":{"apns-collapse-id":"k"}}"#) == nil)
   }
 
-  @Test("what counts is what the provider is told: the collapse id for APNs, Android's key for FCM")
+  @Test("the provider's value counts: the collapse id for APNs, Android's key for FCM")
   func platforms() throws {
     let plain = try keys(#""collapse_key":"k""#)
     let apple = try keys(#""apns":{"headers":{"apns-collapse-id":"k"}}"#)
@@ -93,6 +93,28 @@ struct CollapsePlaceTests {
     let both = try keys(#""collapse_key":"k","apns":{"headers":{"apns-collapse-id":"i"}}"#)
     #expect(both.place(.fcm, token: Self.token) != plain.place(.fcm, token: Self.token))
     #expect(both.place(.apns, token: Self.token) != plain.place(.apns, token: Self.token))
+  }
+
+  @Test("for browsers the topic's key counts: the header's or the collapse key, and an endpoint is a device")
+  func browsers() throws {
+    let endpoint = Array("https://push.example.net/a".utf8)
+    let token = (endpoint + [0] + [UInt8](repeating: 1, count: 8 + 65 + 16))[...]
+    let plain = try keys(#""collapse_key":"k""#)
+    let one = try #require(plain.place(.webpush, token: token))
+    #expect(plain.place(.webpush, token: endpoint[...]) == one)
+    #expect(try keys(#""webpush":{"headers":{"topic":"k"}}"#).place(.webpush, token: token) == one)
+    #expect(try keys(#""collapse_key":"x","webpush":{"headers":{"Topic":"k"}}"#).place(.webpush, token: token) == one)
+    #expect(try keys(#""collapse_key":"x""#).place(.webpush, token: token) != one)
+    let others = #""android":{"collapse_key":"k"},"apns":{"headers":{"apns-collapse-id":"k"}}"#
+    for none in [others, #""webpush":{"headers":{"TTL":"5"}}"#] {
+      #expect(try keys(none).place(.webpush, token: token) == nil)
+    }
+    // Of a device of unknown platform, a browser's own key is compared too.
+    let phones = try keys(others).place(registration: [1])
+    let own = try keys(others + #","webpush":{"headers":{"Topic":"x"}}"#).place(registration: [1])
+    #expect(phones != nil && phones == plain.place(registration: [1]) && own != nil && own != phones)
+    #expect(try request(#""webpush":{"headers":{"Topic":"k"}}"#).isCollapsible)
+    #expect(try !request(#""webpush":{"headers":{"TTL":"5"}}"#).isCollapsible)
   }
 
   @Test("the newer one replaces, by the producer's time and then by arrival; copies of one message don't")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PushCore
 
-@Suite("Content that a push has no room for")
+@Suite("Content without room in a push")
 struct ContentPageTests {
   private static let page = "https://push.example.com/pages/0123456789"
 
@@ -23,7 +23,7 @@ struct ContentPageTests {
 
   private func text(_ count: Int) -> String { String(repeating: "x", count: count) }
 
-  @Test("a push that has room keeps it, one that hasn't has the address of its page, to the byte (UP-19, UP-21)")
+  @Test("a push with room has the content, one without has the page's address, exact to the byte (UP-19, UP-21)")
   func room() throws {
     func members(_ count: Int) -> String { #""notification":{"body":"b"},"data":{"ext":"\#(text(count))","k":"v"}"# }
     let frame = try apns(request(members(0))).stamp(token: []).payload.count
@@ -36,7 +36,7 @@ struct ContentPageTests {
     #expect(throws: Rejection.self) { try apns(request(members(4_097 - frame)), page: nil) }
   }
 
-  @Test("beside a request's own mps, and in a background push, the address stands where the content would")
+  @Test("beside a request's own mps, and in a background push, the address replaces the content")
   func elsewhere() throws {
     let data = #""data":{"ext":{"html":"\#(text(5_000))"},"mps":"mine"}"#
     #expect(
@@ -45,7 +45,7 @@ struct ContentPageTests {
     #expect(utf8(try apns(request(data)).stamp(token: []).payload).contains(#""ext":"\#(Self.page)""#))
   }
 
-  @Test("no address helps a push that is too large without the content, or whose own block has it")
+  @Test("an address doesn't help a push that is too large without the content, or whose own block has it")
   func hopeless() throws {
     let large = #""notification":{"body":"b"},"data":{"ext":"\#(text(3_000))","k":"\#(text(4_000))"}"#
     #expect(throws: Rejection.self) { try apns(request(large)) }
@@ -54,7 +54,7 @@ struct ContentPageTests {
     #expect(throws: Rejection.self) { try apns(request(#""notification":{"body":"b"},"data":{"k":"\#(text(4_090))"}"#)) }
   }
 
-  @Test("FCM gets the address where its limit leaves no room")
+  @Test("FCM gets the address if its limit leaves no room")
   func fcm() throws {
     func made(_ request: SendRequest, _ report: inout LossReport?) throws -> FCMTemplate {
       var context = context(request)
@@ -73,7 +73,7 @@ struct ContentPageTests {
     #expect(report?.entries.contains { $0.rule == "UP-21" && $0.action == .converted } == true)
   }
 
-  @Test("mps behind FCM has the address where data has the content and there is no room for it twice")
+  @Test("mps behind FCM has the address if data has the content and there is no room for both")
   func behindFCM() throws {
     let request = try request(#""notification":{"body":"b"},"data":{"ext":"\#(text(3_000))"}"#)
     var context = context(request)
@@ -87,7 +87,7 @@ struct ContentPageTests {
     #expect(report?.entries.contains { $0.rule == "UP-21" } == true)
   }
 
-  @Test("it has a limit of its own where it may become a page, and counts with the rest of data where it may not")
+  @Test("content has its own limit if it may become a page, and otherwise counts with the rest of data")
   func limits() throws {
     let large = #""data":{"ext":"\#(text(5_000))","k":"\#(text(4_095))"}"#
     _ = try request(large)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PushCore
 
-/// `docs/outcomes.md` and `docs/translation.md` are the tables in code, printed. To print them anew:
+/// `docs/send/outcomes.md` and `docs/send/translation.md` are the tables in code, printed. To print them anew:
 /// `PUSHFLEET_WRITE_DOCS=1 swift test --filter DocumentationTests`.
 @Suite struct DocumentationTests {
   static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -31,10 +31,10 @@ import Testing
     return rules
   }
 
-  @Test("docs/rules.md has every rule that code, tests and pages cite")
+  @Test("docs/internals/rules.md has every rule that code, tests and pages cite")
   func rules() throws {
     let root = Self.folder.deletingLastPathComponent()
-    let page = try String(contentsOf: Self.folder.appendingPathComponent("rules.md"), encoding: .utf8)
+    let page = try String(contentsOf: Self.folder.appendingPathComponent("internals/rules.md"), encoding: .utf8)
     let known = Set(page.split(separator: "\n").filter { $0.hasPrefix("| ") }.flatMap { Self.rules(in: String($0.prefix(9))) })
     var cited: Set<String> = []
     for folder in ["Sources", "Tests", "docs"] {
@@ -48,12 +48,12 @@ import Testing
     #expect(cited.count > 80 && cited.subtracting(known) == [])
   }
 
-  @Test("docs/outcomes.md is what the reply tables say")
+  @Test("docs/send/outcomes.md is what the reply tables say")
   func outcomes() throws {
     var text = """
       # What a provider's answer becomes
 
-      Printed from the tables in `Sources/PushCore/Reply`; a test fails when this page is stale.
+      Printed from the tables in `Sources/PushCore/Reply`; a test fails if this page is stale.
 
       | Outcome | Feedback | Dead letter |
       |---|---|---|
@@ -61,34 +61,44 @@ import Testing
       | gone | `NotRegistered` | |
       | suspect | the code | the code |
       | dropped | | the code |
-      | credential | | none: it waits, costing no attempt, until the provider takes the credential; the code, when it can't wait |
-      | retried | | the code, when attempts or time to live are used up |
+      | credential | | none: the request waits, without costing an attempt, until the provider accepts the credential; the code if it can't wait |
+      | retried | | the code, if attempts or time to live are used up |
 
-      A reason counts only with its own class of status; what the tables don't know is judged by the status alone. `invalid_since` of a
-      410 is the provider's own time: prune only what was registered before. ⚠ marks what an operator has to look at: the log says it, at
-      most once in five minutes for each credential and reason. While requests wait for a stopped credential, each worker asks once a minute
-      whether it is taken again, with a request that reaches nobody: to APNs for the app's own topic, to FCM with `validate_only`. A topic that
-      the request chose itself stops nothing. The topic of another push type than an alert's stops nothing once the credential was asked for the app's own topic, whatever came
-      of that. A missing project stops nothing once other pushes are taken. The push is then a dead letter with the code.
+      A reason counts only with a status of its own class. The status alone decides about an answer that the tables don't list. After a 410,
+      `invalid_since` is the provider's own time, which only APNs tells: prune only tokens that were registered before it. ⚠ marks answers that an operator
+      must look at. The log reports them, at most once in five minutes for each credential and reason.
 
-      What can't be translated for a platform (too large, a reserved name), or has no credential for it, never gets there: each device of a
-      request has a dead letter of its own, which names it. Of a broadcast to a topic, a condition or `/all` it is one for each such platform and
-      reason, the request as it came, and its devices count as failed in the result; replayed under its message id it reaches nobody twice; a
+      While requests wait for a stopped credential, each worker asks the provider once a minute if the credential works again, by a request that
+      reaches nobody. To APNs this request has the app's own topic, to FCM it has `validate_only`.
+
+      Some refusals stop nothing. The push is then a dead letter with the code:
+
+      - of a topic that the request chose itself
+      - of the topic of another push type than an alert's, once the credential was tested with the app's own topic (with any result)
+      - for a missing project, once other pushes were accepted
+
+      A push is not sent if it can't be translated for a platform (too large, a reserved name) or if there is no credential for it. Each device of the
+      request then has a dead letter that names it. A broadcast to a topic, a condition or `/all` has one dead letter for each platform and reason,
+      with the request as it came. Its devices count as failed in the result. A replay under the same message id reaches no device twice; a
       corrected request needs a new id.
 
-      A push whose place a newer one with the same collapse key has taken, while it waited, ends as `Collapsed`: it is no success in the result and has no
-      dead letter, and neither figures, alerts nor `pushfleet top` count it as failed or among what was to be delivered.
+      A push that was [replaced while it waited](request.md#collapse-keys) ends as `Collapsed`. It is not a success in the result. Metrics,
+      alerts and `pushfleet top` count it neither as failed nor as a push to be delivered.
 
       ### Dead letters on request
 
-      `Expired`, `Collapsed` and `NothingForPlatform` leave a dead letter only where the setting `deadLetters` names them; `x-push-error` then has that word. If nobody
-      has got a request that expired, there is one letter, the request as it came. Otherwise each device has a letter of its own, which names it; so has each device of a broadcast
-      that is too late or has been replaced. `NothingForPlatform` leaves one letter for all of a broadcast's devices. A request that expired after an attempt is a
-      dead letter with the last reason, as without the setting.
+      `Expired`, `Collapsed` and `NothingForPlatform` leave a dead letter only if the setting `deadLetters` names them. `x-push-error` then has that
+      word.
 
-      Nothing replays these letters by itself, and `pushfleet dead replay` takes each one once. A request whose property `timestamp` is still there expires again and
-      is back among the dead letters; publish it with a new timestamp to send it after all. Without a timestamp its lifetime begins anew. A replayed
-      `Collapsed` is sent, though a newer one was.
+      - If an expired request has reached no device, there is one dead letter, with the request as it came. Otherwise each device has a dead letter
+        that names it.
+      - Each device of a broadcast that has expired or was replaced has a dead letter that names it.
+      - `NothingForPlatform` leaves one dead letter for all devices of a broadcast.
+      - A request that expires after an attempt is a dead letter with the last reason, with or without the setting.
+
+      These dead letters are replayed only by hand, and `pushfleet dead replay` replays each of them once. A request that still has its `timestamp` expires
+      again and returns to the dead letters. To send it after all, publish it with a new timestamp. Without a timestamp its lifetime starts
+      again. A replayed `Collapsed` is sent, although a newer request was sent.
 
       ## Waiting
 
@@ -102,10 +112,10 @@ import Testing
     }
     text += """
 
-      The wait doubles each time. A provider's `Retry-After` (seconds or a date, 1 s to 1 h) replaces it; FCM is never asked again within
-      10 s. The request then waits on the first step of the ladder that is long enough, or on a shorter one and once more where that comes nearer or
-      it wouldn't live long enough. To a wait of five times a step or more, such a step is added for some of the requests, by chance. Where fifteen
-      minutes are more than a request has left, it is tried again as late as it can be.
+      The wait doubles each time. A provider's `Retry-After` (seconds or a date, 1 s to 1 h) replaces it, but FCM is never asked again within
+      10 s, and neither is a push service that has a fault. The request waits on the first step of the ladder that is long enough. It waits on a shorter
+      step, and then on another one, if that comes closer to the wait or if the request wouldn't outlive the longer step. To spread retries, some requests also wait on a further step, chosen at random, of at most a
+      fifth of the wait. If the first wait of `outage` is longer than a request has left to live, the request is tried again as late as possible.
 
       ## APNs
 
@@ -124,61 +134,123 @@ import Testing
     text += Self.table(FCMReply.errorCodeRows, first: "errorCode")
     text += """
 
-      `INVALID_ARGUMENT` is suspect(`InvalidRegistration`) when the answer names the token or the installation (its field, or "not a valid FCM
-      registration token"), and `MessageTooBig` when it says so. `QUOTA_EXCEEDED` is retried as perDevice (`DeviceMessageRateExceeded`) when its
-      `QuotaFailure` is the device's. What is said of a topic of FCM's own concerns no token: no feedback, and `UNREGISTERED` is a dead letter
-      too. Then `status`:
+      `INVALID_ARGUMENT` is suspect (`InvalidRegistration`) if the answer names the token or the installation (its field, or "not a valid FCM
+      registration token"). It is `MessageTooBig` if the answer says so. `QUOTA_EXCEEDED` is retried as perDevice (`DeviceMessageRateExceeded`) if its
+      `QuotaFailure` is the device's. An answer about one of FCM's own topics concerns no token: there is no feedback, and `UNREGISTERED` is a dead
+      letter too.
+
+      If there is no `errorCode`, `status` decides:
 
 
       """
     text += Self.table(FCMReply.statusWordRows, first: "status")
-    text += "\nWith neither:\n\n" + Self.table(FCMReply.statusRows)
-    try Self.compare(text, with: "outcomes.md")
+    text += "\nWithout both:\n\n" + Self.table(FCMReply.statusRows)
+    text += """
+
+      ## Web push
+
+      Any 2xx is a success, unless WNS says in `X-WNS-STATUS` that it throttles the browser's channel. The vendor's word decides about any other answer but
+      404 and 410. It is Apple's `reason`, Mozilla's `errno`, the title of Google's HTML page, or `X-WNS-ERROR-DESCRIPTION`:
+
+
+      """
+    text += Self.table(WebPushReply.rows, first: "Word")
+    text += """
+
+      Google's other answers are text, which may have these words:
+
+
+      """
+    text += Self.table(WebPushReply.textRows, first: "Words")
+    text += "\nWithout a known word:\n\n" + Self.table(WebPushReply.statusRows)
+    text += """
+
+      A refused token is replaced once and the push is sent again. If the new token is refused too, the push service's other answers decide. While it
+      accepts other pushes, the refusal concerns this subscription: `MismatchSenderId` after a 401, another attempt later after `BadJwtToken`. If it accepts
+      none, the key is to blame and the pushes to this push service wait.
+
+      A reason never has the endpoint, which is a secret: what looks like an address or a path is left out of the vendor's words.
+
+      """
+    try Self.compare(text, with: "send/outcomes.md")
   }
 
-  @Test("docs/translation.md is what the mapping rules say")
+  @Test("docs/send/translation.md is what the mapping rules say")
   func translation() throws {
     var text = """
       # What becomes of a request's fields
 
-      Printed from `Sources/PushCore/Translation/MappingRule.swift`; a test fails when this page is stale. GS-… are [rules](rules.md), F-REF
-      is the legacy HTTP server reference. Where a platform has no counterpart, `explain` and a dry run's result say so with these words.
+      Printed from `Sources/PushCore/Translation/MappingRule.swift`; a test fails if this page is stale. GS-… and UP-… are [rules](../internals/rules.md);
+      F-REF is the legacy HTTP server reference. `explain` and the result of a dry run use the same words. **dropped** means that the platform doesn't get
+      the field, **cut** that it gets only a part, and **emulated** that something similar happens.
 
-      | Field | APNs | FCM v1 | Rule |
-      |---|---|---|---|
+      | Field | APNs | FCM v1 | Web push | Rule |
+      |---|---|---|---|---|
 
       """
     for rule in MappingRule.allCases {
       let row = rule.row
-      text += "| `\(row.field)` | \(Self.words(row.apns)) | \(Self.words(row.fcm)) | \(row.rule) |\n"
+      let platforms = Platform.allCases.map { Self.words(rule.mapping($0)) }.joined(separator: " | ")
+      text += "| `\(row.field)` | \(platforms) | \(row.rule) |\n"
     }
     text += """
 
-      Sizes: an APNs payload has at most 4,096 bytes (5,120 for voip and for a broadcast to a channel), counted as sent.
-      For FCM the keys and values of notification and
-      data have at most 4,096 bytes together (2,048 to a topic of FCM's own), `apns.payload` as many. Anything above is `MessageTooBig`.
+      ## Sizes
+
+      An APNs payload has at most 4,096 bytes (5,120 for voip and for a broadcast to a channel), counted as sent. For FCM, the keys and values of
+      notification and data have at most 4,096 bytes together (2,048 to one of FCM's own topics), and `apns.payload` has at most 4,096 bytes. A web push
+      has at most 3,993 bytes before encryption. A larger push is `MessageTooBig`. Firefox on Android takes about 2,600
+      bytes, which no endpoint tells: a larger push is `MessageTooBig` by the push service's answer.
 
       ## iPhones
 
-      An iPhone gets the same by APNs and by FCM: one decision makes push type, priority, expiration and collapse id for both, and FCM gets it in
-      `apns`, beside what is for Android. So every body to FCM has `apns.headers`, unless the request has nothing for an iPhone. What `upmc` adds to an
-      alert (a sound, `mutable-content`, the object `mps`) it has by both.
+      An iPhone gets the same push through APNs and through FCM. Push type, priority, expiration and collapse id are decided once for both. FCM gets
+      them in `apns`, beside the fields for Android. So every body to FCM has `apns.headers`, unless the request has nothing for an iPhone. An alert has
+      the additions of [`upmc`](registry.md#the-object-mps) on both ways.
 
-      `delay_while_idle` beside `priority: high` is dropped on both platforms, and the push goes out with the high priority (GS-072).
+      `delay_while_idle` with `priority: high` is dropped on both platforms, and the push has the high priority (GS-072).
 
-      What only Android or the web shows (`icon`, `tag`, …, `android.notification`, `android.data`, a `remote_notification`, a `webpush` block), without data,
-      is no push to an iPhone: a background push would wake the app for nothing. The result for such a device is `{"error":"NothingForPlatform"}`, and a
-      counter counts it; there is neither feedback nor, unless `deadLetters` names it, a dead letter, as sending it again would change nothing. A request that has neither notification nor
-      data wakes the app on purpose, also beside options alone (`android.priority`, `android.ttl`) or a `background_sync`.
+      A request may have only fields that Android or the web shows (`icon`, `tag`, …, `android.notification`, `android.data`, a `remote_notification`, a
+      `webpush` block), and no data. Such a request sends nothing to an iPhone, because a background push would wake the app without a purpose.
+      The result for the device is `{"error":"NothingForPlatform"}`, and a counter counts it. There is no feedback, and a dead letter only
+      [if the setting asks for one](outcomes.md#dead-letters-on-request), because a second attempt would change nothing. A request without
+      notification and data wakes the app on purpose, also with options alone (`android.priority`, `android.ttl`) or a `background_sync`.
 
-      While a device is offline APNs keeps one notification for each app, the last. So that each message without a `collapse_key` is delivered
-      (GS-031) holds up to the hand-over to APNs, not past it (GS-073); FCM keeps up to a hundred.
+      While a device is offline, APNs keeps only the last notification of each app; FCM keeps up to a hundred. So the rule that each message without a
+      `collapse_key` is delivered (GS-031) holds only until APNs has accepted the push (GS-073).
+
+      ## Browsers
+
+      A notification with a title and an https link is a declarative web push. Safari shows it
+      without the page's service worker and opens the link. The link is `webpush.notification.navigate`, `webpush.fcm_options.link`, or an https
+      `click_action`, in this order. Other browsers hand the same JSON to the service worker:
+
+      ```json
+      {"web_push": 8030,
+       "notification": {"title": "…", "body": "…", "icon": "https://…", "image": "https://…", "tag": "…", "navigate": "https://…",
+                        "data": {}, "app_badge": 3, "mutable": true},
+       "data": {}, "app_badge": 3, "mutable": true, "fcmMessageId": "<message id>"}
+      ```
+
+      Without a link there is no `web_push`, and every browser asks the service worker. `"navigate": null` in `webpush.notification` has the same effect.
+      Data without a title, a body or a `webpush.notification` is `{"data": {…}, "fcmMessageId": "…"}`. Browsers require the service worker to show
+      something for it. A request that has none of these sends nothing to a browser, and the result for the device is `{"error":"NothingForPlatform"}`.
+
+      `data` is in the notification and beside it. If that is too large, `data` is only in the notification of a declarative push, and only beside that of
+      any other push. So a service worker reads `data`, or else `notification.data`.
+
+      The block `webpush` wins key by key: `notification` over the translated keys (null removes a key), `data` over the keys of `data`, and `headers` over
+      the options. FCM replaces `data` with `webpush.data` as a whole. `headers` may have `TTL` (0 to 2419200), `Urgency` and `Topic`, in any letter case.
+      Other names and values are `InvalidParameters` (a wrong `TTL` is `InvalidTtl`) for browsers with a registration or a `webpush:` target; to FCM they are
+      passed on. A topic is always sent as a hash, also the header's: push services allow 32 characters, and Apple refuses some shorter ones.
 
       ## Lifetime
 
-      Everything counts from publication: the property `timestamp`, or else when a worker first saw the request, which goes along wherever it waits.
-      `time_to_live` ends the request in the fleet, whatever `apns-expiration` or `android.ttl` say beside it. `android.ttl` wins for Android devices:
-      less the time spent queued, and `0s` when that is over, since a token of FCM may be an iPhone's, whose `apns-expiration` is the request's.
+      The lifetime counts from publication: from the property `timestamp`, or without it from the time when a worker first saw the request. This time stays with
+      the request wherever it waits. `time_to_live` ends the request in the fleet, even with another `apns-expiration` or `android.ttl`. For
+      Android devices `android.ttl` wins: FCM gets it less the time spent queued, and `0s` after its end. The push is still sent then, because an FCM token
+      may belong to an iPhone, and an iPhone has the request's `apns-expiration`. For browsers `webpush.headers.TTL` wins in the same way. After its end, and for
+      `time_to_live` 0, the push service gets `TTL: 0` and reaches only a browser that is connected.
 
       ## Push types
 
@@ -190,12 +262,13 @@ import Testing
       text +=
         "| \(utf8(type.word)) | bundle ID\(type.topicSuffix.isEmpty ? "" : " + `\(type.topicSuffix)`") | \(type.payloadLimit) |\n"
     }
-    try Self.compare(text, with: "translation.md")
+    try Self.compare(text, with: "send/translation.md")
   }
 
-  @Test("every rule has a place and words for both platforms", arguments: MappingRule.allCases)
+  @Test("every rule has a place and words for all platforms", arguments: MappingRule.allCases)
   func rows(rule: MappingRule) {
-    #expect(!rule.row.rule.isEmpty && !rule.row.field.isEmpty && !rule.row.apns.words.isEmpty && !rule.row.fcm.words.isEmpty)
+    #expect(!rule.row.rule.isEmpty && !rule.row.field.isEmpty)
+    #expect(Platform.allCases.allSatisfy { !rule.mapping($0).words.isEmpty })
   }
 
   static func words(_ mapping: MappingRule.Mapping) -> String {
@@ -221,12 +294,12 @@ import Testing
     switch connection {
     case .keep: ""
     case .replace: "replaced"
-    case .refreshTokenAndReplace: "another token, replaced"
-    case .refreshToken: "token made anew"
-    case .keepTokenAndWait: "the token before for 20 min, else one push a minute"
+    case .refreshTokenAndReplace: "replaced, with another token"
+    case .refreshToken: "new token"
+    case .keepTokenAndWait: "the previous token for 20 min, else one push a minute"
     case .stopCredential: "credential stopped"
     case .stopTopic: "credential stopped, if the topic is the app's"
-    case .stopProject: "credential stopped, unless others are taken"
+    case .stopProject: "credential stopped, unless other pushes are accepted"
     }
   }
 

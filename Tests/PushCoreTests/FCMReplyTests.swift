@@ -42,7 +42,7 @@ import Testing
     #expect(meaning.connection == connection)
   }
 
-  @Test("each row of both tables is reached, and a bare row never judges a token")
+  @Test("each row of both tables is reached, and a row without details never judges a token")
   func everyRow() {
     for row in FCMReply.errorCodeRows {
       #expect(Self.answer(row.status, Self.body(row.status, "ANYTHING", row.reason)).reaction == row.reaction)
@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test(
-    "what can't be read is judged by its status, and never against the token",
+    "an unreadable answer is judged by its status, and never against the token",
     arguments: [
       (400, .drop(.invalidParameters)), (401, .retry(.refreshedToken, .unavailable)), (403, .drop(.internalServerError)),
       (404, .drop(.internalServerError)), (408, .retry(.connection, .unavailable)), (410, .drop(.invalidParameters)),
@@ -108,7 +108,7 @@ import Testing
     }
   }
 
-  @Test("an errorCode counts only with its own class of status")
+  @Test("an errorCode is valid only with its own class of status")
   func foreignClass() {
     #expect(Self.answer(503, Self.body(503, "UNAVAILABLE", "UNREGISTERED")).reaction == .retry(.fcm, .unavailable))
   }

@@ -153,11 +153,11 @@ import Testing
     let body = try fcm(request)
     let expected = try withApple(message.replacingOccurrences(of: "4W", with: "2419140s"), request)
     #expect(body == #"{"message":{\#(expected),"token":"T:1"}}"#, "\(rule)")
-    // What we write is a request that we would take ourselves.
+    // Our own output is a request that we accept.
     _ = try parsed(body)
   }
 
-  @Test("in FCM v1's shape as well, what shows the alert stands where Apple devices don't see it when the block takes it away")
+  @Test("in FCM v1's shape too, the alert's content is where Apple devices don't see it if the block removes the alert")
   func alertTakenAway() throws {
     let request = try parsed(
       #"{"message":{"token":"T:1","notification":{"title":"t","body":"b"},"android":{"notification":{"body":"B"}},"apns":{"payload":{"aps":{"alert":null}}}}}"#
@@ -171,7 +171,7 @@ import Testing
   }
 
   @Test(
-    "what is counted for FCM's topics has one limit, whatever part of the request it stands in",
+    "what counts for FCM's topics has one limit, in any part of the request",
     arguments: [
       #""notification":{"subtitle":"\#(String(repeating: "s", count: 1_500))"},"data":{"a":"@"}"#,
       #""notification":{"title":"t"},"data":{"a":"@"}"#, #""notification":{"title":"t"},"android":{"data":{"a":"@"}}"#,
@@ -233,7 +233,7 @@ import Testing
     #expect(try !fcm(accepted(#""dry_run":false"#)).contains("validate_only"))
   }
 
-  @Test("a v1 request passes with its target replaced, its lifetime recomputed, and what APNs would get for Apple devices")
+  @Test("a v1 request passes with its target replaced, its lifetime recomputed, and APNs' translation for Apple devices")
   func v1Shape() throws {
     let message =
       #""notification":{"title":"t"},"data":{"a":"b"},"android":{"ttl":"3600s","notification":{"channel_id":"c","body_loc_args":["x"]}},"apns":{"headers":{"apns-priority":"10"},"payload":{"aps":{"badge":1}}},"webpush":{"data":{"w":"x"}},"fcm_options":{"analytics_label":"l"}"#
@@ -245,7 +245,7 @@ import Testing
     #expect(body == #"{"validate_only":true,"message":{\#(expected),"token":"T:1"}}"#)
   }
 
-  @Test("android_v2 of a v1 request passes as it is, but for its lifetime")
+  @Test("android_v2 of a v1 request passes unchanged, except for its lifetime")
   func v2Shape() throws {
     let message =
       #""notification":{"title":"t"},"android_v2":{"ttl":"3600s","remote_notification":{"notification":{"notification_count":-1,"vibrate_timings":["1s"]}}}"#
@@ -258,7 +258,7 @@ import Testing
   }
 
   @Test(
-    "camel case of the v1 shape is understood",
+    "camel case is accepted in the v1 shape",
     arguments: [
       (
         #""android":{"collapseKey":"k","ttl":"100s","restrictedPackageName":"a.b","directBootOk":true,"notification":{"channelId":"c"}}"#,
@@ -297,7 +297,7 @@ import Testing
   }
 
   @Test(
-    "the message names an installation, a topic of FCM's or a condition over such by its own member",
+    "the message names an installation, an FCM topic or a condition over topics in the right field",
     arguments: [
       ("fid:cXyZ0123456789_-AbCdEf", #""fid":"cXyZ0123456789_-AbCdEf""#), ("/topics/news", #""topic":"news""#),
       ("'a' in topics && !('b' in topics)", #""condition":"'a' in topics && !('b' in topics)""#), ("fid", #""token":"fid""#),

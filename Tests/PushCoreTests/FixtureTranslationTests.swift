@@ -24,7 +24,8 @@ import Testing
       "seed000-priority.json", "com.example.app alert 5 \(fourWeeks) -",
       #"{"aps":{"alert":{"title":"NewsMagazine.com","body":"This week’s edition is now available."}},"volume":"3.21.15","contents":"http://www.news-magazine.com/world-week/21659772"}"#
     ),
-    // Three seconds from a minute ago are over: the worker doesn't send it; if it did, once only.
+    // A lifetime of three seconds from a minute ago is over: the worker doesn't send it. If it did, the push would have a
+    // single attempt.
     (
       "seed000-ttl.json", "com.example.app background 5 0 demo",
       #"{"aps":{"content-available":1},"key1":"value1","key2":"value2"}"#
@@ -73,7 +74,7 @@ import Testing
 
   @Test("each fixture yields the v1 body that the rules demand on FCM", arguments: onFCM)
   func toFCM(name: String, body: String) throws {
-    // A fraction of a second is gone: remaining time is rounded down.
+    // A fraction of a second has passed: the remaining time is rounded down.
     var request = try parsed(fixture(name, to: "fcm:T:1"))
     var report: LossReport?
     var context = context(request)

@@ -33,7 +33,7 @@ import Testing
     ])
   func sha1Vectors(text: String, digest: String) { #expect(Self.hex(Array(text.utf8)) == digest) }
 
-  @Test("a copied SHA-1 state goes on without the original")
+  @Test("a copied SHA-1 state works without the original")
   func sha1Copies() {
     var prefix = SHA1()
     prefix.append(Array("a".utf8).span)
@@ -55,7 +55,7 @@ import Testing
     #expect(String(decoding: text, as: UTF8.self) == "2ed6657d-e927-568b-95e1-2665a8aea6a2")
   }
 
-  @Test("the apns-id of a message on a device never changes, and differs from every other's")
+  @Test("a message's apns-id on a device never changes, and differs from all others")
   func deviceIdentity() {
     let token = Array(String(repeating: "ab", count: 32).utf8)
     let first = DeviceIdentity.apnsID(messageID: Array("m-1".utf8), token: token)
@@ -64,14 +64,14 @@ import Testing
     #expect(UUIDText.isCanonical(first))
     #expect(DeviceIdentity.apnsID(messageID: Array("m-2".utf8), token: token) != first)
     #expect(DeviceIdentity.apnsID(messageID: Array("m-1".utf8), token: token.dropLast() + [0x30]) != first)
-    // The two parts are apart.
+    // The two parts are separated.
     let (a, b) = (Array("a".utf8), Array("b".utf8))
     #expect(DeviceIdentity.apnsID(messageID: a + b, token: a) != DeviceIdentity.apnsID(messageID: a, token: b + a))
   }
 
   /// By Python's hashlib and uuid.
   @Test(
-    "an apns-id is the UUID of the token's bytes in the message's namespace, of its text where it is not hexadecimal",
+    "an apns-id is the UUID of the token's bytes in the message's namespace, or of its text if it is not hexadecimal",
     arguments: [
       ("abababababababababababababababababababababababababababababababab", "dfab45c7-4afe-587c-baa8-aa42e4fde4ca"),
       ("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "5fb4490c-45d3-549d-8c38-56819498cc63"),
@@ -128,7 +128,7 @@ import Testing
     }
   }
 
-  @Test("decimals are spelled like String's", arguments: [0, 9, 10, -1, -10, 1234567890, .max, .min] as [Int64])
+  @Test("decimals are written like String's", arguments: [0, 9, 10, -1, -10, 1234567890, .max, .min] as [Int64])
   func decimals(value: Int64) {
     var bytes: [UInt8] = []
     bytes.appendDecimal(value)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The size of a loss report")
 struct LossReportLimitTests {
-  @Test("has an end, however many names a request has, and says so")
+  @Test("is limited for any number of names, and the report says so")
   func limit() {
     var report = LossReport()
     for number in 0..<50_000 { report.add("GS-012", "name\(number)", .dropped, "unknown") }

@@ -18,7 +18,7 @@ import Testing
     )
   }
 
-  @Test("what is known of a token besides is told, what isn't is left out")
+  @Test("known facts about a token are included, unknown ones are left out")
   func feedbackDetails() {
     var event = FeedbackEvent(
       event: .moved, app: [], platform: .apns, token: Array("ab".utf8), newToken: Array("cd".utf8), reason: "replaced",
@@ -34,7 +34,7 @@ import Testing
     )
   }
 
-  @Test("registration and platform are told, and a missing time is null")
+  @Test("registration and platform are included, and a missing time is null")
   func feedbackOfFCM() throws {
     let event = FeedbackEvent(
       event: .mismatchSenderID, app: [], platform: .fcm, token: Array("t:1".utf8), registration: Array("pf-r-1".utf8),
@@ -47,7 +47,24 @@ import Testing
     #expect(object.count == 10)
   }
 
-  @Test("an answer makes a feedback event exactly when it says something against the token")
+  @Test("a browser's subscription is named by its endpoint, never with its secret")
+  func feedbackOfWebPush() throws {
+    let subscription = try SubscriptionSupport.subscription()
+    var event = FeedbackEvent(
+      event: .moved, app: Array("a".utf8), platform: .webpush, token: subscription.token(), newToken: subscription.token(),
+      reason: "replaced", status: 0, messageID: [], observedAt: 0, details: .init(kind: "alert"))
+    #expect(
+      Self.text(event.json())
+        == #"{"event":"Moved","app":"a","platform":"webpush","token":"https://push.example.net/p/1","new_token":"https://push.example.net/p/1","registration":null,"reason":"replaced","status":0,"invalid_since":null,"message_id":"","observed_at":"1970-01-01T00:00:00.000Z","kind":"webpush"}"#
+    )
+    event.details.kind = nil
+    #expect(Self.text(event.json()).hasSuffix(#","kind":"webpush"}"#))
+    // An installation that had a token of another platform.
+    (event.platform, event.token) = (.fcm, Array("t:1".utf8))
+    #expect(Self.text(event.json()).contains(#""token":"t:1","new_token":"https://push.example.net/p/1","registration""#))
+  }
+
+  @Test("an answer makes a feedback event exactly when it is a verdict against the token")
   func feedbackFromAnswer() {
     for row in APNsReply.rows {
       let meaning = APNsReply.interpret(status: row.status, body: Array(#"{"reason":"\#(row.reason)"}"#.utf8))
@@ -58,7 +75,7 @@ import Testing
     }
   }
 
-  @Test("an answer about the token is feedback, no other is")
+  @Test("only an answer about the token is feedback")
   func whatIsFeedback() {
     #expect(Reaction.gone(.notRegistered).isFeedback && Reaction.suspect(.invalidRegistration).isFeedback)
     #expect(!Reaction.drop(.messageTooBig).isFeedback && !Reaction.retry(.outage, .unavailable).isFeedback)
@@ -88,7 +105,7 @@ import Testing
         == #"{"message_id":"","app":"","success":0,"failure":0,"canonical_ids":0,"results":[]}"#)
   }
 
-  @Test("a topic's result counts only")
+  @Test("a topic's result only has counts")
   func fanOut() {
     #expect(
       Self.text(SendResult.fanOut(messageID: Array("m".utf8), success: 1_000_000, failure: 3))
@@ -107,7 +124,7 @@ import Testing
         == #"{"message_id":"","success":1,"failure":2,"failed_registration_ids":["a","b"]}"#)
   }
 
-  @Test("a dry run's result carries, for each platform, what translation changed")
+  @Test("a dry run's result has the changes by translation for each platform")
   func report() throws {
     var losses = LossReport()
     losses.add("GS-072", "delay_while_idle", .emulated, "no counterpart, sent with priority 5")
@@ -132,7 +149,7 @@ import Testing
   }
 
   @Test(
-    "everything that comes from outside is escaped, and reads back as it was",
+    "all external text is escaped, and is read back unchanged",
     arguments: [
       "plain", "quote\" back\\ slash/", "tab\tnewline\nreturn\r", "\u{0}\u{1}\u{1B}[31m\u{7F}", "\u{2028}\u{2029}",
       "雑談部屋 🇩🇰 é \u{200D}\u{A0}\u{E000}",
@@ -151,7 +168,7 @@ import Testing
   }
 
   @Test(
-    "what is not UTF-8 becomes replacement characters, never broken JSON",
+    "invalid UTF-8 becomes replacement characters, never broken JSON",
     arguments: [
       [0xFF], [0xC3], [0xE2, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xC0, 0xAF], [0x61, 0x80, 0x62],
       [0xF0, 0x9F, 0x87],
@@ -180,7 +197,7 @@ import Testing
     #expect(unsent.headers.map(\.name) == ["x-push-error", "x-push-reason", "x-push-attempts", "x-push-failed-at"])
   }
 
-  @Test("a reason can't make the headers grow without bound, nor carry control characters")
+  @Test("a reason can't make the headers grow without limit, and has no control characters")
   func boundedReason() {
     let long = DeadLetter.bounded(String(repeating: "é", count: 1000))
     #expect(long.count == 512)
@@ -210,7 +227,7 @@ import Testing
     ("[]", "[]"), ("3", "3"), (#"{"message":7,"to":"x"}"#, #"{"message":7,"to":"T"}"#),
   ]
 
-  @Test("a dead letter's body is the same request naming the one device, all else byte for byte", arguments: rewrites)
+  @Test("a dead letter's body is the same request for the one device, with all else byte for byte", arguments: rewrites)
   func deadLetterBody(request: String, expected: String) throws {
     let document = try JSONDocument(Array(request.utf8))
     let body = DeadLetter.body(document, naming: Array("T".utf8))
@@ -218,8 +235,8 @@ import Testing
     #expect((try? JSONDocument(body)) != nil)
   }
 
-  @Test("the name of a device is recognisable without the registry")
-  func targets() {
+  @Test("a device can be named without the registry")
+  func targets() throws {
     #expect(Self.text(DeadLetter.target(.apns, token: Array("ab".utf8))) == "apns:ab")
     for (address, target) in [
       ("x:y", "fcm:x:y"), ("fid:cXyZ0123456789_-AbCdEf", "fid:cXyZ0123456789_-AbCdEf"), ("/topics/news", "fcm:/topics/news"),
@@ -232,5 +249,7 @@ import Testing
       default: Issue.record("\(target) isn't the same target again")
       }
     }
+    let token = try SubscriptionSupport.subscription().token()
+    #expect(Target.classify(DeadLetter.target(.webpush, token: token)) == .success(.webpush(token: token)))
   }
 }

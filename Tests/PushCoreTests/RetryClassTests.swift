@@ -23,7 +23,7 @@ import Testing
     for attempt in 1..<64 { #expect(retry.delay(afterAttempt: attempt + 1) >= retry.delay(afterAttempt: attempt)) }
   }
 
-  @Test("Retry-After replaces the class's own figure, but FCM is never asked again within ten seconds")
+  @Test("Retry-After replaces the class's delay, but FCM is never asked again within ten seconds")
   func retryAfter() {
     #expect(RetryClass.outage.delay(afterAttempt: 1, retryAfter: 30) == 30_000)
     #expect(RetryClass.outage.delay(afterAttempt: 5, retryAfter: 30) == 30_000)
@@ -32,7 +32,7 @@ import Testing
     #expect(RetryClass.perDevice.delay(afterAttempt: 1, retryAfter: 1) == 1000)
   }
 
-  @Test("only a provider's own trouble slows everybody down")
+  @Test("only a provider's own trouble delays all pushes")
   func scopes() {
     #expect(RetryClass.perDevice.scope == .device)
     #expect(RetryClass.connection.scope == .connection)

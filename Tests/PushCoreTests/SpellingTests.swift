@@ -1,12 +1,12 @@
 import PushCore
 import Testing
 
-@Suite("What a misspelled word was meant to be")
+@Suite("The suggestion for a misspelled word")
 struct SpellingTests {
   private static let known = ["title", "title_loc_key", "body", "click_action", "color"]
 
   @Test(
-    "is the known word that is few letters apart, of another letter case, or inside of it",
+    "is the known word that differs in few letters or in letter case, or is contained in it",
     arguments: [
       ("titel", "title"), ("TITLE", "title"), ("colour", "color"), ("titleLocKey", "title_loc_key"),
       ("click-action", "click_action"),
@@ -17,7 +17,7 @@ struct SpellingTests {
     #expect(Spelling.suggestion(for: word, among: Self.known) == (meant.map { ": did you mean \($0)?" } ?? ""))
   }
 
-  @Test("is not looked for where a word is longer than any name: who sends it has others wait for nothing")
+  @Test("is not searched for a word longer than any name, so that such words cost nothing")
   func long() {
     #expect(Spelling.nearest(to: String(repeating: "title", count: 100), among: Self.known) == nil)
   }

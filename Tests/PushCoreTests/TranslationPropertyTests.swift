@@ -3,7 +3,7 @@ import Testing
 
 @testable import PushCore
 
-/// Random requests from a seed: what is made of them is valid JSON and says what the request said.
+/// Random requests from a seed: each translation is valid JSON with the request's content.
 @Suite struct TranslationPropertyTests {
   struct Maker {
     var random: SplitMix
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test("a stamped payload is always valid JSON that says what the request said", arguments: 0..<300)
+  @Test("a stamped payload is always valid JSON with the request's content", arguments: 0..<300)
   func roundTrip(seed: UInt64) throws {
     var maker = Maker(random: SplitMix(state: seed))
     let source = maker.request()

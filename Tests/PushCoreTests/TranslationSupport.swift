@@ -49,6 +49,12 @@ func fcm(_ request: SendRequest, token: String = "T:1") throws(Rejection) -> Str
     try FCMTemplate.make(request, context: context(request), report: &report).get().body(token: Array(token.utf8)[...]))
 }
 
+/// The template of a request for web push, as if published a minute ago.
+func webpush(_ request: SendRequest, settings: WebPushSettings = WebPushSettings()) throws(Rejection) -> WebPushTemplate {
+  var report: LossReport?
+  return try WebPushTemplate.make(request, settings: settings, context: context(request), report: &report).get()
+}
+
 func losses(_ request: SendRequest, _ platform: Platform) throws -> [String] {
   var report: LossReport? = LossReport()
   switch platform {
@@ -58,12 +64,14 @@ func losses(_ request: SendRequest, _ platform: Platform) throws -> [String] {
       isBroadcast: request.targets.isChannel, report: &report
     ).get()
   case .fcm: _ = try FCMTemplate.make(request, context: context(request), report: &report).get()
+  case .webpush:
+    _ = try WebPushTemplate.make(request, settings: WebPushSettings(), context: context(request), report: &report).get()
   }
   return report?.entries.map { "\($0.rule) \($0.field) \($0.action.rawValue): \($0.words)" } ?? []
 }
 
-/// An FCM message with what Apple devices get of the request put in: the headers that it has on APNs, and a background push's `aps`. One
-/// that has nothing for them stays as it is.
+/// An FCM message with the request's translation for Apple devices: its APNs headers, and a background push's `aps`. Unchanged
+/// if there is nothing for them.
 func withApple(_ message: String, _ request: SendRequest) throws -> String {
   let push: APNsPush
   do throws(Rejection) { push = try apns(request) } catch {

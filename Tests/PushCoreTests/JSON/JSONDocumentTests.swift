@@ -2,7 +2,7 @@ import PushCore
 import Testing
 
 @Suite struct JSONDocumentTests {
-  @Test("members and elements come in order, subtrees are skipped")
+  @Test("members and elements come in order, and subtrees are skipped")
   func walking() throws {
     let text = try document(#"{"a":[1,[2,3],{}],"b":{"c":null},"d":true}"#)
     #expect(text.members(of: 0).map { text.text($0.name) } == ["a", "b", "d"])
@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test(
-    "an integer is one however it is written",
+    "an integer is one in any notation",
     arguments: [
       ("0", 0), ("-0", 0), ("600", 600), ("600.0", 600), ("6e2", 600), ("6.00E+2", 600), ("0.6e3", 600), ("60000e-2", 600),
       ("-1", -1), ("0e999999999999999999999", 0), ("0.000", 0), ("9223372036854775807", .max), ("-9223372036854775808", .min),
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "what isn't an integer or doesn't fit is a typed error, never a trap",
+    "other values, and integers out of range, are typed errors, never traps",
     arguments: [
       ("1.5", .notIntegral), ("1e-1", .notIntegral), ("-0.1", .notIntegral), ("1e-999999999999", .notIntegral),
       ("1.00000000000000000000000001", .notIntegral), ("0.1234567890123456789012345", .notIntegral), ("123e-2", .notIntegral),
@@ -43,7 +43,7 @@ import Testing
     #expect(throws: error) { try text.integer(0) }
   }
 
-  @Test("a string stands for the bytes that its escapes mean")
+  @Test("a string is the bytes that its escapes encode")
   func strings() throws {
     let text = try document(#"["plain","\u00e9\uD83D\uDE00\"\\\/\b\f\n\r\t",""]"#)
     #expect(text.text(1) == "plain")
@@ -57,7 +57,7 @@ import Testing
     #expect(!text.isString(0, ""))
   }
 
-  @Test("a place is named by its path, its unusual names escaped")
+  @Test("a place is named by its path, with unusual names escaped")
   func paths() throws {
     let text = try document(#"{"a":{"b":[0,{"c":1}]},"x.\u0007":2}"#)
     let outer = try #require(text.value("a", of: 0))
@@ -74,7 +74,7 @@ import Testing
 
 @Suite struct JSONWritingTests {
   @Test(
-    "a value is written compactly, its numbers digit for digit, its strings with the fewest bytes",
+    "a value is written compactly, with numbers digit for digit and strings with the fewest bytes",
     arguments: [
       (" { \"a\" : [ 1.0 , -0 , 1e999 ] , \"b c\" : { } } ", #"{"a":[1.0,-0,1e999],"b c":{}}"#),
       (#"["\u00e9\u96d1\uD83D\uDE00\/\u0041"]"#, #"["é雑😀/A"]"#),
@@ -97,7 +97,7 @@ import Testing
     #expect(String(decoding: output, as: UTF8.self) == #"[{"c":"d"},2]"#)
   }
 
-  @Test("integers and strings of our own are written")
+  @Test("the writer's own integers and strings are written")
   func own() {
     var output: [UInt8] = []
     output.appendJSONString(Array("a\"\u{1}\u{10}é".utf8))

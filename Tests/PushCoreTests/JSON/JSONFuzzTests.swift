@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "20,000 mutated requests never trap, and an accepted one is written to something that means the same", arguments: [1, 2])
+    "20,000 mutated requests never trap, and an accepted one is written with the same meaning", arguments: [1, 2])
   func mutations(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var seeds = try requestFixtures().map(\.body)
@@ -75,13 +75,13 @@ import Testing
     }
   }
 
-  @Test("what the standard parser refuses, ours refuses as well")
+  @Test("what the standard parser refuses, ours refuses too")
   func noLaxerThanFoundation() throws {
     var random = SeededGenerator(seed: 21)
     for _ in 0..<3_000 {
       let body = Self.mutate(Array(Self.value(depth: 0, &random).utf8), &random)
       guard fault(body) == nil else { continue }
-      // Numbers beyond a double's range are our text's business, not the reader's.
+      // Numbers beyond a double's range are copied as text, which the standard reader can't do.
       let hasHugeNumber = body.contains(UInt8(ascii: "e")) || body.contains(UInt8(ascii: "E"))
       let foundation = try? JSONSerialization.jsonObject(with: Data(body), options: .fragmentsAllowed)
       #expect(foundation != nil || hasHugeNumber, "\(String(decoding: body, as: UTF8.self))")

@@ -90,7 +90,7 @@ import Testing
     #expect(fault(nested(10_000), limits: JSONLimits(depth: 10_000)) == nil)
   }
 
-  @Test("names and values are counted together, bytes of the whole body")
+  @Test("names and values are counted together, and the bytes of the whole body")
   func sizes() {
     #expect(fault("[1,2]", limits: JSONLimits(nodes: 3)) == nil)
     #expect(fault("[1,2,3]", limits: JSONLimits(nodes: 3))?.offset == 5)
@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test(
-    "a name given twice in one object is refused at the second, however it is written",
+    "a repeated name in one object is refused at the second, in any notation",
     arguments: [
       (#"{"to":1,"to":2}"#, 8), (#"{"to":1,"\u0074o":2}"#, 8), (#"{"\u0074o":1,"to":2}"#, 13),
       (#"{"a":{"b":1,"c":2,"b":3}}"#, 18),
@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  @Test("200,000 names that look alike cost no more than a pass over them", .timeLimit(.minutes(1)))
+  @Test("200,000 similar names cost no more than a pass over them", .timeLimit(.minutes(1)))
   func manyNames() {
     let limits = JSONLimits(bytes: 1 << 24, nodes: 1 << 20)
     let plain = (0..<200_000).map { "\"\($0 + 1_000_000)\":0" }.joined(separator: ",")

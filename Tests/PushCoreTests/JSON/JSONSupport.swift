@@ -4,7 +4,7 @@ func document(_ text: String, limits: JSONLimits = JSONLimits()) throws -> JSOND
   try JSONDocument(Array(text.utf8), limits: limits)
 }
 
-/// Why a body isn't a document; nil when it is one.
+/// Why a body isn't a document; nil if it is one.
 func fault(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) -> JSONError? {
   do throws(JSONError) {
     _ = try JSONDocument(bytes, limits: limits)

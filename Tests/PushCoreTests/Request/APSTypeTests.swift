@@ -1,7 +1,7 @@
 import PushCore
 import Testing
 
-/// The types of `aps`: a wrong one would be taken by APNs and dropped by the device without a word.
+/// The types of `aps`: APNs would accept a wrong one, and the device would drop it silently.
 @Suite struct APSTypeTests {
   func aps(_ member: String, in aps: String = "aps") -> Result<SendRequest, Rejection> {
     request(#""apns":{"payload":{"\#(aps)":{\#(member)}}}"#)
@@ -26,7 +26,7 @@ import Testing
     #""input-push-token":1"#, #""badge":null"#, #""alert":null"#, #""alert":{"title":null}"#, #""next-year":[1]"#,
   ]
 
-  @Test("what Apple documents is accepted, null takes a key away, and keys to come pass", arguments: good)
+  @Test("Apple's documented keys are accepted, null removes a key, and unknown keys pass", arguments: good)
   func accepted(member: String) {
     #expect(code(aps(member)) == nil, "\(reason(aps(member)))")
   }
@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "a push that is named a background push has nothing to show, whatever it goes to, and aps has nothing beside content-available",
+    "a background push must show nothing, for any target, and its aps has only content-available",
     arguments: [
       (#""notification":{"title":"t"},"#, "", "apns.headers.apns-push-type: background, but the notification has"),
       (#""notification":{"badge":1},"#, #","payload":{}"#, "apns.headers.apns-push-type: background, but the notification has"),
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test("beside aps a payload's keys are the app's own")
+  @Test("beside aps, a payload's keys are the app's own")
   func customKeys() {
     for (member, _) in Self.bad { #expect(code(aps(member, in: "other")) == nil) }
   }

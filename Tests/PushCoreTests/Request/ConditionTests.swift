@@ -36,7 +36,7 @@ import Testing
     #expect(try condition("!!'a' in topics").expression == .topic(0))
   }
 
-  @Test("keywords in any case, white space free, a topic twice is one topic")
+  @Test("keywords in any case, free white space, and a repeated topic counts once")
   func leniency() throws {
     #expect(try condition("  'a'IN Topics&&'b'  in\tTOPICS  ").expression == .and(.topic(0), .topic(1)))
     #expect(try condition("'a' in topics || 'a' in topics").topics.count == 1)
@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test(
-    "anything else is refused where it stands",
+    "anything else is refused, with its position",
     arguments: [
       ("'a'", 3), ("'a' in", 6), ("'a' in topic", 7), ("'a' in topicsx", 7), ("a in topics", 0), ("\"a\" in topics", 0),
       ("'a in topics", 12),

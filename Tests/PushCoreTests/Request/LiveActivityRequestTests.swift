@@ -2,13 +2,13 @@ import Testing
 
 @testable import PushCore
 
-/// A live activity runs on one device, and its pushes have to say what it shows.
+/// A Live Activity runs on one device, and its pushes must have its content.
 @Suite struct LiveActivityRequestTests {
   static let block = #""apns":{"live_activity_token":"00ff"}"#
   static let registration = "pf1r~00000000000000000000000000"
 
   @Test(
-    "the token of an activity stands beside one device, however it is named",
+    "an activity's token may accompany one device of any form",
     arguments: [
       #""to":"\#(apnsToken)""#, #""to":"apns:00ff""#, #""to":"T:1""#, #""to":"fcm:T:1""#, #""to":"fid:cXyZ0123456789_-AbCdEf""#,
       #""to":"\#(registration)""#, #""notification_key":"\#(registration)""#, #""registration_ids":["\#(apnsToken)"]"#,
@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test(
-    "it is refused beside what may be more than one device, or none",
+    "it is refused beside targets that may be several devices, or none",
     arguments: [
       #""to":"/all""#, #""to":"/topics/a""#, #""to":"/users/a""#, #""to":"pf1g~00000000000000000000000000""#,
       #""to":"apns-channel:bm8=""#,
@@ -37,7 +37,7 @@ import Testing
         == true, "\(refused?.reason ?? "")")
   }
 
-  @Test("so it is in FCM v1's shape")
+  @Test("the same rules apply in FCM v1's shape")
   func v1() throws {
     _ = try parsed(#"{"message":{"token":"T:1",\#(Self.block)}}"#)
     _ = try parsed(#"{"message":{"fid":"cXyZ0123456789_-AbCdEf",\#(Self.block)}}"#)
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test("beside another push type than its own it is refused")
+  @Test("it is refused beside another push type")
   func pushType() throws {
     _ = try accepted(#""apns":{"live_activity_token":"00ff","headers":{"apns-push-type":"liveactivity"}}"#)
     for type in APNsHeader.pushTypes where type != "liveactivity" {
@@ -65,7 +65,7 @@ import Testing
   static let start = #""event":"start","attributes-type":"A","attributes":{},"alert":{"title":"t","body":"b"}"#
 
   @Test(
-    "without a content-state neither its start nor its update goes out", arguments: [start, #""event":"update""#],
+    "without a content-state neither its start nor its update is accepted", arguments: [start, #""event":"update""#],
     ["", #","content-state":null"#])
   func stateless(event: String, state: String) throws {
     let request = try accepted(
@@ -77,7 +77,7 @@ import Testing
       "\(refused?.reason ?? "")")
   }
 
-  @Test("its end needs none, and with one all of them go out")
+  @Test("an end needs none, and with one every event is accepted")
   func stateful() throws {
     let end = try accepted(#""apns":{"live_activity_token":"00ff","payload":{"aps":{"timestamp":1,"event":"end"}}}"#)
     #expect(utf8(try apns(end).payload) == #"{"aps":{"timestamp":1,"event":"end"}}"#)

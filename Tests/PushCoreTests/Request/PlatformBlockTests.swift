@@ -38,7 +38,7 @@ let fcmV1Request = """
     #expect(request.priority == nil)
   }
 
-  @Test("lowerCamelCase is the same name as snake_case in FCM v1's shape, and both at once are one too many")
+  @Test("lowerCamelCase names are snake_case names in FCM v1's shape, and a field in both is refused")
   func camelCase() throws {
     let body =
       #"{"validateOnly": true, "message": {"token": "t", "fcmOptions": {"analyticsLabel": "l"}, "android": {"collapseKey": "c", "notification": {"channelId": "x"}}}}"#
@@ -51,7 +51,7 @@ let fcmV1Request = """
     #expect(reason(twice) == "message.android.collapse_key: given twice, in both spellings at byte 59")
   }
 
-  @Test("the blocks stand beside GCM's fields as well")
+  @Test("the blocks are accepted beside GCM's fields too")
   func besideGCM() throws {
     let request = try request(#""apns": {"headers": {"apns-priority": "5"}}, "android": {"ttl": "0s"}, "webpush": {}"#).get()
     #expect(request.shape == .gcm)
@@ -97,7 +97,7 @@ let fcmV1Request = """
   }
 
   @Test(
-    "APNs header fields outside the list, or with values that APNs refuses, are refused here",
+    "APNs headers outside the list, or with values that APNs refuses, are refused here",
     arguments: [
       (#"{"authorization": "bearer x"}"#, "apns.headers.authorization: unknown key"),
       (#"{"apns-channel-id": "x"}"#, "apns.headers.apns-channel-id: unknown key"),
@@ -169,7 +169,7 @@ let fcmV1Request = """
     #expect(reason(result).hasPrefix(path), "\(reason(result))")
   }
 
-  @Test("FCM's options are those that the place has, in both spellings")
+  @Test("FCM's options are accepted where FCM has them, in both spellings")
   func options() throws {
     for block in [
       #""apns": {"fcm_options": {"analytics_label": "l", "image": "i"}}"#, #""apns": {"fcmOptions": {"analyticsLabel": "l"}}"#,
@@ -230,7 +230,7 @@ let fcmV1Request = """
   }
 
   @Test(
-    "what android_v2 doesn't have, or not so, is refused with its place",
+    "unknown and invalid fields of android_v2 are refused with their place",
     arguments: [
       ("5", "android_v2: expected an object, found a number"),
       ("{}", "android_v2: expected remote_notification or background_sync in it"),
@@ -295,7 +295,7 @@ let fcmV1Request = """
     #expect(reason(result).hasPrefix(rule), "\(reason(result))")
   }
 
-  @Test("android and android_v2 exclude each other, whatever they hold")
+  @Test("android and android_v2 exclude each other, whatever they have")
   func v2BesideV1() {
     for (members, place) in [
       (#""android": {}, "android_v2": {"background_sync": {}}"#, "android_v2: "),

@@ -1,7 +1,7 @@
 import PushCore
 import Testing
 
-/// Both sides of every bound that a request has.
+/// Both sides of every limit of a request.
 @Suite struct RequestBoundaryTests {
   @Test(
     "a lifetime is an integer from 0 to four weeks, as a number or as its digits",
@@ -32,7 +32,7 @@ import Testing
     #expect(code(request(#""notification": {"title": "\#(title)", "body": null}"#)) == expected)
   }
 
-  @Test("in FCM v1's shape a notification is bounded by what FCM takes in all")
+  @Test("in FCM v1's shape a notification is limited by FCM's total")
   func v1Notification() {
     func body(_ bytes: Int) -> Result<SendRequest, Rejection> {
       parse(#"{"message":{"token":"x","notification":{"body":"\#(String(repeating: "b", count: bytes - 4))"}}}"#)
@@ -40,7 +40,7 @@ import Testing
     #expect(code(body(2_049)) == nil && code(body(4_096)) == nil && code(body(4_097)) == .messageTooBig)
   }
 
-  @Test("names that are ignored have no size")
+  @Test("ignored names have no size")
   func ignoredNames() {
     var limits = RequestLimits()
     limits.ignoresUnknownNames = true
@@ -102,7 +102,7 @@ import Testing
     #expect((try? result.get().count(.badge)) == number)
   }
 
-  @Test("a badge is counted where it says auto, and by no other word; the reason names the place")
+  @Test("a badge is counted for auto only; the reason names the place")
   func automaticBadge() throws {
     guard case .automatic? = try request(#""notification": {"badge": "auto"}"#).get().badge else {
       Issue.record("not counted")

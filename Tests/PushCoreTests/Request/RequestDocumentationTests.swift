@@ -3,10 +3,10 @@ import PushCore
 import Testing
 
 @Suite struct RequestDocumentationTests {
-  @Test("every name that a request may have is in docs/request.md, and every push error's words are spelled as public")
+  @Test("docs/send/request.md has every name that a request may have, and push errors have their public spelling")
   func names() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
-    let text = try String(contentsOf: root.appending(path: "docs/request.md"), encoding: .utf8)
+    let text = try String(contentsOf: root.appending(path: "docs/send/request.md"), encoding: .utf8)
     let names =
       RequestField.allCases.map(\.wireName) + EnvelopeField.allCases.map(\.wireName) + MessageField.allCases.map(\.wireName)
       + NotificationKey.allCases.map(\.wireName) + AndroidKey.allCases.map(\.wireName)

@@ -1,7 +1,7 @@
 import PushCore
 import Testing
 
-/// Every code that a body can earn by itself, and what its reason says.
+/// Every code that a body alone can cause, and its reason.
 @Suite struct RequestRefusalTests {
   @Test(
     "each refusal has its code and a reason that names place and rule",
@@ -81,7 +81,7 @@ import Testing
     #expect(rejection == Rejection(code, reason))
   }
 
-  @Test("reserved data keys are refused, keys that only look like them aren't")
+  @Test("reserved data keys are refused, similar ones aren't")
   func dataKeys() {
     func key(_ name: String) -> PushError? { code(request("\"data\": {\"\(name)\": \"v\"}")) }
     for name in ["from", "message_type", "google", "google.ttl", "googleX", "gcm", "gcm.x", "gcmx", "fr\\u006fm", "\\u0067cm"] {
@@ -138,7 +138,7 @@ import Testing
     }
   }
 
-  @Test("keys that FCM added to notification later have their FCM v1 rules")
+  @Test("notification keys that FCM added later have their FCM v1 rules")
   func laterKeys() {
     func key(_ members: String) -> PushError? { code(request("\"notification\": {\(members)}")) }
     #expect(

@@ -43,13 +43,13 @@ import Testing
 
   static let fid = "cXyZ0123456789_-AbCdEf"
 
-  @Test("what FCM is told beside a token: an installation, one of its own topics, a condition over them")
+  @Test("beside tokens FCM accepts an installation, one of its own topics, or a condition over them")
   func addresses() {
     for first in ["c", "d", "e", "f"] {
       let id = "fid:" + first + Self.fid.dropFirst()
       #expect(classified(id) == .fcm(token: bytes(id)))
     }
-    // As it stands in a token, it is one.
+    // In the form of a token, it is a token.
     #expect(classified(Self.fid) == .fcm(token: bytes(Self.fid)))
     #expect(classified("fcm:" + Self.fid) == .fcm(token: bytes(Self.fid)))
     #expect(classified("fcm:/topics/a-Z_0.9~%2F") == .fcmTopics(bytes("/topics/a-Z_0.9~%2F")))
@@ -123,7 +123,7 @@ import Testing
   ]
 
   @Test(
-    "a target with anything that could bend a path, a header or a log is refused, and not repeated in the reason",
+    "a target with characters unsafe for paths, headers or logs is refused, and not repeated in the reason",
     arguments: hostile + wrongAddresses)
   func refused(text: String) {
     guard case .failure(let rejection) = Target.classify(Array(text.utf8)) else {

@@ -3,8 +3,8 @@ import Testing
 
 @testable import PushCore
 
-/// Each error code of the server reference's table that a request can earn by itself, at both sides of its every boundary: earned by those
-/// who deserve it, and by nobody else.
+/// Each error code of the server reference's table that a request alone can cause, on both sides of every limit: these requests
+/// get it, and no others.
 @Suite struct ErrorCodeTests {
   struct Row: CustomTestStringConvertible {
     let what: String
@@ -132,7 +132,7 @@ import Testing
       ]
     }
 
-  @Test("a code is earned by exactly those who deserve it", arguments: rows)
+  @Test("each code occurs exactly for the requests that deserve it", arguments: rows)
   func earned(row: Row) {
     #expect(Self.code(of: row.body) == row.code)
   }
@@ -155,9 +155,9 @@ import Testing
     }
   }
 
-  @Test("no code that a request can earn is left out")
+  @Test("no code that a request can get is left out")
   func complete() {
-    /// Earned by what happens later: an answer of a provider, a look into the registry, the clock.
+    /// Caused by later events: a provider's answer, a registry look-up, the clock.
     let later: Set<PushError> = [
       .notRegistered, .mismatchSenderID, .invalidAPNsCredential, .unavailable, .internalServerError, .deviceMessageRateExceeded,
       .topicsMessageRateExceeded, .expired, .cancelled, .notAllowed, .unknown, .collapsed,

@@ -2,8 +2,8 @@ import Testing
 
 @testable import PushCore
 
-@Suite("What a push says differently on each device")
-struct DeviceFillTests {
+@Suite("A push's values for each device")
+struct DeviceValuesTests {
   private func template(_ members: String, isUPMC: Bool = false, isKept: Bool = false) throws -> APNsTemplate {
     let request = try accepted(members)
     var report: LossReport?
@@ -19,22 +19,22 @@ struct DeviceFillTests {
     let members = #""notification":{"body":"b","badge":"auto"}"#
     let template = try template(members)
     for badge in [1, 42, Int64(Int32.max)] {
-      let push = template.stamp(token: Array(apnsToken.utf8)[...], fill: DeviceFill(badge: badge))
+      let push = template.stamp(token: Array(apnsToken.utf8)[...], fill: DeviceValues(badge: badge))
       #expect(utf8(push.payload) == #"{"aps":{"alert":{"body":"b"},"badge":\#(badge)}}"#)
     }
     var report: LossReport?
     let request = try accepted(members)
     let fcm = try FCMTemplate.make(request, context: context(request), report: &report).get()
     #expect(
-      try utf8(fcm.body(token: Array("T:1".utf8)[...], fill: DeviceFill(badge: 42)))
+      try utf8(fcm.body(token: Array("T:1".utf8)[...], fill: DeviceValues(badge: 42)))
         == withApple(
           #"{"message":{"notification":{"body":"b"},"android":{"priority":"NORMAL","ttl":"2419140s","notification":{"notification_count":42}},"apns":{"payload":{"aps":{"badge":42}}},"token":"T:1"}}"#,
           request))
     #expect(
-      try losses(request, .apns) == ["GS-096 notification.badge converted: aps.badge, the device's counter after one more"])
+      try losses(request, .apns) == ["GS-096 notification.badge converted: aps.badge, the device's counter plus one"])
   }
 
-  @Test("a block's own badge wins over auto, and auto is no count of Android's")
+  @Test("a block's own badge replaces auto, and auto is no count of Android's")
   func overridden() throws {
     let template = try template(#""notification":{"body":"b","badge":"auto"},"apns":{"payload":{"aps":{"badge":9}}}"#)
     #expect(utf8(template.stamp(token: []).payload) == #"{"aps":{"alert":{"body":"b"},"badge":9}}"#)
@@ -48,7 +48,7 @@ struct DeviceFillTests {
   }
 
   @Test(
-    "counters are set to what iPhones show, wherever the request says it, and one that is taken away moves none",
+    "counters are set to the number that iPhones show, from any field of the request; a removed badge changes none",
     arguments: [
       ("", "none"), (#""notification":{"badge":5}"#, "5"), (#""notification":{"badge":"auto"}"#, "auto"),
       (#""apns":{"payload":{"aps":{"badge":50}}}"#, "50"),
@@ -68,7 +68,7 @@ struct DeviceFillTests {
     #expect(counter == expected)
   }
 
-  @Test("a payload that fits with the shortest badge alone is refused")
+  @Test("a payload that fits only with the shortest badge is refused")
   func limit() throws {
     func body(_ bytes: Int) -> String { #""notification":{"body":"\#(String(repeating: "b", count: bytes))","badge":"auto"}"# }
     let frame = #"{"aps":{"alert":{"body":""},"badge":2147483647}}"#.utf8.count
@@ -81,11 +81,11 @@ struct DeviceFillTests {
         request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
       ).get()
     }
-    #expect(try made(4096 - frame).stamp(token: [], fill: DeviceFill(badge: Int64(Int32.max))).payload.count == 4096)
+    #expect(try made(4096 - frame).stamp(token: [], fill: DeviceValues(badge: Int64(Int32.max))).payload.count == 4096)
     #expect(throws: Rejection.self) { try made(4097 - frame) }
   }
 
-  @Test("an alert has its mps object, a sound and mutable-content where the app's library acknowledges it (UP-19, UP-20)")
+  @Test("an alert has its mps object, a sound and mutable-content if the app's library acknowledges it (UP-19, UP-20)")
   func mps() throws {
     let template = try template(
       #""notification":{"title":"t","badge":2},"data":{"ext":"6|x|https://x","k":"v"}"#, isUPMC: true, isKept: true)
@@ -131,7 +131,7 @@ struct DeviceFillTests {
     #expect(throws: Rejection.self) { try message(#""data":{"k":"\#(String(repeating: "x", count: room + 1))"}"#) }
   }
 
-  @Test("a badge that an application counts by default is left out where a device has no counter")
+  @Test("a badge that an application counts by default is left out for a device without a counter")
   func badgeByDefault() throws {
     var limits = RequestLimits()
     limits.countsBadges = true
@@ -143,7 +143,7 @@ struct DeviceFillTests {
         request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
       ).get()
       return ([7, nil] as [Int64?]).flatMap { badge in
-        let fill = DeviceFill(badge: badge)
+        let fill = DeviceValues(badge: badge)
         return [utf8(apns.stamp(token: [], fill: fill).payload), utf8(fcm.body(token: [], fill: fill))]
       }
     }
@@ -171,7 +171,7 @@ struct DeviceFillTests {
     return utf8(Array(body.bytes[body.source(payload)]))
   }
 
-  @Test("an iPhone behind FCM gets the same beside what FCM makes of notification and data (UP-19, UP-20)")
+  @Test("an iPhone behind FCM gets the same beside FCM's translation of notification and data (UP-19, UP-20)")
   func mpsBehindFCM() throws {
     let key = MessageKey.of(Array("m-1".utf8))
     var pushKey: [UInt8] = []
@@ -191,13 +191,13 @@ struct DeviceFillTests {
     #expect(try behindFCM(#""content_available":true,"data":{"ext":"e"}"#)?.contains("mps") == false)
   }
 
-  @Test("behind FCM mps has what data has already only where there is room for both")
+  @Test("behind FCM mps repeats data only if there is room for both")
   func roomBehindFCM() throws {
     func members(_ count: Int) -> String {
       #""notification":{"body":"b"},"data":{"ext":"\#(String(repeating: "x", count: count))"}"#
     }
     let frame = try #require(try behindFCM(members(0))).utf8.count
-    // What FCM counts of keys and values beside the content: body, b, ext, and the object for Android.
+    // FCM counts these keys and values beside the content: body, b, ext, and the object for Android.
     let request = try accepted(members(0))
     let object = MPSObject.text(request, topic: Array("com.example.app".utf8), context(request))
     let counted = 4 + 1 + 3 + FCMMessage.countedBytes(of: object)
@@ -207,7 +207,7 @@ struct DeviceFillTests {
     #expect(without.contains(#""mps":{"#) && !without.contains(#""ext""#))
   }
 
-  @Test("what isn't shown has no mps object, and a request's own is left as it is")
+  @Test("a push that shows nothing has no mps object, and a request's own stays unchanged")
   func withoutMPS() throws {
     for (members, payload) in [
       (#""content_available":true"#, #"{"aps":{"content-available":1}}"#),

@@ -1,0 +1,19 @@
+import Testing
+
+@testable import PushCore
+
+@Suite("Hexadecimal digits") struct HexTests {
+  @Test("every byte at every place is judged as a single byte is", arguments: 1...17)
+  func places(count: Int) {
+    for place in 0..<count {
+      for byte in UInt8.min ... .max {
+        var text = [UInt8](repeating: UInt8(ascii: "f"), count: count)
+        text[place] = byte
+        #expect(Bytes.isHex(text.span) == Bytes.isHex(byte), "byte \(byte) at \(place) of \(count)")
+        if Bytes.isHex(byte) {
+          #expect(Bytes.isLowerCase(text.span) == !(0x41...0x46).contains(byte), "byte \(byte) at \(place) of \(count)")
+        }
+      }
+    }
+  }
+}
