@@ -3,6 +3,7 @@ import Reactor
 import TLS
 import TestSupport
 import Testing
+import Wire
 
 @Suite struct CredentialTests {
   let files: TestCertificates

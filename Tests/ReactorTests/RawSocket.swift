@@ -1,5 +1,6 @@
 import Glibc
 import Reactor
+import TestSupport
 
 /// A blocking client socket outside the loop: a peer that does what no link would.
 final class RawSocket {
@@ -7,14 +8,7 @@ final class RawSocket {
 
   init(to port: UInt16) {
     raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    let code = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
-    }
-    precondition(code == 0, "loopback refuses")
+    precondition(Loopback.call(connect, raw, port: port) == 0, "loopback refuses")
   }
 
   deinit { close(raw) }

@@ -78,6 +78,31 @@ import Wire
     #expect(try refusal(files.server, files.serverKey, alpn: protocols) == "no common application protocol (ALPN)")
   }
 
+  @Test(
+    "a client that requires no application protocol learns which one the server selected",
+    arguments: [(["http/1.1"], "http/1.1"), (["h2", "http/1.1"], "h2"), (["http/1.1", "h2"], "http/1.1"), ([], nil)])
+  func optionalALPN(_ protocols: [String], selected: String?) throws {
+    let network = try Network(tls: TLSServerContext(certificate: files.server, key: files.serverKey, alpn: protocols))
+    let context = try TLSClientContext(
+      trust: TrustStore(file: files.authority), alpn: ["h2", "http/1.1"], requiresALPN: false)
+    let client = Peer(sending: [1])
+    let link = network.connect(client, tls: context)
+    #expect(network.loop.run { !client.ends.isEmpty || !client.incoming.isEmpty })
+    #expect(client.incoming == [1])
+    #expect(link.tlsSession?.applicationProtocol == selected)
+  }
+
+  @Test("a server that selects none of the client's application protocols ends the handshake")
+  func foreignALPN() throws {
+    let network = try Network(tls: TLSServerContext(certificate: files.server, key: files.serverKey, alpn: ["h3"]))
+    let context = try TLSClientContext(
+      trust: TrustStore(file: files.authority), alpn: ["h2", "http/1.1"], requiresALPN: false)
+    let client = Peer()
+    _ = network.connect(client, tls: context)
+    #expect(network.loop.run { !client.ends.isEmpty })
+    #expect(client.ends == [.handshakeFailed("no common application protocol (ALPN)")])
+  }
+
   @Test("a server that does not speak TLS is refused")
   func notTLS() throws {
     let network = try Network(make: { Peer(sending: Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)) })

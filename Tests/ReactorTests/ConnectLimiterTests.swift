@@ -5,24 +5,24 @@ import Wire
 
 @testable import Reactor
 
-@Suite("The gate in front of a host")
-struct DialGateTests {
+@Suite("The limiter in front of a host")
+struct ConnectLimiterTests {
   private let host = Endpoint(host: "push.test", port: 443)
 
-  /// Whom the gate has called.
+  /// Whom the limiter has called.
   private final class Called: Sendable {
     let ids = Mutex<[Int]>([])
-    var call: DialGate.Call { { id in self.ids.withLock { $0.append(id) } } }
+    var call: ConnectLimiter.Call { { id in self.ids.withLock { $0.append(id) } } }
     var all: [Int] { ids.withLock { $0 } }
   }
 
   @Test("lets in as many as it has places, the others in their order as places become free")
   func order() {
-    let (gate, called) = (DialGate(places: 3), Called())
-    var tickets: [DialGate.Ticket?] = []
+    let (limiter, called) = (ConnectLimiter(places: 3), Called())
+    var tickets: [ConnectLimiter.Ticket?] = []
     var admitted = 0
     for _ in 0..<10 {
-      let (ticket, isAdmitted) = gate.enter(host, called.call)
+      let (ticket, isAdmitted) = limiter.enter(host, called.call)
       tickets.append(ticket)
       admitted += isAdmitted ? 1 : 0
     }
@@ -35,14 +35,14 @@ struct DialGateTests {
     tickets[3] = nil
     #expect(called.all == [ids[3], ids[5]])
     tickets = []
-    #expect(gate.enter(host, called.call).isAdmitted)
+    #expect(limiter.enter(host, called.call).isAdmitted)
   }
 
   @Test("counts each host for itself")
   func hosts() {
-    let (gate, called) = (DialGate(places: 1), Called())
-    let first = gate.enter(host, called.call)
-    let other = gate.enter(Endpoint(host: "other.test", port: 443), called.call)
+    let (limiter, called) = (ConnectLimiter(places: 1), Called())
+    let first = limiter.enter(host, called.call)
+    let other = limiter.enter(Endpoint(host: "other.test", port: 443), called.call)
     #expect(first.isAdmitted && other.isAdmitted)
     withExtendedLifetime((first.ticket, other.ticket)) {}
   }
@@ -50,11 +50,11 @@ struct DialGateTests {
   @Test("keeps links waiting until one is through or has failed")
   func links() throws {
     let network = try Network()
-    let gate = DialGate(places: 1)
-    var held: DialGate.Ticket? = gate.enter(network.listener.endpoint, { _ in }).ticket
+    let limiter = ConnectLimiter(places: 1)
+    var held: ConnectLimiter.Ticket? = limiter.enter(network.listener.endpoint, { _ in }).ticket
     let clients = (0..<3).map { _ in Peer() }
     let links = clients.map { client in
-      Link(loop: network.loop, machine: client, to: network.listener.endpoint, options: LinkOptions(gate: gate))
+      Link(loop: network.loop, machine: client, to: network.listener.endpoint, options: LinkOptions(limiter: limiter))
     }
     for link in links { link.start() }
     network.loop.turn(waitingAtMost: 0)
