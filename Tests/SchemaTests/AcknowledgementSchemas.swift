@@ -4,19 +4,21 @@ import Testing
 @testable import DeviceRegistry
 @testable import Delivery
 
-/// The schema of acknowledgements, and that of receipts.
+/// The schemas of acknowledgements and receipts.
 enum AcknowledgementSchemas {
   static let gaps: [(words: String, isReason: @Sendable (ChangeRefusal) -> Bool)] = [
-    ("the body's encoding, its nesting, and names that stand twice", { $0.code == .invalidJSON }),
+    ("the body's encoding, its nesting, and names that occur twice in an object", { $0.code == .invalidJSON }),
     ("sizes in bytes of UTF-8", { $0.reason.contains(" bytes, ") }),
+    ("the subscription after `webpush:`", { $0.reason.hasSuffix("of a subscription after webpush:") }),
   ]
 
   static let acknowledgement: JSONValue = [
     "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Acknowledgement",
     "description": .string(
-      "The body of a message on push.acks: what a device has received or read, or its badge; or a list of such. What stands here is what is "
-        + "read, but for what a schema can't say: " + gaps.map(\.words).joined(separator: "; ")
-        + ". Where one application is configured, `app` may be left out."),
+      "The body of a message on push.acks: the statement that a device has received or read a message, or the device's badge; or a list of "
+        + "these. The reader accepts the same messages, but it also checks rules that a schema can't express: "
+        + gaps.map(\.words).joined(separator: "; ")
+        + ". If only one application is configured, `app` may be omitted."),
     "if": ["type": "array"],
     "then": ["minItems": 1, "maxItems": .number(String(Acknowledgement.mostTogether)), "items": ["$ref": "#/$defs/one"]],
     "else": ["$ref": "#/$defs/one"], "$defs": ["one": one],
@@ -38,21 +40,27 @@ enum AcknowledgementSchemas {
         "maximum": .number("9223372036854775807"),
       ],
       "push_key": [
-        "description": "what the push's mps object said; finds the message", "type": "string", "pattern": "^[0-9a-fA-F]{40}$",
+        "description": "the push key in the push's mps object; identifies the message", "type": "string",
+        "pattern": "^[0-9a-fA-F]{40}$",
       ],
       "seqno": [
-        "description": "the same", "type": ["string", "integer"], "minimum": 0, "maximum": .number("9007199254740991"),
+        "description": "the message's number in the push's mps object; identifies the message", "type": ["string", "integer"],
+        "minimum": 0, "maximum": .number("9007199254740991"),
         "pattern": .string(Pattern.atMost(9_007_199_254_740_991, digits: 16)),
       ],
-      "at": ["description": "when; else when it arrives", "type": "string", "pattern": .string(Pattern.timestampSince1970)],
-      "badge_option": ["enum": ["keep", "reset", "update"]], "badge": ["description": "read only where a number is needed"],
-      "feedback": ["description": "a device's own mark; nothing follows from it"],
+      "at": [
+        "description": "the time of the event; default: the time of arrival", "type": "string",
+        "pattern": .string(Pattern.timestampSince1970),
+      ],
+      "badge_option": ["enum": ["keep", "reset", "update"]],
+      "badge": ["description": "a number from 1 to 1000; op read ignores it unless badge_option is update"],
+      "feedback": ["description": "a device's own mark; ignored"],
       "user": [
-        "description": "whose device it is; that of another user is unknown", "type": "string",
+        "description": "the device's user; a device of another user counts as unknown", "type": "string",
         "pattern": .string("^\(Pattern.userID)$"),
       ],
       "cuid": [
-        "description": "the same, as UPMC's libraries call it", "type": "string", "pattern": .string("^\(Pattern.userID)$"),
+        "description": "the name of user in UPMC's libraries", "type": "string", "pattern": .string("^\(Pattern.userID)$"),
       ],
     ],
     "not": ["required": ["user", "cuid"]],
@@ -83,16 +91,16 @@ enum AcknowledgementSchemas {
 
   static let receipt = OutcomeSchemas.outcome(
     "Receipt",
-    "The body of a message on push.receipts: what a device has acknowledged, once; a repeated one has the same message id.",
+    "The body of a message on push.receipts: one acknowledgement of a device. A repeated receipt has the same message id.",
     [
       ("event", ["enum": ["Received", "Read"]]), ("app", ["type": "string"]), ("message_id", ["type": "string"]),
       ("registration", ["description": "the registry's id of the device", "type": "string"]),
       ("user", ["type": ["string", "null"]]), ("at", ["type": "string", "pattern": .string(Pattern.writtenTime)]),
-      ("badge", ["description": "the device's counter afterwards", "type": "integer", "minimum": 0]),
+      ("badge", ["description": "the device's counter after the acknowledgement", "type": "integer", "minimum": 0]),
     ])
 }
 
-/// The schema of acknowledgements against their reader, and of receipts against their writer.
+/// Compares the schema of acknowledgements with their reader, and the schema of receipts with their writer.
 @Suite struct AcknowledgementSchemaTests {
   private static func said(_ generator: inout RequestGenerator) -> JSONValue {
     let word = generator.pick(["received", "received", "read", "read", "badge", "badge", "badge", "seen"])
@@ -102,7 +110,10 @@ enum AcknowledgementSchemas {
     let devices: [(String, JSONValue)] = [
       (
         "token",
-        generator.one(in: 8) ? "a b" : generator.pick("00ff", "fcm:a", RequestGenerator.hex, "pf1r~00000000000000000000000000")
+        generator.one(in: 8)
+          ? "a b"
+          : generator.pick(
+            "00ff", "fcm:a", RequestGenerator.hex, "pf1r~00000000000000000000000000", "https://push.example/1", "webpush:e30")
       ),
       ("registration", generator.one(in: 8) ? "00ff" : "pf1r~00000000000000000000000000"),
       ("installation", generator.one(in: 8) ? "" : "i"),
@@ -128,7 +139,7 @@ enum AcknowledgementSchemas {
     return .object(members.filter { names.insert($0.name).inserted })
   }
 
-  @Test("of 600 made-up acknowledgements schema and reader accept the same")
+  @Test("schema and reader accept the same of 600 generated acknowledgements")
   func property() throws {
     let texts = (0..<600 as Range<UInt64>).map { seed in
       var generator = RequestGenerator(seed: seed)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Settings
 
-/// `docs/asyncapi.yaml` against the topology that is declared.
+/// Compares `docs/asyncapi.yaml` with the declared topology.
 @Suite struct AsyncAPITests {
   let document: [String: Any]
 
@@ -27,7 +27,7 @@ import Testing
     (channel["bindings"] as? [String: Any])?["amqp"] as? [String: Any] ?? [:]
   }
 
-  /// An address with each of its parameters' values.
+  /// The channel's address, once for each value of its parameters.
   func addresses(_ channel: [String: Any]) -> [String] {
     guard let address = channel["address"] as? String else { return [] }
     let parameters = channel["parameters"] as? [String: [String: Any]] ?? [:]
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test("it is an AsyncAPI 3.0 document whose references all lead somewhere")
+  @Test("it is an AsyncAPI 3.0 document, and all its references resolve")
   func references() throws {
     #expect(document["asyncapi"] as? String == "3.0.0")
     var found = 0
@@ -64,20 +64,20 @@ import Testing
     #expect(found > 50)
   }
 
-  @Test("every schema is some message's")
+  @Test("a message uses each schema")
   func schemas() throws {
     let text = try String(contentsOf: Self.file, encoding: .utf8)
     for (name, _) in SchemaFiles.all { #expect(text.contains("./schema/\(name)"), "\(name)") }
   }
 
-  /// With the names of an application's and a worker's own queues as the document spells them.
+  /// Queues that workers declare when they need them, with the document's placeholders in the names.
   static let others = [
     topology.holdQueue("{app}"), topology.traceQueue, topology.binaryFeedbackQueue("{app}"),
     topology.controlExchange + ".{worker}",
   ]
 
   @Test(
-    "its queues are the topology's and those that are declared as they are needed, durable but for a worker's own, and no others"
+    "its queues are exactly those of the topology and those declared when needed; all are durable except a worker's own"
   )
   func queues() {
     let channels = objects("channels").values.filter { amqp($0)["is"] as? String == "queue" }
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test("its exchanges are the topology's with their types, and every binding's routing key is an address")
+  @Test("its exchanges have the topology's names and types, and every routing key of a binding is an address")
   func exchanges() {
     let channels = objects("channels").values.filter { amqp($0)["is"] as? String == "routingKey" }
     var types: [String: String] = [:]
@@ -108,7 +108,7 @@ import Testing
     }
   }
 
-  @Test("each operation's messages are its channel's")
+  @Test("each operation uses messages of its own channel")
   func operations() throws {
     for (name, operation) in objects("operations") {
       let reply = operation["reply"] as? [String: Any]

@@ -15,13 +15,13 @@ import Wire
 @testable import Worker
 @testable import pushfleet
 
-/// `explain`, and a worker's pipeline up to the provider's pool, are given the same requests: made-up ones, under made-up configurations, after
-/// any time in the queue.
+/// Gives the same generated requests and configurations to `explain` and to a worker's pipeline (up to the provider's pool), after various
+/// times in the queue.
 @Suite struct ExplainedAsSentTests {
   static let seeds: [UInt64] = Array(0..<12)
 
   @Test(
-    "explain shows the headers and bytes that a worker hands to its provider, and refuses what it refuses", arguments: seeds)
+    "explain shows the headers and bytes that a worker sends, and refuses the same requests", arguments: seeds)
   func same(seed: UInt64) throws {
     var site = try RandomSite(seed: seed)
     var (sent, refused) = (0, 0)
@@ -36,9 +36,9 @@ import Wire
   }
 }
 
-/// One configuration, a worker's pipeline under it, and requests for it.
+/// A random configuration with a worker's pipeline, and requests for it.
 private struct RandomSite {
-  /// What comes of a request for one device: a push, or a code.
+  /// The outcome of a request for one device: a push or an error code.
   struct Outcome: Equatable {
     var path: String?
     var headers: [String: String] = [:]
@@ -63,8 +63,9 @@ private struct RandomSite {
   private let pools: PoolSet
   private let pipeline: Pipeline
   private let outbox: Outbox
-  /// Dead letters, and expired requests, that have been looked at.
+  /// Outbox slots that `newCode` has already read.
   private var seen: Set<Int> = []
+  /// The count of expired requests when `newCode` last looked.
   private var expired = 0
 
   init(seed: UInt64) throws {
@@ -74,9 +75,10 @@ private struct RandomSite {
     defer { try? FileManager.default.removeItem(at: folder) }
     configuration = try Self.configuration(&generator, in: folder)
     loop = try EventLoop()
-    var shelf = CredentialShelf()
-    if let error = shelf.load(configuration).first { throw error }
-    let setup = ShardSetup(configuration: configuration, credentials: shelf.credentials, brokers: shelf.brokers)
+    var credentialStore = CredentialStore()
+    if let error = credentialStore.load(configuration).first { throw error }
+    let setup = ShardSetup(
+      configuration: configuration, credentials: credentialStore.credentials, brokers: credentialStore.brokers)
     pools = PoolSet(setup, host: LoopHost(loop))
     let (apps, time, log) = (pools.apps, loop.time, Log(level: .error))
     outbox = Outbox(time: time, log: log)
@@ -113,7 +115,7 @@ private struct RandomSite {
     return try Configuration.load(path: file.path, environment: [:])
   }
 
-  /// For one device, as the two can be compared only where no registry is asked.
+  /// A request for one device, because `explain` and the pipeline can be compared only without a registry.
   mutating func message(_ number: Int) -> Message {
     let target = generator.pick(Self.targets)
     var body: [UInt8]
@@ -121,7 +123,7 @@ private struct RandomSite {
       let isActivity = generator.one(in: target.contains("channel") ? 2 : 20)
       body = Array((isActivity ? generator.pick(Self.activities) : generator.request().text).utf8)
       if let document = try? JSONDocument(body) { body = DeadLetter.body(document, naming: Array(target.utf8)) }
-      // A list may be too large for its topics alone.
+      // In a list, a push to topics can be too large by itself.
       if target.contains("topics"), generator.one(in: 2) {
         let to = #""to":"\#(target)""#
         body = Array(String(decoding: body, as: UTF8.self).replacing(to, with: #""registration_ids":["\#(target)"]"#).utf8)
@@ -139,7 +141,7 @@ private struct RandomSite {
     "apns:00ff", "apns:00ff", "fcm:a:b", "fcm:a:b", "apns-channel:bm8=", "fid:cXyZ0123456789_-AbCdEf", "fcm:/topics/a",
     "fcm:'a' in topics && 'b' in topics",
   ]
-  /// What a channel takes, and what it doesn't.
+  /// Valid and invalid requests for a channel.
   private static let activities = [
     #""event":"update","content-state":{}"#, #""event":"update""#, #""event":"end""#, #""event":"start","content-state":{}"#,
   ].flatMap { aps in
@@ -149,14 +151,14 @@ private struct RandomSite {
     ].map { #"{"apns":{"payload":{"aps":{"timestamp":1,\#(aps)}}}\#($0)}"# }
   }
 
-  /// A worker sends none of these.
+  /// A worker never sends a dry run.
   private static func isDryRun(_ body: [UInt8]) -> Bool {
     var limits = RequestLimits()
     limits.ignoresUnknownNames = true
     return (try? SendRequest.parse(body, limits: limits).get().isDryRun) ?? false
   }
 
-  // MARK: what each says
+  // MARK: The two outcomes
 
   func explained(_ message: Message) -> Outcome {
     let question = ExplainQuestion(
@@ -168,7 +170,7 @@ private struct RandomSite {
     case nil: return Outcome()
     case .failure(let rejection): return Outcome(error: rejection.code)
     case .success(let sending):
-      // No target was given to explain, so it leaves the device open.
+      // `explain` was given no target, so it prints a placeholder for the token.
       return Outcome(
         path: sending.path, headers: Dictionary(uniqueKeysWithValues: sending.headers.map { ($0.name, $0.value) }),
         payload: Array(String(decoding: sending.payload, as: UTF8.self).replacing("<token>", with: "a:b").utf8))
@@ -220,6 +222,7 @@ private struct RandomSite {
       return Outcome(
         path: "/v1/projects/<project>/messages:send", headers: ["content-type": "application/json"],
         payload: template.body(token: entry.recipients[0].token))
+    case .webpush: return refused(entry, account)
     }
   }
 
@@ -228,7 +231,7 @@ private struct RandomSite {
     return Outcome(error: newCode())
   }
 
-  /// Of the dead letter that has come last; without one, of what ends without.
+  /// The error code of the new dead letter. If there is none, the request has expired or was for another platform.
   private mutating func newCode() -> PushError? {
     for slot in outbox.slots.indices where seen.insert(slot).inserted {
       if let letter = outbox.slots[slot], letter.kind == .deadLetter,

@@ -1,11 +1,11 @@
-/// A JSON value whose members keep their order: for schemas to be printed and requests to be made up.
+/// A JSON value whose members keep their order, for printed schemas and generated requests.
 indirect enum JSONValue: Equatable, Sendable, ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral,
   ExpressibleByBooleanLiteral,
   ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
   case null
   case bool(Bool)
-  /// As it is written.
+  /// The digits as written.
   case number(String)
   case string(String)
   case array([JSONValue])
@@ -32,7 +32,7 @@ indirect enum JSONValue: Equatable, Sendable, ExpressibleByStringInterpolation, 
     }
   }
 
-  /// Over several lines; what fits on a line of 100 characters stays on it.
+  /// Text on several lines. A value that fits into 100 characters stays on one line.
   func pretty(_ indentation: String = "") -> String {
     let line = text
     if line.count + indentation.count <= 100 { return spaced }
@@ -70,7 +70,7 @@ indirect enum JSONValue: Equatable, Sendable, ExpressibleByStringInterpolation, 
 }
 
 extension JSONValue {
-  /// An object's members with these after them.
+  /// The object with more members at its end.
   func adding(_ more: [(name: String, value: JSONValue)]) -> JSONValue {
     guard case .object(let members) = self else { return self }
     return .object(members + more)

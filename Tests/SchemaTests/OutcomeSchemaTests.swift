@@ -4,7 +4,7 @@ import Testing
 
 @testable import PushCore
 
-/// What the writers of outcomes write is valid by the schemas.
+/// Checks the written outcomes against the schemas.
 @Suite struct OutcomeSchemaTests {
   static let feedback = "feedback.schema.json"
   static let result = "result.schema.json"
@@ -96,7 +96,7 @@ import Testing
     "unknown", "failures",
   ]
 
-  @Test("what is no outcome is refused")
+  @Test("the schemas refuse outcomes with missing or wrong members")
   func refused() throws {
     let cases: [(schema: String, text: String)] = try Self.written(seed: 0).flatMap { schema, text in
       let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] ?? [:]

@@ -4,10 +4,12 @@ import PushCore
 
 /// The schemas of registry changes and their answers, made from the reader's tables of operations and fields.
 enum RegistrySchemas {
-  /// What the reader refuses and JSON Schema can't say, as for requests.
+  /// Reasons for which the reader refuses a change that JSON Schema accepts.
   static let gaps: [(words: String, isReason: @Sendable (ChangeRefusal) -> Bool)] = [
-    ("the body's encoding, its nesting, and names that stand twice", { $0.code == .invalidJSON }),
+    ("the body's encoding, its nesting, and names that occur twice in an object", { $0.code == .invalidJSON }),
     ("sizes in bytes of UTF-8", { $0.reason.contains(" bytes, at most ") }),
+    ("that a public key is a point of P-256", { $0.reason.contains("of P-256") }),
+    ("the subscription after `webpush:`", { $0.reason.hasSuffix("of a subscription after webpush:") }),
   ]
 
   private static let limits = RegistryLimits()
@@ -16,9 +18,9 @@ enum RegistrySchemas {
     [
       "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Registry change",
       "description": .string(
-        "The body of a message on push.registry, or a line of `pushfleet devices import`. What stands here is what is read, but for what a "
-          + "schema can't say: " + gaps.map(\.words).joined(separator: "; ")
-          + ". Where one application is configured, `app` may be left out of a message to a worker."),
+        "The body of a message on push.registry, or a line of `pushfleet devices import`. The reader accepts the same changes, but it "
+          + "also checks rules that a schema can't express: " + gaps.map(\.words).joined(separator: "; ")
+          + ". If only one application is configured, a message to a worker may omit `app`."),
       "type": "object", "properties": ["op": ["enum": .strings(ChangeOperation.allCases.map(\.rawValue))]],
       "allOf": .array(
         ChangeOperation.allCases.map { operation in
@@ -42,7 +44,7 @@ enum RegistrySchemas {
 
   private static func required(_ operation: ChangeOperation) -> [ChangeField] {
     switch operation {
-    case .register: [.app, .platform, .token]
+    case .register: [.app, .platform]
     case .unregister, .unregisterUser: [.app]
     case .subscribe, .unsubscribe: [.app, .topic, .tokens]
     case .groupCreate: [.app, .notificationKeyName]
@@ -51,7 +53,7 @@ enum RegistrySchemas {
     }
   }
 
-  /// What concerns several fields.
+  /// The rules about several fields.
   private static func rest(_ operation: ChangeOperation) -> [(name: String, value: JSONValue)] {
     func one(of fields: [ChangeField]) -> [(name: String, value: JSONValue)] {
       [("oneOf", .array(fields.map { ["required": [.string($0.rawValue)]] }))]
@@ -60,24 +62,25 @@ enum RegistrySchemas {
     case .register:
       return [
         ("dependentRequired", ["name": ["user"]]),
-        ("if", ["properties": ["platform": ["const": "apns"]]]),
-        ("then", ["properties": ["token": ["pattern": .string("^(apns:)?\(Pattern.hexPairs)$")]]]),
-        (
-          "else",
-          [
-            "properties": [
-              "token": ["pattern": .string("^(fid:\(Pattern.installationID)|(?!fid:|fcm:fid:|fcm:$)\(Pattern.fcmToken))$")],
-              "environment": false, "kind": ["const": "alert"],
-            ]
-          ]
-        ),
+        ("if", ["properties": ["platform": ["const": "webpush"]]]),
+        ("then", ["required": ["subscription"], "properties": ["token": false]]),
+        ("else", ["required": ["token"], "properties": ["subscription": false, "application_server_key": false]]),
         (
           "allOf",
           [
             [
+              "if": ["properties": ["platform": ["const": "apns"]]],
+              "then": ["properties": ["token": ["pattern": .string("^(apns:)?\(Pattern.hexPairs)$")]]],
+              "else": ["properties": ["environment": false, "kind": ["const": "alert"]]],
+            ],
+            [
+              "if": ["properties": ["platform": ["const": "fcm"]]],
+              "then": ["properties": ["token": ["pattern": .string(fcmToken)]]],
+            ],
+            [
               "if": ["properties": ["kind": ["const": "live_activity"]], "required": ["kind"]],
               "then": ["required": ["activity"]], "else": ["properties": ["activity": false]],
-            ]
+            ],
           ]
         ),
       ]
@@ -92,7 +95,7 @@ enum RegistrySchemas {
     case .platform: ["enum": .strings(Platform.allCases.map(String.init(describing:)))]
     case .environment: ["enum": .strings(DeviceEnvironment.allCases.compactMap(\.name))]
     case .kind:
-      ["description": "what the token is for: alert where it isn't given", "enum": .strings(TokenKind.allCases.map(\.name))]
+      ["description": "the purpose of the token; default: alert", "enum": .strings(TokenKind.allCases.map(\.name))]
     case .topic: ["type": "string", "pattern": .string(topic)]
     case .topics:
       [
@@ -101,7 +104,7 @@ enum RegistrySchemas {
       ]
     case .registeredAt:
       [
-        "description": "when the provider gave out the token, where it is known; else the time at which the change is applied",
+        "description": "the time when the provider issued the token, if known; default: the time when the change is applied",
         "type": "string", "pattern": .string(Pattern.timestamp),
       ]
     case .user: ["type": "string", "pattern": .string("^\(Pattern.userID)$")]
@@ -112,13 +115,23 @@ enum RegistrySchemas {
       ]
     case .tokens, .registrationIDs:
       [
-        "description": "provider tokens or registrations; one that is neither costs only itself", "type": "array",
+        "description": "provider tokens, endpoints or registrations; an invalid entry fails alone", "type": "array",
         "minItems": 1,
         "maxItems": .number(String(limits.batch)), "items": ["type": "string"],
       ]
     case .registration: ["type": "string", "pattern": .string("^\(Pattern.registration)$")]
     case .token where operation != .register:
-      ["description": "a provider's token, or a registration", "type": "string", "pattern": .string("^(\(Pattern.device))$")]
+      [
+        "description": "a provider's token, a subscription's endpoint, or a registration", "type": "string",
+        "pattern": .string("^(\(Pattern.device)|\(Pattern.endpointReference))$"),
+      ]
+    case .subscription: subscription
+    case .applicationServerKey:
+      [
+        "description":
+          "the public VAPID key that the browser made the subscription with, or its id as an export has it; default: the application's first",
+        "type": "string", "pattern": .string("^([0-9a-fA-F]{16}|\(Pattern.publicKey))$"),
+      ]
     case .group:
       [
         "type": ["string", "integer"], "maxLength": 255, "pattern": .string(Pattern.noControl),
@@ -128,12 +141,34 @@ enum RegistrySchemas {
     }
   }
 
+  private static let fcmToken = "^(fid:\(Pattern.installationID)|(?!fid:|fcm:fid:|fcm:$)\(Pattern.fcmToken))$"
+
+  private static let subscription: JSONValue = [
+    "description": "the browser's PushSubscription object; other members are ignored", "type": "object",
+    "required": ["endpoint", "keys"],
+    "properties": [
+      "endpoint": [
+        "type": "string", "maxLength": .number(String(WebPushSubscription.longestEndpoint)),
+        "pattern": .string(Pattern.endpoint),
+      ],
+      "keys": [
+        "type": "object", "required": ["p256dh", "auth"],
+        "properties": [
+          "p256dh": ["type": "string", "pattern": .string("^\(Pattern.publicKey)$")],
+          "auth": ["type": "string", "pattern": .string("^\(Pattern.authSecret)$")],
+        ],
+      ],
+    ],
+  ]
+
   private static let topic = "^(/topics/)?\(Pattern.topicName)$"
 
   static let answer: JSONValue = [
     "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Registry answer",
-    "description":
-      "What reply_to gets for a registry change: of register, of unregister, of subscribe and unsubscribe, of the group operations, or of a refused change.",
+    "description": .string(
+      "The answer to a registry change, sent to reply_to. It has registration after register, results after subscribe and unsubscribe, "
+        + "notification_key after group_create, group_add and group_remove, error and reason after a refusal, and no members otherwise."
+    ),
     "type": "object",
     "properties": [
       "registration": ["type": "string", "pattern": .string("^\(Pattern.registration)$")],
@@ -143,7 +178,7 @@ enum RegistrySchemas {
       ],
       "notification_key": ["type": "string", "pattern": .string("^\(Pattern.notificationKey)$")],
       "failed_indexes": [
-        "description": "the entries of registration_ids that named no device", "type": "array",
+        "description": "the indexes of the entries of registration_ids that named no device", "type": "array",
         "items": ["type": "integer", "minimum": 0],
       ],
       "error": ["enum": .strings(ChangeError.allCases.map(\.rawValue))], "reason": ["type": "string"],

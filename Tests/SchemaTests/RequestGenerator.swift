@@ -2,10 +2,10 @@ import TestSupport
 
 @testable import PushCore
 
-/// Makes up requests from a seed: most of what stands in one is as the rules want it, some of it is not.
+/// Generates requests from a seed. Most of their values follow the rules, some break them.
 struct RequestGenerator {
   var random: SeededGenerator
-  /// One value in so many is arbitrary.
+  /// One in this many values is arbitrary.
   let mischief: Int
 
   init(seed: UInt64) {
@@ -178,8 +178,8 @@ struct RequestGenerator {
   }
 
   /// - Parameters:
-  ///   - always: stands in it in any case.
-  ///   - never: stand in it only where they are `always`.
+  ///   - always: the object always has this field.
+  ///   - never: the object has none of these fields, except `always`.
   private mutating func object<Field: FieldName>(
     _ type: Field.Type, always: Field? = nil, never: [Field] = [], _ make: (Field, inout RequestGenerator) -> JSONValue
   ) -> JSONValue {
@@ -199,12 +199,12 @@ struct RequestGenerator {
     Field.acceptsCamelCase && one(in: 3) ? String(describing: field) : field.wireName
   }
 
-  /// Now and then a name that isn't one.
+  /// Sometimes adds an unknown name.
   private mutating func spoilt(_ members: [(name: String, value: JSONValue)]) -> JSONValue {
     unique(one(in: mischief * 2) ? members + [(pick(["unknown", "timeToLive", "aps", ""]), arbitrary())] : members)
   }
 
-  /// In another order, no name twice: that JSON itself refuses.
+  /// Shuffles the members and removes duplicate names, which the JSON reader refuses.
   private mutating func unique(_ members: [(name: String, value: JSONValue)]) -> JSONValue {
     var names: Set<String> = []
     return .object(members.shuffled(using: &random).filter { names.insert($0.name).inserted })
@@ -219,7 +219,7 @@ struct RequestGenerator {
 
   mutating func arbitrary() -> JSONValue { pick(Self.pool) }
 
-  /// One that the rule allows.
+  /// A value that the rule allows.
   mutating func value(_ rule: FieldRule) -> JSONValue {
     switch rule {
     case .string: pick("t", "", "雑談\u{202E}\n")
@@ -284,7 +284,7 @@ struct RequestGenerator {
     "fid:dXyZ0123456789_-AbCdE\n",
   ]
 
-  /// Values that are right somewhere and wrong elsewhere.
+  /// Values that are valid for some fields and invalid for others.
   static let pool: [JSONValue] =
     [
       .null, true, false, 0, 1, -1, 2, 600, 2_419_200, 2_419_201, 2_147_483_647, 2_147_483_648, .number("0.5"), .number("1.5"),

@@ -2,23 +2,22 @@
 
 /// The schema of a send request, made from the parser's own tables of names and rules.
 enum RequestSchema {
-  /// What the parser refuses and JSON Schema can't say. Printed in the schema; the property test lets the two differ for these reasons
-  /// and no other.
+  /// Reasons for which the parser refuses a request that JSON Schema accepts. The schema lists them; the property test allows no others.
   static let gaps: [(words: String, isReason: @Sendable (Rejection) -> Bool)] = [
-    ("the body's encoding, its nesting, and names that stand twice (InvalidJSON)", { $0.code == .invalidJSON }),
-    ("sizes in bytes of UTF-8: of the body, notification and data (MessageTooBig)", { $0.code == .messageTooBig }),
+    ("the body's encoding, its nesting, and names that occur twice in an object (InvalidJSON)", { $0.code == .invalidJSON }),
+    ("the sizes of the body, notification and data in bytes of UTF-8 (MessageTooBig)", { $0.code == .messageTooBig }),
     (
-      "sizes in bytes of UTF-8: collapse_key, apns-collapse-id",
+      "the sizes of collapse_key and apns-collapse-id in bytes of UTF-8",
       { rejection in
         ["collapse_key: ", "collapseKey: "].contains { rejection.reason.contains($0) }
           && rejection.reason.contains(" bytes, at most ")
           || rejection.reason.contains("apns-collapse-id: expected 1 to 64 bytes")
       }
     ),
-    ("the grammar of a condition, and its number of topics", { $0.reason.contains(" of the condition) ") }),
-    ("a JSON array inside a string, as *_loc_args may have it", { $0.reason.contains("array inside the string") }),
+    ("the grammar of a condition and its number of topics", { $0.reason.contains(" of the condition) ") }),
+    ("the JSON array inside a string that *_loc_args may have", { $0.reason.contains("array inside the string") }),
     (
-      "what a push type allows: nothing to see or hear in the background, a relevance-score from 0 to 1 but for a live activity",
+      "the rules of push types: a background push shows and plays nothing, and only a live activity may have a relevance-score outside 0 to 1",
       { rejection in
         rejection.reason.contains(": a background push allows only ")
           || rejection.reason.contains("apns-push-type: background,")
@@ -35,9 +34,9 @@ enum RequestSchema {
       "title": "Send request",
       "description": .string(
         "The body of a message on push.send.high and push.send.normal, in the shape of GCM and FCM legacy HTTP or of FCM HTTP v1 "
-          + "(docs/request.md). null means absent. What stands here is what the parser takes, but for what a schema can't say: "
+          + "(docs/send/request.md). null means absent. The parser accepts the same messages, but it also checks rules that a schema can't express: "
           + gaps.map(\.words).joined(separator: "; ")
-          + ". Whether a platform then takes the payload is told by `pushfleet explain`."),
+          + ". `pushfleet explain` shows if a platform accepts the payload."),
       "if": ["anyOf": .array(["message", "validate_only", "validateOnly"].map { ["required": [.string($0)]] })],
       "then": ["$ref": "#/$defs/v1"], "else": ["$ref": "#/$defs/gcm"],
       "$defs": .object([
@@ -63,7 +62,7 @@ enum RequestSchema {
   private static let target: JSONValue = ["type": ["string", "null"], "pattern": .string(Pattern.to)]
   private static let condition: JSONValue = [
     "description":
-      "'a' in topics && ('b' in topics || !('c' in topics)), of up to \(limits.conditionTopics) topics; evaluated from left to right",
+      "for example 'a' in topics && ('b' in topics || !('c' in topics)); at most \(limits.conditionTopics) topics; evaluated from left to right",
     "type": ["string", "null"], "minLength": 1,
   ]
 
@@ -74,20 +73,20 @@ enum RequestSchema {
         .to: target.adding([
           (
             "description",
-            "a token, /topics/<name>, /users/<id>, /all, apns:<hex>, fcm:<token>, fid:<id>, fcm:/topics/<name>, or an id of the registry"
+            "a token, /topics/<name>, /users/<id>, /all, apns:<hex>, fcm:<token>, fid:<id>, fcm:/topics/<name>, or an id that the registry issued"
           )
         ]),
         .notificationKey: [
           "description": "the old name of `to` for device groups", "type": ["string", "null"], "pattern": .string(Pattern.to),
         ],
         .registrationIds: [
-          "description": "an entry that is no target costs only itself", "type": ["array", "null"], "minItems": 1,
+          "description": "an invalid entry fails alone", "type": ["array", "null"], "minItems": 1,
           "maxItems": .number(String(limits.registrationIDs)), "items": ["type": "string"],
         ],
         .condition: condition, .priority: ["enum": ["high", "normal", .null]],
         .collapseKey: collapseKey,
         .timeToLive: [
-          "description": "seconds, at most four weeks; also as digits in a string",
+          "description": "seconds, at most four weeks; a string of digits is accepted too",
           "type": ["integer", "string", "null"], "minimum": 0, "maximum": .number(String(RequestLimits.longestTimeToLive)),
           "pattern": .string(Pattern.atMost(RequestLimits.longestTimeToLive, digits: 10)),
         ],
@@ -95,7 +94,7 @@ enum RequestSchema {
         .dryRun: value(.looseBoolean), .restrictedPackageName: packageName,
         .notification: ["$ref": "#/$defs/notification"],
         .data: [
-          "description": "values of any type; what is no string becomes one", "type": ["object", "null"],
+          "description": "values of any type; a value that isn't a string is converted to one", "type": ["object", "null"],
           "propertyNames": ["pattern": .string(Pattern.freeDataKey)],
         ],
         .apns: ["$ref": "#/$defs/apns"], .android: ["$ref": "#/$defs/android"], .androidV2: ["$ref": "#/$defs/androidV2"],
@@ -129,7 +128,7 @@ enum RequestSchema {
       replacing: [
         .token: ["type": ["string", "null"], "pattern": .string(Pattern.token)],
         .fid: [
-          "description": "a Firebase installation", "type": ["string", "null"],
+          "description": "a Firebase installation id", "type": ["string", "null"],
           "pattern": .string("^\(Pattern.installationID)$"),
         ],
         .topic: ["type": ["string", "null"], "pattern": .string("^\(Pattern.topicName)$")], .condition: condition,
@@ -145,7 +144,7 @@ enum RequestSchema {
     ])
   }
 
-  /// Not null, which counts as absent.
+  /// Any value except null, because null counts as absent.
   private static let present: JSONValue = ["$ref": "#/$defs/present"]
 
   private static func exactlyOne(_ names: [String]) -> JSONValue {
@@ -159,7 +158,7 @@ enum RequestSchema {
   private static let activityTokens: JSONValue = [
     "anyOf": .array([both(["live_activity_token"]), both(["liveActivityToken"])])
   ]
-  /// The token of a live activity is one device's.
+  /// A live activity's token belongs to one device, so the target must be one device too.
   private static let hasActivity: JSONValue = [
     "required": ["apns"], "properties": ["apns": activityTokens.adding([("type", "object")])],
   ]
@@ -238,7 +237,7 @@ enum RequestSchema {
     object(type, replacing: Dictionary(uniqueKeysWithValues: values.map { ($0.rawValue, $1) }), isNullable: isNullable)
   }
 
-  /// An object of exactly these fields, in either spelling where both are taken, but not in both at once.
+  /// An object with no other fields. If two spellings of a field are accepted, an object may have only one of them.
   private static func object<Field: FieldName>(
     _ type: Field.Type, replacing values: [UInt8: JSONValue], isNullable: Bool
   ) -> JSONValue {
@@ -261,7 +260,7 @@ enum RequestSchema {
     return doubled.isEmpty ? schema : schema.adding([("allOf", .array(doubled))])
   }
 
-  /// An object with these fields among others.
+  /// An object that may also have other fields.
   private static func known<Field: FieldName>(_ type: Field.Type, _ rule: (Field) -> FieldRule?) -> JSONValue {
     [
       "type": "object",

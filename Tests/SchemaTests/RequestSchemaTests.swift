@@ -2,7 +2,7 @@ import Foundation
 import PushCore
 import Testing
 
-/// The schema of requests against the parser: what one accepts the other accepts.
+/// Checks that schema and parser accept the same requests.
 @Suite struct RequestSchemaTests {
   static let file = "send-request.schema.json"
 
@@ -11,7 +11,7 @@ import Testing
     return nil
   }
 
-  /// Nothing where schema and parser are of one mind, or differ for a reason that the schema's description names.
+  /// Nil if schema and parser agree, or differ for a reason that the schema's description names.
   static func disagreement(_ text: String, verdict: String) -> String? {
     guard let rejection = parse(text) else { return verdict.isEmpty ? nil : "only the schema refuses: \(verdict)" }
     guard verdict.isEmpty, !RequestSchema.gaps.contains(where: { $0.isReason(rejection) }) else { return nil }
@@ -27,7 +27,7 @@ import Testing
     #expect(try SchemaJudge.shared.judge(texts.map { (Self.file, $0) }).allSatisfy(\.isEmpty))
   }
 
-  @Test("of 4,000 made-up requests schema and parser accept the same")
+  @Test("schema and parser accept the same of 4,000 generated requests")
   func property() throws {
     var texts: [String] = []
     for seed in 0..<4_000 as Range<UInt64> {
@@ -78,7 +78,7 @@ import Testing
     "2026-04-30", "2026-04-31", "2026-12-31", "2026-12-32", "2026-01-00", "2026-00-01",
   ].map { #"{"to":"x","notification":{"event_time":"\#($0)T21:22:00Z"}}"# }
 
-  /// Targets beside the token of a live activity.
+  /// Targets together with a live activity's token.
   static let activities =
     [
       #""to":"apns:00""#, #""to":"x""#, #""to":"pf1r~00000000000000000000000000""#, #""to":"pf1g~00000000000000000000000000""#,
@@ -98,7 +98,7 @@ import Testing
     }
     + [#"{"to":"/users/a","apns":{"live_activity_token":null}}"#, #"{"to":"/users/a","apns":null}"#]
 
-  @Test("at each bound they agree as well")
+  @Test("schema and parser agree at each limit")
   func agreement() throws {
     let verdicts = try SchemaJudge.shared.judge(Self.bounds.map { (Self.file, $0) })
     for (text, verdict) in zip(Self.bounds, verdicts) {
@@ -107,7 +107,7 @@ import Testing
     #expect(verdicts.contains("") && verdicts.contains { !$0.isEmpty })
   }
 
-  @Test("each gap is one: the schema accepts what the parser refuses for it")
+  @Test("each listed gap exists: the schema accepts a request that the parser refuses")
   func gaps() throws {
     let wide = String(repeating: "雑", count: 1000)
     let samples = [

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// An independent judge, Debian's python3-jsonschema, in one process for all tests.
+/// Validates with an independent implementation, Debian's python3-jsonschema, in one process for all tests.
 final class SchemaJudge: @unchecked Sendable {
   static let shared = SchemaJudge()
 
@@ -11,7 +11,7 @@ final class SchemaJudge: @unchecked Sendable {
 
   struct Broken: Error { var words: String }
 
-  /// For each text: empty when it is valid by the schema, else where and why it isn't.
+  /// One verdict for each text: empty if the text is valid, else the place and the reason.
   func judge(_ cases: [(schema: String, text: String)]) throws -> [String] {
     try lock.withLock {
       let process = try process ?? start()
@@ -32,7 +32,7 @@ final class SchemaJudge: @unchecked Sendable {
     }
   }
 
-  /// It ends when the test process does, with its input.
+  /// The process ends with its standard input, so with the test process.
   private func start() throws -> ChildProcess {
     let program = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Support/judge.py").path
     let started = try ChildProcess(

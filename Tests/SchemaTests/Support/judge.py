@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Judges JSON texts by JSON Schemas (draft 2020-12), for as long as standard input lasts.
+"""Validates JSON texts by JSON Schemas (draft 2020-12) until standard input ends.
 
-Each line of standard input names a file of lines `<schema file>\\t<JSON text>`. For each of them a line is written to that file's
-name with `.out` at its end: empty when the text is valid, else where and why it is not. A line `done` answers the whole file.
+Each line of standard input names a file of lines `<schema file>\\t<JSON text>`. The verdicts go to a file of the same name with
+`.out` appended, one line each: empty if the text is valid, else the place and the reason. After each file it prints `done`.
 """
 
 import json
@@ -15,8 +15,9 @@ import re
 
 
 def pattern(validator, wanted, instance, schema):
-    """As ECMA 262 has it: `$` is the end of the text, not a place before a last line break."""
-    if validator.is_type(instance, "string") and not re.search(wanted.replace("$", r"\Z"), instance):
+    """Matches `$` as in ECMA 262: only at the end of the text, not before a final line break."""
+    ours = re.sub(r"\[(?:\\.|[^\]])*\]|\$", lambda part: r"\Z" if part[0] == "$" else part[0], wanted)
+    if validator.is_type(instance, "string") and not re.search(ours, instance):
         yield ValidationError(f"{instance!r} does not match {wanted!r}")
 
 
