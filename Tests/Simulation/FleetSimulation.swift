@@ -5,14 +5,14 @@ import PushCore
 import Wire
 import Worker
 
-/// A whole fleet in one thread: workers, broker, providers, registry, a producer, and what befalls them.
+/// A whole fleet in one thread: workers, broker, providers, registry, a producer, and faults.
 public final class FleetSimulation {
-  /// What a run shows.
+  /// The outcome of a run.
   public struct Outcome: Sendable {
     public var seed: UInt64
     public var failures: [String]
-    public var afflictions: [Affliction]
-    /// How many of them in all.
+    public var faultKinds: [FaultKind]
+    /// Number of planned events.
     public var events: Int
     /// The same for each run of the seed.
     public var traceHash: UInt64
@@ -20,12 +20,12 @@ public final class FleetSimulation {
     public var requests = 0
     public var pushes = 0
     public var duplicates = 0
-    /// While only other applications were in trouble, and after an application's trouble was over.
+    /// Longest waits while only other applications had faults, and after an application's fault.
     public var delays = Delays()
-    /// Requests of which it was known when they had to be sent at the latest; and those among them that trouble had held up.
+    /// Number of requests with a known latest send time, and of those delayed by a fault.
     public var timed = 0
-    public var timedAfterTrouble = 0
-    /// Seconds of the fleet's time.
+    public var timedAfterFault = 0
+    /// Simulated seconds.
     public var seconds = 0.0
   }
 
@@ -34,19 +34,19 @@ public final class FleetSimulation {
   let node: BrokerNode
   let store: SharedStore
   private(set) var workers: [WorkerProcess] = []
-  private(set) var providers: [ProviderHouse] = []
-  private let books: Books
+  private(set) var providers: [SimulatedProvider] = []
+  private let recorder: OutcomeRecorder
   private let producer: Producer
   private let devices: Devices
-  private var nemesis: Nemesis?
+  private var faultInjector: FaultInjector?
   private let workload: Workload
   private let folder: String
   private var delays = Delays()
 
   /// - Parameters:
-  ///   - kinds: what befalls the fleet; nil for what the seed chooses.
-  ///   - events: which of it, by their places in time; nil for all.
-  public init(seed: UInt64, kinds: Set<Affliction>? = nil, events: Set<Int>? = nil, keepsTrace: Bool = false) throws {
+  ///   - kinds: the kinds of faults; nil for the seed's choice.
+  ///   - events: the events to keep, by their order in time; nil for all.
+  public init(seed: UInt64, kinds: Set<FaultKind>? = nil, events: Set<Int>? = nil, keepsTrace: Bool = false) throws {
     world = World(seed: seed, keepsTrace: keepsTrace)
     scenario = Scenario(seed: seed, &world.random, isDivided: kinds?.contains(where: \.isOfApps) ?? false)
     let memory = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
@@ -55,38 +55,41 @@ public final class FleetSimulation {
     let chance = StoreChance(seed: world.random.next()) { [unowned world] in world.wallClock }
     store = SharedStore(try openRegistry(sqlite: "\(folder)/registry.db", chance: chance, limits: RegistryLimits()))
     var settings = BrokerSettings()
-    // Longer than a worker keeps what it has taken from a hold queue to try its provider with; RabbitMQ's default is the longest.
+    // Longer than a worker keeps requests from a hold queue to try their provider. The largest value is RabbitMQ's default.
     settings.consumerTimeout = Double(Int.random(in: 800...1_800, using: &world.random))
     settings.consumerTimeoutCheck = 10
     node = BrokerNode(settings: settings, in: world)
-    books = Books(world)
-    let books = books
-    node.broker.observer = { event, _ in books.observe(event) }
-    books.party = { [unowned node] in node.party(of: $0) }
-    books.lastAlarmEnd = { [unowned node] in node.lastAlarmEnd }
+    recorder = OutcomeRecorder(world)
+    let recorder = recorder
+    node.broker.observer = { event, _ in recorder.observe(event) }
+    recorder.participant = { [unowned node] in node.participant(of: $0) }
+    recorder.lastAlarmEnd = { [unowned node] in node.lastAlarmEnd }
     let all = 0...scenario.apps
-    for number in 0..<Scenario.apnsHouses {
-      let served = scenario.addresses(.apns, of: all.filter { $0 % Scenario.apnsHouses == number })
-      providers.append(try ProviderHouse(.apns, at: served, in: world))
+    for number in 0..<Scenario.apnsProviders {
+      let served = scenario.addresses(.apns, of: all.filter { $0 % Scenario.apnsProviders == number })
+      providers.append(try SimulatedProvider(.apns, at: served, in: world))
     }
-    providers.append(try ProviderHouse(.fcm, at: scenario.addresses(.fcm, of: all), in: world))
-    for provider in providers { books.follow(provider.journal) }
+    providers.append(try SimulatedProvider(.fcm, at: scenario.addresses(.fcm, of: all), in: world))
+    for service in scenario.services { providers.append(try SimulatedProvider(service, in: world)) }
+    for provider in providers { recorder.follow(provider) }
     let setups = try scenario.setups()
     for number in 0..<scenario.workers {
       let worker = WorkerProcess("worker \(number)", setups, store: store, in: world)
-      worker.ended = { [books, unowned node, name = worker.name] in books.ended(name, connections: node.connections(of: name)) }
+      worker.ended = { [recorder, unowned node, name = worker.name] in
+        recorder.ended(name, connections: node.connections(of: name))
+      }
       workers.append(worker)
     }
     producer = try Producer(in: world)
-    devices = Devices(providers.map(\.journal), producer, books, in: world)
-    workload = try Workload(scenario, producer, books, store.store, in: world)
+    devices = Devices(providers, producer, recorder, in: world)
+    workload = try Workload(scenario, producer, recorder, store.store, in: world)
     world.network.sliceOneIn = [0, 0, 3, 20][Int.random(in: 0...3, using: &world.random)]
-    let nemesis = Nemesis(self, world, selection: .init(kinds: kinds, events: events))
-    books.judgesCopies = !nemesis.kinds.contains(where: \.mayDelayCopies)
-    books.mayDropReplies = nemesis.kinds.contains(where: \.mayDropReplies)
-    if nemesis.kinds.contains(.workerSkewed) { books.tolerance += Nemesis.mostSkew }
-    if nemesis.kinds.contains(.pathStalled) { books.tolerance += 30_000 }
-    self.nemesis = nemesis
+    let faultInjector = FaultInjector(self, world, selection: .init(kinds: kinds, events: events))
+    recorder.judgesCopies = !faultInjector.kinds.contains(where: \.mayDelayCopies)
+    recorder.mayDropReplies = faultInjector.kinds.contains(where: \.mayDropReplies)
+    if faultInjector.kinds.contains(.workerSkewed) { recorder.tolerance += FaultInjector.mostSkew }
+    if faultInjector.kinds.contains(.pathStalled) { recorder.tolerance += 30_000 }
+    self.faultInjector = faultInjector
   }
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
@@ -112,7 +115,7 @@ public final class FleetSimulation {
       nextLook = world.elapsed + Self.restInterval
       return isAtRest
     }
-    books.readJournals()
+    recorder.readJournals()
     if !hasCome { world.fail("not at rest after \(Int(longestRest)) s: \(unrest)") }
     if !world.hasFailed { audit() }
     let outcome = outcome
@@ -121,13 +124,13 @@ public final class FleetSimulation {
     return outcome
   }
 
-  /// Seconds after the last trouble, and as long as it may have lasted, until everything has to be at rest: a retry waits for an hour at most, by
-  /// chance for a fifth longer, and comes a step of the ladder late.
+  /// Seconds after the last fault, plus its duration, until everything must be at rest. A retry waits at most an hour, by
+  /// chance a fifth longer, and may be late by a step of the ladder.
   private static let longestRest = 4_500.0
-  /// Seconds between two looks at whether everything is at rest.
+  /// Seconds between checks for rest.
   private static let restInterval = 0.1
 
-  /// Every minute of calm: an operator lets campaigns go on that are held, as so many tokens were refused. Nothing else ends them.
+  /// Every minute, an operator resumes campaigns that were held after many refused tokens. Nothing else would end them.
   private func resumeCampaigns() {
     do throws(RegistryError) {
       for campaign in try store.store.campaigns(limit: 1_000) where campaign.state == .held {
@@ -140,10 +143,10 @@ public final class FleetSimulation {
     world.schedule(after: 60) { [self] in resumeCampaigns() }
   }
 
-  /// Every second: no worker has more in hand than its prefetch allows.
+  /// Every second, checks that no worker holds more requests than its prefetch allows.
   private func watchBounds() {
     let holds = node.broker.queueNames.count { $0.hasPrefix("push.hold.") }
-    let mayBeStuck = nemesis?.kinds.contains(where: \.mayHoldConfirms) == true
+    let mayBeStuck = faultInjector?.kinds.contains(where: \.mayHoldConfirms) == true
     for worker in workers {
       guard let report = worker.report else { continue }
       let most = scenario.mostInHand(
@@ -153,27 +156,28 @@ public final class FleetSimulation {
     world.schedule(after: 1) { [self] in watchBounds() }
   }
 
-  /// Nothing is left in the queues but what waits for a worker of a later version.
+  /// True if the queues contain only messages for a later version.
   private var isAtRest: Bool {
     guard producer.isDone, node.broker.isRunning else { return false }
-    let kept = books.kept.reduce(0) { $0 + books.copies.waiting(of: $1) }
+    let kept = recorder.kept.reduce(0) { $0 + recorder.copies.waiting(of: $1) }
     var left = 0
-    for queue in node.broker.queueNames where Books.isTaken(queue) {
+    for queue in node.broker.queueNames where OutcomeRecorder.isTaken(queue) {
       if let depth = node.broker.depth(of: queue) { left += depth.ready + depth.unacknowledged + depth.deadLetters }
     }
     return left == kept
   }
 
-  /// A request to one device of one of the providers, for which there is time.
+  /// True for a request to one device of these providers, with enough time left.
   func mayBeSent(_ id: String, to platforms: Set<Platform>, for seconds: Double) -> Bool {
-    guard let request = books.requests[id], case .tokens(let tokens) = request.audience, tokens.count == 1, !request.isRefused
+    guard let request = recorder.requests[id], case .tokens(let tokens) = request.audience, tokens.count == 1,
+      !request.isRefused
     else { return false }
     return request.deadline > world.wallClock + Int64(seconds * 1000)
       && platforms.contains(Workload.platform(of: FinalAudit.own(tokens[0])))
   }
 
   private var unrest: String {
-    let queues = node.broker.queueNames.filter(Books.isTaken).compactMap { queue in
+    let queues = node.broker.queueNames.filter(OutcomeRecorder.isTaken).compactMap { queue in
       node.broker.depth(of: queue).flatMap { $0.isEmpty ? nil : "\(queue) \($0)" }
     }
     return ((producer.isDone ? [] : ["the producer isn't done"]) + queues).joined(separator: ", ")
@@ -181,17 +185,18 @@ public final class FleetSimulation {
 
   private func audit() {
     let audit = FinalAudit(
-      books: books, store: store.store, world: world, afflictions: nemesis?.kinds ?? [],
-      losses: nemesis?.losses ?? 0, calm: nemesis?.calm ?? Calm(), troubles: nemesis?.appTroubles ?? AppTroubles())
+      recorder: recorder, store: store.store, world: world, faultKinds: faultInjector?.kinds ?? [],
+      losses: faultInjector?.losses ?? 0, faultFreeTimes: faultInjector?.faultFreeTimes ?? FaultFreeTimes(),
+      faults: faultInjector?.appFaults ?? AppFaults())
     audit.run()
     delays = audit.checkApps()
   }
 
   private var outcome: Outcome {
     Outcome(
-      seed: world.seed, failures: world.failures, afflictions: nemesis?.kinds ?? [], events: nemesis?.count ?? 0,
+      seed: world.seed, failures: world.failures, faultKinds: faultInjector?.kinds ?? [], events: faultInjector?.count ?? 0,
       traceHash: world.trace.hash,
-      trace: world.trace.lines, requests: books.requests.count, pushes: books.pushes, duplicates: books.duplicates,
-      delays: delays, timed: books.timed, timedAfterTrouble: books.timedAfterTrouble, seconds: world.elapsed)
+      trace: world.trace.lines, requests: recorder.requests.count, pushes: recorder.pushes, duplicates: recorder.duplicates,
+      delays: delays, timed: recorder.timed, timedAfterFault: recorder.timedAfterFault, seconds: world.elapsed)
   }
 }

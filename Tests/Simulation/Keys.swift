@@ -1,10 +1,19 @@
-/// Keys that nothing outside the simulation knows or trusts.
+/// Test keys that nothing outside the simulation knows or trusts.
 enum Keys {
   static let p256 = """
     -----BEGIN PRIVATE KEY-----
     MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg+sux29ppRQ1Y2vyV
     D9u92XLfwLaegfRLW1IUfaFWiNKhRANCAAS0HI2NJcmht38Erj407N0NAOcaap/z
     rAhPO4chxbKqDjJa4J7uLwdtwtPsv+CypD42/9DgIbuHADw8F8MLCbK5
+    -----END PRIVATE KEY-----
+    """
+
+  /// A second VAPID key.
+  static let otherP256 = """
+    -----BEGIN PRIVATE KEY-----
+    MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg9ebYYK8+RbgpkGR1
+    XuZr1VjeOW5L7yIXhPUxoVI4lBWhRANCAAQ72FE4x/jEggKn4wDejtn8DS0X6OsB
+    28pUUctWNtERdzr2X0voof1sgsro+bArk57bkhD5qeUDaw6UPUoCr/8b
     -----END PRIVATE KEY-----
     """
 

@@ -1,50 +1,54 @@
 import Wire
 
-/// What connects the parties: addresses, and every connection that is open.
+/// The network: addresses and all open connections.
 final class Network {
   enum Refusal {
-    /// Nobody listens: an error comes back at once.
+    /// Nobody listens: an error is returned at once.
     case refused
-    /// Nothing comes back at all.
+    /// There is no answer.
     case silent
   }
 
-  /// Makes the machine of a new connection from a party, or doesn't.
-  typealias Accept = (Party) -> Result<any Machine, RefusedDial>
+  /// Makes the machine for a participant's new connection, or refuses it.
+  typealias Accept = (Participant) -> Result<any Machine, RefusedDial>
   struct RefusedDial: Error { var how: Refusal }
 
   private struct Listener {
-    unowned let party: Party
+    unowned let participant: Participant
+    let applicationProtocol: String?
     let accept: Accept
   }
 
   private unowned let world: World
   private var listeners: [String: Listener] = [:]
   private(set) var paths: [NetworkPath] = []
-  /// How often bytes are handed over in slices: one time in so many; 0 for never.
+  /// Received bytes are sliced one time in this many; 0 for never.
   var sliceOneIn = 0
 
   init(_ world: World) { self.world = world }
 
-  func listen(at address: String, _ party: Party, _ accept: @escaping Accept) {
-    listeners[address] = Listener(party: party, accept: accept)
+  /// - Parameter applicationProtocol: what a TLS handshake would select; nil if the client doesn't ask.
+  func listen(
+    at address: String, _ participant: Participant, applicationProtocol: String? = nil, _ accept: @escaping Accept
+  ) {
+    listeners[address] = Listener(participant: participant, applicationProtocol: applicationProtocol, accept: accept)
   }
 
-  /// Starts connecting; the machine hears of success or failure in a later turn.
-  func dial(_ machine: any Machine, from party: Party, to address: String, timeout: Double) -> any Transport {
+  /// Starts to connect. The machine learns the outcome in a later turn.
+  func dial(_ machine: any Machine, from participant: Participant, to address: String, timeout: Double) -> any Transport {
     let path = NetworkPath(
-      self, name: "\(party.name) to \(address)", address: address,
+      self, name: "\(participant.name) to \(address)", address: address,
       latency: Double(Int.random(in: 1...15, using: &world.random)) / 1000)
-    let client = NetworkEnd(machine, of: party, on: path)
+    let client = NetworkEnd(machine, of: participant, on: path)
     path.attach(client: client)
     paths.removeAll { $0.isOver }
     paths.append(path)
-    party.attach(client)
+    participant.attach(client)
     connect(path, to: address, by: world.now.advanced(bySeconds: timeout))
     return client.driver
   }
 
-  /// Seconds between two packets that ask for a connection.
+  /// Seconds between connection attempts' packets.
   static let synInterval = 1.0
 
   private func connect(_ path: NetworkPath, to address: String, by deadline: MonotonicTime) {
@@ -59,11 +63,12 @@ final class Network {
     guard let listener = listeners[address] else {
       return client.send(.ended(.connectFailed("refused")), arriving: path.arrival(at: world.now))
     }
-    switch listener.accept(client.party) {
+    switch listener.accept(client.participant) {
     case .success(let machine):
-      let server = NetworkEnd(machine, of: listener.party, on: path)
+      let server = NetworkEnd(machine, of: listener.participant, on: path)
       path.attach(server: server)
-      listener.party.attach(server)
+      listener.participant.attach(server)
+      client.driver.applicationProtocol = listener.applicationProtocol
       server.send(.opened, arriving: world.now)
       client.send(.opened, arriving: path.arrival(at: world.now))
     case .failure(let refusal) where refusal.how == .refused:
@@ -72,7 +77,7 @@ final class Network {
     }
   }
 
-  /// It is asked again until the time is over.
+  /// Repeats the attempt until the time is over.
   private func unanswered(_ path: NetworkPath, at address: String, _ deadline: MonotonicTime) {
     let next = world.now.advanced(bySeconds: Self.synInterval)
     guard next < deadline else {
@@ -84,7 +89,7 @@ final class Network {
     }
   }
 
-  /// Two runs of a seed carry the same.
+  /// Two runs of a seed must transfer the same bytes.
   func noteCarried(_ bytes: Int, toServer: Bool) { world.mix(toServer ? bytes : -bytes) }
 
   func slice(_ bytes: [UInt8]) -> [[UInt8]] {

@@ -1,6 +1,6 @@
 import Wire
 
-/// One end of a connection: a party's machine, and what is on its way to it.
+/// One end of a connection: a participant's machine and the data on its way to it.
 final class NetworkEnd {
   enum Segment {
     case opened
@@ -10,31 +10,31 @@ final class NetworkEnd {
 
   let driver: MachineDriver
   unowned let path: NetworkPath
-  unowned let party: Party
+  unowned let participant: Participant
   private var arriving = Ring<(at: MonotonicTime, segment: Segment)>()
-  /// Bytes on their way: what a peer's socket buffers would hold.
+  /// Bytes on their way, as in a peer's socket buffers.
   private(set) var buffered = 0
-  /// The machine has been called since it was last asked for output.
+  /// True if the machine was called since it was last asked for output.
   private var wasCalled = false
-  /// When bytes were last handed over.
+  /// When bytes were last delivered.
   private var heard = MonotonicTime(nanoseconds: 0)
 
-  init(_ machine: any Machine, of party: Party, on path: NetworkPath) {
+  init(_ machine: any Machine, of participant: Participant, on path: NetworkPath) {
     driver = MachineDriver(machine)
-    self.party = party
+    self.participant = participant
     self.path = path
   }
 
-  /// It comes no sooner than what was sent before it.
+  /// Data never arrives before earlier data.
   func send(_ segment: Segment, arriving time: MonotonicTime) {
     if case .bytes(let bytes) = segment { buffered += bytes.count }
     arriving.append((max(time, arriving.last?.at ?? time), segment))
-    party.forgetDeadline()
+    participant.forgetDeadline()
   }
 
   var isOver: Bool { driver.end != nil }
 
-  /// When this end has something to do.
+  /// When this end next has something to do.
   var deadline: MonotonicTime {
     guard !isOver else { return .distantFuture }
     if driver.isDue, !isStopped { return MonotonicTime(nanoseconds: 0) }
@@ -43,15 +43,15 @@ final class NetworkEnd {
     return next
   }
 
-  /// A paused reader notices neither bytes nor the end behind them.
+  /// A paused reader notices neither bytes nor the end of the connection.
   private func mayTake(_ segment: Segment) -> Bool {
     if case .opened = segment { true } else { !driver.isReadingPaused }
   }
 
-  /// The peer's buffers are full.
+  /// True if the peer's buffers are full.
   var isStopped: Bool { path.other(self)?.buffered ?? 0 >= NetworkPath.window }
 
-  /// Hands over what has arrived, cut as the network pleases.
+  /// Delivers arrived data, sliced by the network.
   func deliver(at now: MonotonicTime) {
     while !isOver, let (time, segment) = arriving.first, time <= now, mayTake(segment) {
       _ = arriving.popFirst()
@@ -62,13 +62,13 @@ final class NetworkEnd {
         buffered -= bytes.count
         heard = now
         for piece in path.cut(bytes) { driver.receive(piece, at: now) }
-        path.other(self)?.party.wake()
+        path.other(self)?.participant.wake()
       case .ended(let reason): driver.finish(reason, at: now)
       }
     }
   }
 
-  /// When the peer was last heard of, be it that nobody has read it yet.
+  /// Time of the last bytes received, read or not.
   func lastWord(at now: MonotonicTime) -> MonotonicTime {
     var last = heard
     for (time, segment) in arriving where time <= now {
@@ -81,7 +81,7 @@ final class NetworkEnd {
     if driver.checkDeadline(at: now) { wasCalled = true }
   }
 
-  /// Sends what the machine has to say, and says goodbye when it is done.
+  /// Sends the machine's output, and the end of the connection when it is finished.
   func transmit(at now: MonotonicTime) {
     guard !isOver, wasCalled || driver.isDue else { return }
     if !isStopped {
@@ -91,11 +91,10 @@ final class NetworkEnd {
     }
     if driver.settle(at: now) {
       path.carry(.ended(.closedByPeer), from: self, at: now)
-      party.closed(self, at: now)
+      participant.closed(self, at: now)
     }
   }
 
-  /// Everything on its way to this end is lost.
   func dropArriving() {
     arriving = Ring()
     buffered = 0

@@ -1,8 +1,8 @@
 import Wire
 
-/// A connection between two parties: latency, slices, and what may befall it.
+/// A connection between two participants, with its latency, slicing and faults.
 final class NetworkPath {
-  /// Bytes under way in one direction before the sender has to wait.
+  /// Bytes under way in one direction before the sender must wait.
   static let window = 256 * 1024
 
   let name: String
@@ -10,11 +10,10 @@ final class NetworkPath {
   private unowned let network: Network
   private(set) var client: NetworkEnd?
   private(set) var server: NetworkEnd?
-  /// Seconds for one way.
+  /// One-way latency in seconds.
   private let latency: Double
-  /// Bytes vanish in both directions, and neither end hears of it.
+  /// Bytes are lost in both directions, and neither end notices.
   var isDead = false
-  /// Nothing arrives before this time.
   var stalledUntil = MonotonicTime(nanoseconds: 0)
 
   init(_ network: Network, name: String, address: String, latency: Double) {
@@ -35,14 +34,14 @@ final class NetworkPath {
     other(end)?.send(segment, arriving: arrival(at: now))
   }
 
-  /// When what leaves now arrives: in whole milliseconds, so that what is sent together arrives together.
+  /// Arrival time of data sent now. Whole milliseconds, so that data sent together arrives together.
   func arrival(at now: MonotonicTime) -> MonotonicTime {
     let millisecond: Int64 = 1_000_000
     let time = now.advanced(bySeconds: latency).nanoseconds
     return max(MonotonicTime(nanoseconds: (time / millisecond + 1) * millisecond), stalledUntil)
   }
 
-  /// The wire is cut under both ends, with what is on it.
+  /// Cuts the connection. Data on its way is lost.
   func cut(at now: MonotonicTime) {
     for end in [client, server] {
       guard let end, !end.isOver else { continue }

@@ -1,13 +1,15 @@
 import DeviceRegistry
 import PushCore
 
-/// What devices have said is told to backends, counted in its campaign, and their badges are what was sent less what was read.
+/// Checks acknowledgements: each is reported to backends and counted in its campaign, and badges equal the sent minus the read
+/// ones.
 extension FinalAudit {
   func checkAcknowledgements() {
-    let ledger = books.acknowledgements
-    // What was noted, and not known to be, has one more receipt for each message that says it: so has all of a batch that has failed.
+    let ledger = recorder.acknowledgements
+    // An acknowledgement stored without a known outcome gets one more receipt for each message that repeats it. So does every
+    // one in a failed batch.
     let mayRepeat =
-      mayDouble || afflictions.contains { [.registryDown, .registryFailsBefore, .registryFailsAfter].contains($0) }
+      mayDouble || faultKinds.contains { [.registryDown, .registryFailsBefore, .registryFailsAfter].contains($0) }
     for what in ledger.said.sorted(by: { $0.text < $1.text }) {
       let times = ledger.told[what] ?? []
       if times.isEmpty { world.fail("\(what) has no receipt") }
@@ -40,17 +42,17 @@ extension FinalAudit {
   }
 
   private func checkBadges(_ said: Set<AcknowledgementLedger.Said>) {
-    for (id, badges) in books.badges.sorted(by: { $0.key < $1.key }) {
+    for (id, badges) in recorder.badges.sorted(by: { $0.key < $1.key }) {
       for (token, numbers) in badges.sorted(by: { $0.key < $1.key }) where numbers.count > 1 {
         world.fail("\(id) was sent to \(token) with the badges \(numbers)")
       }
     }
     var sent: [String: (least: Int64, most: Int64)] = [:]
-    for (id, request) in books.requests where request.countsBadge {
+    for (id, request) in recorder.requests where request.countsBadge {
       guard case .registered(_, let members) = request.audience else { continue }
       for token in members {
         sent[token, default: (0, 0)].most += 1
-        if books.badges[id]?[token] != nil { sent[token, default: (0, 0)].least += 1 }
+        if recorder.badges[id]?[token] != nil { sent[token, default: (0, 0)].least += 1 }
       }
     }
     for (token, (least, most)) in sent.sorted(by: { $0.key < $1.key }) {

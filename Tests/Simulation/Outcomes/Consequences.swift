@@ -1,7 +1,7 @@
 import BrokerModel
 
-/// What each worker has published of each request and has no confirm of. What is published again, after a nack or on another connection, is
-/// the same thing.
+/// The unconfirmed publications of each worker, by request. A repeated publication, after a nack or on another connection,
+/// counts as the same.
 struct Consequences {
   private struct Thing: Hashable {
     var exchange: [UInt8]
@@ -17,7 +17,7 @@ struct Consequences {
 
   private var open: [String: [String: Set<Thing>]] = [:]
 
-  /// Connections whose process is gone, by their numbers: the broker may read of these later.
+  /// Connections of ended processes. The broker may still read from them.
   private var gone: Set<Int> = []
 
   mutating func published(_ message: Message, _ id: String, by worker: String, on connection: Int) {
@@ -29,12 +29,12 @@ struct Consequences {
     open[worker]?[id]?.remove(Thing(message))
   }
 
-  /// Its process is gone, with its connections, and does everything anew that comes back.
+  /// The worker's process has ended with its connections. It repeats everything that is redelivered.
   mutating func ended(_ worker: String, connections: some Sequence<Int>) {
     open[worker] = nil
     gone.formUnion(connections)
   }
 
-  /// How many things of a request a worker has no confirm of.
+  /// Number of unconfirmed publications of a request by a worker.
   func unconfirmed(of id: String, by worker: String) -> Int { open[worker]?[id]?.count ?? 0 }
 }

@@ -1,8 +1,8 @@
 import BrokerModel
 import Wire
 
-/// Which workers have a copy of each request in hand, and which have lost their last one.
-struct Hands {
+/// The copies of each request that workers hold, and the time at which a worker lost its last one.
+struct HeldRequests {
   private struct Place: Hashable {
     var queue: String
     var number: Int
@@ -41,7 +41,7 @@ struct Hands {
     return holding
   }
 
-  /// The worker has no copy left, and never lost one.
+  /// True if the worker has no copy left and never lost one.
   func hasSettledAll(_ id: String, _ worker: String) -> Bool {
     let holding = Holding(id: id, worker: worker)
     return counts[holding] == nil && !everLost.contains(holding)
@@ -49,6 +49,6 @@ struct Hands {
 
   mutating func ended(_ worker: String) { everLost = everLost.filter { $0.worker != worker } }
 
-  /// When the worker lost its last copy; nil where it has one, or has had none.
+  /// When the worker lost its last copy; nil if it has one or never had one.
   func lost(_ id: String, by worker: String) -> MonotonicTime? { lost[Holding(id: id, worker: worker)] }
 }

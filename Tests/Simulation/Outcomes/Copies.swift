@@ -1,13 +1,12 @@
 import BrokerModel
 
-/// The copies of each request in queues from which workers take it, and how many there may have been at most at one time: each may be sent.
+/// The copies of each request in the workers' queues, and the highest possible number of sends.
 struct Copies {
-  /// In hand ones included.
+  /// Includes unacknowledged copies.
   private var waiting: [String: Int] = [:]
   private var returns: [String: Int] = [:]
-  /// By the producer.
   private var requests: [String: Int] = [:]
-  /// By the number of a worker's publication: a confirm that doesn't come makes it publish another one.
+  /// Unconfirmed publications of workers by number. Without a confirm, a worker publishes again.
   private var unconfirmed: [Int: String] = [:]
 
   mutating func came(_ id: String) { waiting[id, default: 0] += 1 }
@@ -22,8 +21,8 @@ struct Copies {
   func returns(of id: String) -> Int { returns[id, default: 0] }
   func waiting(of id: String) -> Int { waiting[id, default: 0] }
 
-  /// How often each device of a request may have been sent to: once for each time that a worker was given a copy of it and nothing says that
-  /// another one was not at it.
+  /// How often each device of a request may have got it: once for each delivery of a copy that another worker may have handled
+  /// too.
   var mostSends: [String: Int] {
     var most = requests
     for (id, count) in returns { most[id, default: 0] += count }

@@ -1,8 +1,7 @@
 import PushCore
 
-/// What devices have said of messages, and what the fleet has made of it.
+/// The acknowledgements of devices and the fleet's receipts for them.
 struct AcknowledgementLedger {
-  /// One thing that a device has said.
   struct Said: Hashable {
     enum Event: String { case received = "Received", read = "Read" }
 
@@ -14,16 +13,16 @@ struct AcknowledgementLedger {
     var text: String { "\(app) \(messageID) \(token) \(event.rawValue)" }
   }
 
-  /// Of each message of theirs, what stands in it.
+  /// The acknowledgements in each message.
   private var messages: [String: [Said]] = [:]
   private(set) var said: Set<Said> = []
-  /// In how many messages of the queue each stands.
+  /// For each acknowledgement, the number of its messages in the queue.
   private var open: [Said: Int] = [:]
-  /// The times that receipts told, one for each.
+  /// The times in receipts, one for each receipt.
   private(set) var told: [Said: [String]] = [:]
-  /// Those that the broker has confirmed.
+  /// Acknowledgements whose receipt the broker has confirmed.
   private var confirmed: Set<Said> = []
-  /// Whose a registration is.
+  /// The token of each registration.
   var tokens: [String: String] = [:]
 
   mutating func says(_ id: String, _ what: [Said]) {
@@ -31,7 +30,7 @@ struct AcknowledgementLedger {
     said.formUnion(what)
   }
 
-  /// - Returns: false where it can't be read, or names nobody.
+  /// - Returns: false if the receipt can't be read or names an unknown registration.
   mutating func tells(_ receipt: [UInt8]) -> Bool {
     guard let (what, at) = read(receipt) else { return false }
     told[what, default: []].append(at)
@@ -42,14 +41,14 @@ struct AcknowledgementLedger {
     if let (what, _) = read(receipt) { confirmed.insert(what) }
   }
 
-  /// A copy of a message is in the queue.
+  /// A copy of a message entered the queue.
   mutating func came(_ id: String) { for one in messages[id] ?? [] { open[one, default: 0] += 1 } }
 
-  /// One is no longer, as the broker has lost it.
+  /// The broker has lost a copy.
   mutating func dropped(_ id: String) { for one in messages[id] ?? [] { open[one, default: 0] -= 1 } }
 
   /// A message is acknowledged.
-  /// - Returns: what of it the broker has confirmed no receipt of, and no other message will bring one.
+  /// - Returns: its acknowledgements that have no confirmed receipt and are in no other queued message.
   mutating func acknowledged(_ id: String) -> [Said] {
     dropped(id)
     return (messages[id] ?? []).filter { !confirmed.contains($0) && open[$0, default: 0] <= 0 }

@@ -1,9 +1,10 @@
 import BrokerModel
+import PushCore
 import Simulator
 import Wire
 
-/// What befalls a fleet. Each seed has a few kinds of it, so that each kind is also met without the others.
-public enum Affliction: String, CaseIterable, Sendable {
+/// The faults of a fleet. Each seed has only a few kinds, so that each kind also occurs without the others.
+public enum FaultKind: String, CaseIterable, Sendable {
   case workerKilled, workerFrozen, workerDrained, workerSkewed
   case brokerCrash, brokerFrozen, brokerAlarm, connectionsClosed, channelsClosed, leaderChanged
   case confirmsLate, confirmsNacked, outcomesUnconfirmed
@@ -13,13 +14,13 @@ public enum Affliction: String, CaseIterable, Sendable {
     providerRefuses
   case registryDown, registryFailsBefore, registryFailsAfter, registrySlow
   case workerReloaded
-  /// Some applications' providers alone: nobody listens, or answers; requests are taken and not answered, or late; all are refused for
-  /// their credential, for their number, or for want of service; the token endpoint takes requests and doesn't answer.
+  /// Faults of some applications' providers, or of a push service. In order: no listener, no answer to connections, no answer
+  /// to requests, late answers, refused credential, rate limit, unavailable service, silent token endpoint.
   case appRefuses, appUnanswered, appSilent, appSlow, appForbidden, appThrottled, appUnavailable, appTokenHangs
-  /// The channels that workers take requests from are closed, and not those that they publish on: as after a consumer timeout.
+  /// Closes the workers' consuming channels but not the publishing ones, as after a consumer timeout.
   case consumersClosed
 
-  /// A device may get a push twice for it: what was sent is not known to have arrived, or an acknowledgement is lost.
+  /// True if a device may get a push twice: an answer or an acknowledgement may be lost.
   var mayDouble: Bool {
     switch self {
     case .goAway, .streamsRefused, .streamsLimited, .storm, .credentialRefused, .tokensGone, .tokenEndpointHangs,
@@ -36,10 +37,10 @@ public enum Affliction: String, CaseIterable, Sendable {
     }
   }
 
-  /// A worker may give up an answer to a backend's own queue, as that one may be to blame for what the broker does.
+  /// True if a worker may give up an answer to a backend's queue, because that queue may have caused the broker's error.
   var mayDropReplies: Bool { self == .channelsClosed }
 
-  /// A worker may lose what it has in hand.
+  /// True if a worker may lose unacknowledged requests.
   var isLoss: Bool {
     switch self {
     case .workerKilled, .workerFrozen, .workerDrained, .brokerCrash, .brokerFrozen, .connectionsClosed, .channelsClosed,
@@ -49,8 +50,8 @@ public enum Affliction: String, CaseIterable, Sendable {
     }
   }
 
-  /// What reaches a device twice for it doesn't show at the broker: an answer of a provider's is lost, or comes to a worker that no longer
-  /// has the request; or a confirm goes to a worker that has given the connection up.
+  /// True if the broker doesn't show the cause of a repeat: a provider's answer is lost or reaches a worker without the
+  /// request, or a confirm reaches a worker that has given up the connection.
   var doublesUnseen: Bool {
     switch self {
     case .workerFrozen, .brokerFrozen, .brokerAlarm, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled,
@@ -61,7 +62,7 @@ public enum Affliction: String, CaseIterable, Sendable {
     }
   }
 
-  /// Confirms may not come for so long that a worker takes the queue for stuck, and reads on meanwhile.
+  /// True if confirms may be missing for so long that a worker treats the queue as stuck and reads on.
   var mayHoldConfirms: Bool {
     switch self {
     case .outcomesUnconfirmed, .brokerFrozen, .brokerAlarm, .leaderChanged, .workerFrozen, .pathDead, .pathStalled: true
@@ -69,7 +70,7 @@ public enum Affliction: String, CaseIterable, Sendable {
     }
   }
 
-  /// A copy that a worker publishes may arrive long after it was written, or be published again on another channel.
+  /// True if a worker's copy may arrive late, or be published again on another channel.
   var mayDelayCopies: Bool {
     switch self {
     case .consumersClosed: false
@@ -78,7 +79,17 @@ public enum Affliction: String, CaseIterable, Sendable {
     }
   }
 
-  /// It befalls the providers of some applications.
+  /// True for the faults that a push service may have.
+  var isOfServices: Bool {
+    switch self {
+    case .goAway, .streamsRefused, .streamsReset, .streamsStalled, .streamsLimited, .storm, .credentialRefused, .tokensGone,
+      .providerRefuses:
+      true
+    default: isOfApps && self != .appTokenHangs
+    }
+  }
+
+  /// True for faults of single applications' providers or of a push service.
   var isOfApps: Bool {
     switch self {
     case .appRefuses, .appUnanswered, .appSilent, .appSlow, .appForbidden, .appThrottled, .appUnavailable, .appTokenHangs: true
@@ -87,12 +98,34 @@ public enum Affliction: String, CaseIterable, Sendable {
   }
 }
 
-/// Plans and does what befalls a fleet, from a seed of its own.
-final class Nemesis {
-  /// One thing that befalls the fleet. What it is in particular follows from its own seed, whatever else is planned.
+/// A provider's answers in a fault.
+struct Refusals {
+  let tooMany: Step
+  let unavailable: Step
+  let credential: Step
+  let gone: Step
+
+  init(_ platform: Platform) {
+    let reasons =
+      switch platform {
+      case .apns: ["TooManyRequests", "ServiceUnavailable", "InvalidProviderToken", "Unregistered"]
+      case .fcm: ["QUOTA_EXCEEDED", "UNAVAILABLE", "SENDER_ID_MISMATCH", "UNREGISTERED"]
+      // Apple's word for another VAPID key, and each service's own words.
+      case .webpush: [nil, nil, "VapidPkHashMismatch", nil]
+      }
+    tooMany = Step(status: 429, reason: reasons[0])
+    unavailable = Step(status: 503, reason: reasons[1])
+    credential = Step(status: 403, reason: reasons[2])
+    gone = Step(status: platform == .apns ? 410 : 404, reason: reasons[3])
+  }
+}
+
+/// Plans and performs the faults of a run, with a separate random source.
+final class FaultInjector {
+  /// One fault. Its details follow from its own seed, independent of the other events.
   private struct Event {
     var time: Double
-    var kind: Affliction
+    var kind: FaultKind
     var seed: UInt64
   }
 
@@ -100,27 +133,30 @@ final class Nemesis {
   let world: World
   var random: RandomSource
   private var events: [Event] = []
-  let kinds: [Affliction]
-  private(set) var calm: Calm
-  var appTroubles = AppTroubles()
-  /// How many events are planned.
+  let kinds: [FaultKind]
+  private(set) var faultFreeTimes: FaultFreeTimes
+  var appFaults = AppFaults()
+  /// Number of planned events.
   var count: Int { events.count }
   var losses: Int { events.count { $0.kind.isLoss } }
 
-  /// - Parameters:
-  ///   - selection: leaves some out, when a failure is made smaller.
+  /// - Parameter selection: a part of the events, to reduce a failure.
   init(_ fleet: FleetSimulation, _ world: World, selection: Selection) {
     self.fleet = fleet
     self.world = world
     random = world.fork()
-    calm = Calm(isKnown: fleet.scenario.prefetch == Scenario.usualPrefetch)
+    faultFreeTimes = FaultFreeTimes(isKnown: fleet.scenario.prefetch == Scenario.usualPrefetch)
     let divides = fleet.scenario.ownsProviders
     let isHalf = random.next() % 2 == 0
     let isOfAppsAlone = divides && isHalf
     let share = Int.random(in: 0...3, using: &random)
     let isTimed = Self.isTimed(world.seed)
-    for kind in Affliction.allCases {
-      let isMeant = isTimed ? Calm.knowsEnd(of: kind) : kind.isOfApps ? divides : !isOfAppsAlone
+    let servicesFailAlone = fleet.scenario.onlyServicesFail
+    for kind in FaultKind.allCases {
+      let isMeant =
+        isTimed
+        ? FaultFreeTimes.knowsEnd(of: kind)
+        : servicesFailAlone ? kind.isOfServices : kind.isOfApps ? divides : !isOfAppsAlone
       let isIn = Int.random(in: 0..<10, using: &random) < share && isMeant
       for _ in 0..<Int.random(in: 1...3, using: &random) {
         let event = Event(time: Self.moment(of: kind, fleet.scenario, &random), kind: kind, seed: random.next())
@@ -132,7 +168,7 @@ final class Nemesis {
       self.events = self.events.enumerated().filter { events.contains($0.offset) }.map(\.element)
     }
     let planned = Set(events.map(\.kind))
-    kinds = Affliction.allCases.filter(planned.contains)
+    kinds = FaultKind.allCases.filter(planned.contains)
     for event in events {
       world.schedule(after: event.time) { [self] in
         random = RandomSource(seed: event.seed)
@@ -141,42 +177,42 @@ final class Nemesis {
     }
   }
 
-  /// In every eighth seed that only befalls a fleet whose end is known, so that it shows how soon pushes go out again.
+  /// In every eighth seed, all faults have a known end, to check how soon pushes are sent again.
   private static func isTimed(_ seed: UInt64) -> Bool {
     var random = RandomSource(seed: seed ^ 0x7469_6D65)
     return random.next() % 8 == 0
   }
 
-  /// Some of what befalls single applications comes a moment before most of one's requests do.
-  private static func moment(of kind: Affliction, _ scenario: Scenario, _ random: inout RandomSource) -> Double {
+  /// Some faults of single applications come just before a surge of requests.
+  private static func moment(of kind: FaultKind, _ scenario: Scenario, _ random: inout RandomSource) -> Double {
     let time = scenario.moment(after: 1, within: burst, &random)
     guard kind.isOfApps, let surge = scenario.surge, random.next() % 2 == 0 else { return time }
     return max(1, surge - Double.random(in: 0...3, using: &random))
   }
 
-  /// Seconds from the beat within which trouble comes, where it comes together.
+  /// Seconds after the beat within which simultaneous faults come.
   private static let burst = 0.3
 
-  /// What of a seed's events is to happen; all where nothing is said.
+  /// The selected events of a seed; nil for all.
   struct Selection {
-    var kinds: Set<Affliction>?
-    /// By their places in time, of the kinds selected.
+    var kinds: Set<FaultKind>?
+    /// Numbers of the selected kinds' events, in order of time.
     var events: Set<Int>?
   }
 
-  /// Milliseconds by which a worker's clock is off.
+  /// Largest clock skew of a worker in milliseconds.
   static let mostSkew: Int64 = 4_000
 
   func seconds(_ range: ClosedRange<Int>) -> Double { Double(Int.random(in: range, using: &random)) }
 
-  /// - Returns: the seconds that it lasts.
+  /// - Returns: the duration in seconds.
   @discardableResult
-  private func note(_ kind: Affliction, _ seconds: Double) -> Double {
-    calm.note(kind, from: world.elapsed, for: seconds)
+  private func note(_ kind: FaultKind, _ seconds: Double) -> Double {
+    faultFreeTimes.note(kind, from: world.elapsed, for: seconds)
     return seconds
   }
 
-  private func strike(_ kind: Affliction) {
+  private func strike(_ kind: FaultKind) {
     switch kind {
     case .workerKilled, .workerFrozen, .workerDrained, .workerSkewed, .workerReloaded: strikeWorker(kind)
     case .brokerCrash: fleet.node.crash(for: note(kind, seconds(1...20)))
@@ -217,7 +253,7 @@ final class Nemesis {
     }
   }
 
-  private func strikeWorker(_ kind: Affliction) {
+  private func strikeWorker(_ kind: FaultKind) {
     note(kind, 0)
     let worker = fleet.workers[Int.random(in: 0..<fleet.workers.count, using: &random)]
     guard worker.isRunning, !worker.isFrozen else { return }
@@ -244,13 +280,13 @@ final class Nemesis {
     }
   }
 
-  /// One that stood still while it drained takes longer.
+  /// A worker that was frozen while it drained takes longer.
   private func startWhenEnded(_ worker: WorkerProcess) {
     guard worker.isRunning else { return worker.start() }
     world.schedule(after: 1) { [weak self] in self?.startWhenEnded(worker) }
   }
 
-  private func strikeConfirms(_ kind: Affliction) {
+  private func strikeConfirms(_ kind: FaultKind) {
     let oneIn = UInt64(Int.random(in: 2...10, using: &random))
     let most = seconds(1...8)
     var chance = RandomSource(seed: random.next())
@@ -259,7 +295,7 @@ final class Nemesis {
     fleet.node.broker.confirmation = { message, client in
       guard chance.next() % oneIn == 0, client.name != "producer" else { return .ack(after: 0) }
       let delay = Double(chance.next() % 1000) / 1000 * most
-      // A backend's queue that refuses an answer often enough loses it.
+      // Nacks here would make the worker give up the answer.
       let isAnswer = message.routingKey.elementsEqual(Producer.replies.utf8)
       return kind == .confirmsLate || isAnswer ? .ack(after: delay) : .nack(after: delay, isKept: chance.next() % 2 == 0)
     }
@@ -269,7 +305,7 @@ final class Nemesis {
     }
   }
 
-  /// As where the queue of results has no majority.
+  /// Simulates a result queue without a majority.
   private func withholdOutcomes() {
     let duration = seconds(5...60)
     note(.outcomesUnconfirmed, duration)
@@ -281,7 +317,7 @@ final class Nemesis {
     world.schedule(after: duration) { [fleet] in fleet.node.broker.confirmation = { _, _ in .ack(after: 0) } }
   }
 
-  private func strikePath(_ kind: Affliction) {
+  private func strikePath(_ kind: FaultKind) {
     note(kind, 0)
     let paths = world.network.paths.filter { !$0.isOver }
     guard !paths.isEmpty else { return }
@@ -292,10 +328,10 @@ final class Nemesis {
     case .pathDead: path.isDead = true
     default: path.stalledUntil = world.now.advanced(bySeconds: seconds(1...20))
     }
-    for end in [path.client, path.server] { end?.party.wake() }
+    for end in [path.client, path.server] { end?.participant.wake() }
   }
 
-  private func strikeRegistry(_ kind: Affliction) {
+  private func strikeRegistry(_ kind: FaultKind) {
     note(kind, 0)
     let shared = fleet.store
     world.note("\(kind)")
@@ -317,15 +353,16 @@ final class Nemesis {
     }
   }
 
-  private func strikeProvider(_ kind: Affliction) {
-    let provider = fleet.providers[Int.random(in: 0..<fleet.providers.count, using: &random)]
-    let isAPNs = provider.platform == .apns
+  private func strikeProvider(_ kind: FaultKind) {
+    let providers = fleet.providers.filter { $0.service != nil || !fleet.scenario.onlyServicesFail }
+    let provider = providers[Int.random(in: 0..<providers.count, using: &random)]
+    let refusals = Refusals(provider.platform)
     let oneIn = [1, 2, 5, 20][Int.random(in: 0...3, using: &random)]
     var step = Step()
     switch kind {
     case .goAway:
       var plan = Step.GoAwayPlan()
-      // Never one that denies what has been answered.
+      // Never one that denies an answered stream.
       plan.lastStream = [.this, .previous, .max][Int.random(in: 0...2, using: &random)]
       step.fault = .goAway(plan)
     case .streamsRefused: step.fault = .refuse
@@ -333,33 +370,52 @@ final class Nemesis {
     case .streamsStalled: step.fault = .stall
     case .streamsLimited: step.streams = Int.random(in: 0...8, using: &random)
     case .storm:
-      let answers =
-        isAPNs ? [(429, "TooManyRequests"), (503, "ServiceUnavailable")] : [(429, "QUOTA_EXCEEDED"), (503, "UNAVAILABLE")]
-      let (status, reason) = answers[Int.random(in: 0...1, using: &random)]
-      step = Step(status: status, reason: reason)
+      step = [refusals.tooMany, refusals.unavailable][Int.random(in: 0...1, using: &random)]
       if random.next() % 2 == 0 { step.retryAfter = "3" }
-    case .credentialRefused:
-      step = isAPNs ? Step(status: 403, reason: "InvalidProviderToken") : Step(status: 403, reason: "SENDER_ID_MISMATCH")
-    case .tokensGone: step = isAPNs ? Step(status: 410, reason: "Unregistered") : Step(status: 404, reason: "UNREGISTERED")
+    case .credentialRefused: step = refusals.credential
+    case .tokensGone:
+      step = refusals.gone
+      // A wave of false 404s, or single subscriptions that have ended.
+      if provider.service != nil, oneIn > 1 { step.status = 410 }
     case .tokenEndpointHangs: step.fault = .stall
     default:
-      note(kind, 0)
-      return provider.refuse(random.next() % 2 == 0 ? .refused : .silent, for: seconds(2...40))
+      let how: Network.Refusal = random.next() % 2 == 0 ? .refused : .silent
+      let duration = seconds(2...40)
+      note(kind, of: provider, duration)
+      return provider.refuse(how, for: duration)
     }
     let duration = seconds(1...20)
-    // A provider that says goodbye to everything is one that can't be reached.
-    if kind == .goAway, oneIn > 1 { noteGoAways(of: provider, for: duration) } else { note(.providerRefuses, duration) }
+    // A provider that sends GOAWAY for everything counts as unreachable.
+    if kind == .goAway, oneIn > 1, provider.service == nil {
+      noteGoAways(of: provider, for: duration)
+    } else {
+      note(kind, of: provider, duration)
+    }
     provider.suffer(.init(step: step, oneIn: oneIn, isOfTokens: kind == .tokenEndpointHangs), for: duration, "\(kind)")
   }
 
-  private func noteGoAways(of provider: ProviderHouse, for duration: Double) {
+  /// A push service's fault must not be felt elsewhere. The end of another provider's recovery is unknown.
+  private func note(_ kind: FaultKind, of provider: SimulatedProvider, _ duration: Double) {
+    if let service = provider.service { note(kind, of: service, duration) } else { note(.providerRefuses, duration) }
+  }
+
+  func note(_ kind: FaultKind, of service: PushService, _ duration: Double) {
+    appFaults.all.append(
+      AppFault(
+        kind: kind, apps: [], platforms: [.webpush], from: world.elapsed, to: world.elapsed + duration, recovery: 0,
+        service: service))
+  }
+
+  private func noteGoAways(of provider: SimulatedProvider, for duration: Double) {
     let start = world.elapsed
     note(.goAway, duration)
     world.schedule(after: duration) { [self] in
-      if provider.goAways(since: world.elapsed - Calm.dialWindow) <= Self.fewGoAways { calm.fewGoAways(since: start) }
+      if provider.goAways(since: world.elapsed - FaultFreeTimes.dialWindow) <= Self.fewGoAways {
+        faultFreeTimes.fewGoAways(since: start)
+      }
     }
   }
 
-  /// With the connection that was there before, fewer than a pool makes at once.
+  /// Together with the existing connection, fewer than a pool makes at once.
   private static let fewGoAways = 4
 }
