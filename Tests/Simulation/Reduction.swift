@@ -1,18 +1,18 @@
-/// The shortest form of a failing seed that is found: kinds of trouble, then single events, are left out as long as it still fails.
+/// Finds a shorter form of a failing seed: removes kinds of faults, then single events, while it still fails.
 public struct Reduction {
   public private(set) var outcome: FleetSimulation.Outcome
-  public private(set) var kinds: Set<Affliction>
-  /// nil while no single event has been left out.
+  public private(set) var kinds: Set<FaultKind>
+  /// Nil while no single event was removed.
   public private(set) var events: Set<Int>?
 
   public init(_ failure: FleetSimulation.Outcome) throws {
     outcome = failure
-    kinds = Set(failure.afflictions)
-    for kind in failure.afflictions { try leaveOut(kind) }
+    kinds = Set(failure.faultKinds)
+    for kind in failure.faultKinds { try leaveOut(kind) }
     for event in (0..<outcome.events).reversed() { try leaveOut(event) }
   }
 
-  private mutating func leaveOut(_ kind: Affliction) throws {
+  private mutating func leaveOut(_ kind: FaultKind) throws {
     let fewer = kinds.subtracting([kind])
     let again = try FleetSimulation(seed: outcome.seed, kinds: fewer).run()
     guard !again.failures.isEmpty else { return }
@@ -28,7 +28,7 @@ public struct Reduction {
     outcome = again
   }
 
-  /// What repeats it, for the command line.
+  /// The command line options that repeat the failure.
   public var options: String {
     let kinds = kinds.map(\.rawValue).sorted().joined(separator: ",")
     let events = events.map { " --events \($0.sorted().map(String.init).joined(separator: ","))" } ?? ""

@@ -8,33 +8,35 @@ import Settings
 import Wire
 import Worker
 
-/// What a seed begins with: how many of everything, and how the workers are set up.
+/// The start of a seed: the numbers of everything and the workers' configuration.
 struct Scenario {
   var workers: Int
   var apps: Int
-  /// Each application has provider endpoints of its own, so that one may be in trouble while the others aren't.
+  /// True if each application has separate provider endpoints, so that one may have a fault while the others work.
   var ownsProviders: Bool
-  /// The application that most requests are for; nil where they are for all alike.
+  /// The application of most requests; nil if all have about the same number.
   var loud: Int?
-  /// Seconds from the beginning at which they come all together; nil where they are spread.
+  /// Seconds from the beginning at which its requests come together; nil if they are spread.
   var surge: Double?
-  /// Devices in the registry for each application, all of them in the topic `all`.
+  /// Registered devices of each application, all in the topic `all`.
   var devices: Int
   var requests: Int
   var broadcasts: Int
-  /// Changes of the registry by message.
   var changes: Int
-  /// Pages that a worker of a later version has left.
+  /// Pages left by a worker of a later version.
   var newerPages: Int
-  /// Seconds between the moments at which everything happens that does; nil where it is spread.
+  /// Seconds between the moments of all events; nil if they are spread.
   var beat: Double?
-  /// Seconds over which the requests are published, and in which trouble happens.
+  /// Seconds in which requests are published and faults happen.
   var duration: Double
-  /// Messages that a worker takes of a lane at once.
   var prefetch = usualPrefetch
   static let usualPrefetch = 100
+  /// The push services of browsers; empty if no application has web push.
+  var services: [PushService] = []
+  /// True if only push services have faults.
+  var onlyServicesFail = false
 
-  /// - Parameter isDivided: the applications have endpoints of their own, whatever the seed says.
+  /// - Parameter isDivided: gives the applications separate endpoints, whatever the seed chooses.
   init(seed: UInt64, _ random: inout RandomSource, isDivided: Bool = false) {
     workers = Int.random(in: 1...4, using: &random)
     ownsProviders = random.next() % 2 == 0 || isDivided
@@ -53,14 +55,27 @@ struct Scenario {
       requests *= Int.random(in: 1...3, using: &random)
     }
     prefetch = Self.prefetch(seed)
+    (services, onlyServicesFail) = Self.services(seed)
     if ownsProviders, random.next() % 32 == 0 { duration = Double(Int.random(in: 600...7_200, using: &random)) }
   }
 
-  /// In every fourth seed few, so that what waits in the queues is more than workers may have in hand.
+  /// Every fourth seed has a small prefetch, so that more requests wait than workers may hold.
   private static func prefetch(_ seed: UInt64) -> Int {
     var random = RandomSource(seed: seed ^ 0x7072_6566_6574_6368)
     return random.next() % 4 == 1 ? Int.random(in: 2...20, using: &random) : usualPrefetch
   }
+
+  /// Every third seed has web push. In half of these, only push services have faults.
+  private static func services(_ seed: UInt64) -> (all: [PushService], failAlone: Bool) {
+    var random = RandomSource(seed: seed ^ 0x72_6663_3832_3932)
+    guard random.next() % 3 == 0 else { return ([], false) }
+    let failAlone = random.next() % 2 == 0
+    let count = Int.random(in: 2...4, using: &random)
+    return (Array(PushService.allCases.shuffled(using: &random).prefix(count)), failAlone)
+  }
+
+  /// Every second application has web push.
+  func hasBrowsers(_ app: Int) -> Bool { !services.isEmpty && app.isMultiple(of: 2) }
 
   private static func apps(_ random: inout RandomSource, areDivided: Bool) -> Int {
     switch random.next() % 8 {
@@ -70,18 +85,18 @@ struct Scenario {
     }
   }
 
-  /// - Parameter spread: seconds from the beat within which it is.
+  /// - Parameter spread: seconds after the beat within which the moment is.
   func moment(after start: Double, within spread: Double, _ random: inout RandomSource) -> Double {
     let time = Double.random(in: start...duration, using: &random)
     guard let beat else { return time }
     return max(start, (time / beat).rounded(.down) * beat) + Double.random(in: 0...spread, using: &random)
   }
 
-  /// What `x-push-sender` says.
+  /// Values of `x-push-sender`.
   enum Sender: String {
-    /// Of every second application.
+    /// Every second application has this sender.
     case other = "1001"
-    /// Of none.
+    /// No application has this sender.
     case unknown = "1002"
   }
 
@@ -91,25 +106,26 @@ struct Scenario {
   /// Seconds that a worker has to drain.
   static let drainTimeout = 20.0
   private static let pages = 2
-  /// Of the lanes and the quarantine, twice as applications with little in hand have room when all others fill it; changes of the registry, and acknowledgements; of each hold queue, and on the way there; and what waits for a queue that confirms nothing.
+  /// Most requests that a worker may hold. The terms: lanes and quarantine, twice, because applications with few requests have
+  /// room when others fill it; changes and acknowledgements; each hold queue and the way to it; requests that wait for a queue
+  /// without confirms.
   /// - Parameters:
   ///   - orphans: the worker's requests whose channel is lost.
-  ///   - unconfirmed: what the worker has published.
+  ///   - unconfirmed: the worker's unconfirmed publications.
   func mostInHand(holds: Int, orphans: Int, unconfirmed: Int) -> Int {
     2 * (2 * prefetch + 2 * Self.pages + 1 + orphans) + 2 * prefetch + (holds == 0 ? 0 : 264 * holds + 2_000)
       + min(unconfirmed, 16_000)
   }
 
-  /// The broker's only one.
   static let user = "guest"
   static func app(_ number: Int) -> String { "com.example.app\(number)" }
-  static let apnsHouses = 2
+  static let apnsProviders = 2
 
-  /// Where an application's provider is.
   func host(_ platform: Platform, of app: Int) -> String {
     switch platform {
-    case .apns: ownsProviders ? "apns-\(app)" : "apns\(app % Self.apnsHouses)"
+    case .apns: ownsProviders ? "apns-\(app)" : "apns\(app % Self.apnsProviders)"
     case .fcm: ownsProviders ? "fcm-\(app)" : "fcm"
+    case .webpush: preconditionFailure("push services belong to no application")
     }
   }
 
@@ -119,19 +135,21 @@ struct Scenario {
 
   static func has(_ sender: Sender, app: Int) -> Bool { sender == .other && app % 2 == 0 }
 
-  /// The APNs key that a request to an application goes by.
+  /// The APNs key used for a request to an application.
   static func keyID(app: Int, sender: Sender?) -> String { sender == nil ? "ABC123DEF\(app % 2)" : "SENDERKEY1" }
 
   /// A configuration as an operator writes it.
-  /// - Parameter isLater: with an application more, and a sender, and with another timeout for every second application, for which pools
-  ///   are made anew.
+  /// - Parameter isLater: has one more application and sender, another timeout for every second application, which needs new
+  ///   pools, and one more VAPID key.
   private func json5(isLater: Bool) -> String {
     let apps = (0..<self.apps + (isLater ? 1 : 0)).map { number in
       let hasSender = Self.has(.other, app: number) || isLater
       let timeout = Int(Self.timeout) - (isLater && number % 2 == 0 ? 1 : 0)
       let senders = hasSender ? "senders: { '\(Sender.other.rawValue)': { \(apns(number, .other, timeout)) } }," : ""
       let fcm = "fcm: { serviceAccount: \(Self.quoted(Self.account)), endpoint: 'https://\(host(.fcm, of: number)):443' }"
-      return "'\(Self.app(number))': { producers: ['\(Self.user)'], \(senders) \(apns(number, nil, timeout)), \(fcm) }"
+      let browsers = hasBrowsers(number) ? "\(webpush(isLater: isLater))," : ""
+      return
+        "'\(Self.app(number))': { producers: ['\(Self.user)'], \(senders) \(browsers) \(apns(number, nil, timeout)), \(fcm) }"
     }
     return """
       { broker: 'amqp://\(Self.user):guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all', receipts: true,
@@ -148,6 +166,16 @@ struct Scenario {
     """
   }
 
+  private static let vapidKeys = [Keys.p256, Keys.otherP256]
+
+  private func webpush(isLater: Bool) -> String {
+    let keys = Self.vapidKeys.prefix(isLater ? 2 : 1).map(Self.quoted)
+    return """
+      webpush: { key: [\(keys.joined(separator: ", "))], subject: 'mailto:operator@example.com',
+                 hosts: [\(services.map { "'\($0.host)'" }.joined(separator: ", "))] }
+      """
+  }
+
   private static var account: String {
     let fields = [
       "type": "service_account", "project_id": "example-project", "private_key_id": "0123abcd", "private_key": Keys.rsa,
@@ -162,7 +190,7 @@ struct Scenario {
     return String(decoding: data.dropFirst().dropLast(), as: UTF8.self)
   }
 
-  /// What every worker begins with, and what it may take over and go back from. Connections are made in memory, without TLS.
+  /// The first setup of every worker and the one it may reload. Connections are in memory, without TLS.
   func setups() throws -> [ShardSetup] {
     var known: [CredentialSource: LoadedCredential] = [:]
     return try [false, true].map { try setup(isLater: $0, &known) }
@@ -183,13 +211,17 @@ struct Scenario {
   }
 
   private static func load(_ source: CredentialSource, number: Int) throws -> LoadedCredential {
-    switch source {
-    case .apns(.token(_, let keyID, let teamID), let host, let port, _):
+    switch source.kind {
+    case .apns(.token(_, let keyID, let teamID), let host, let port):
       let token = try TokenCredential(pem: Array(Keys.p256.utf8), keyID: keyID, teamID: teamID)
       let target = DialTarget(host: host, port: UInt16(port), tls: nil)
       return LoadedCredential(.apns(APNsCredentials(authentication: .token(token), target: target)), fingerprint: number)
     case .apns: preconditionFailure("the configuration has no certificates")
-    case .fcm(_, let host, let port, _, _):
+    case .webpush(let keys, let subject, let hosts):
+      guard let hosts = HostPolicy(hosts) else { preconditionFailure("the configuration has wrong hosts") }
+      let vapid = try vapidKeys.prefix(keys.count).map { try VAPIDKey(pem: Array($0.utf8), subject: subject) }
+      return LoadedCredential(.webpush(WebPushCredentials(keys: vapid, hosts: hosts, tls: nil)), fingerprint: number)
+    case .fcm(_, let host, let port, _):
       let target = DialTarget(host: host, port: UInt16(port), tls: nil)
       let account = try ServiceAccount(file: Array(Self.account.utf8))
       let tokens = TokenEndpoint("https://\(host):\(port)/token")

@@ -1,6 +1,6 @@
 import Wire
 
-/// What has happened, line by line: as a hash, which two runs of a seed are compared by, and as text where it is wanted.
+/// The trace of a run: a hash to compare two runs of a seed, and the lines if wanted.
 struct Trace {
   private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
   private(set) var lines: [String] = []
@@ -8,9 +8,8 @@ struct Trace {
 
   init(keepsLines: Bool) { self.keepsLines = keepsLines }
 
-  /// What two runs have to have in common without a line of its own.
+  /// Adds a value to the hash without a line.
   mutating func mix(_ value: Int) {
-    // FNV-1a.
     hash = (hash ^ UInt64(bitPattern: Int64(value))) &* 0x100_0000_01B3
   }
 

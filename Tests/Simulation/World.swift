@@ -1,20 +1,20 @@
 import Wire
 
-/// One process, one thread, one order of events: everything that happens follows from the seed.
+/// The simulated world: one process, one thread, one order of events. Everything follows from the seed.
 public final class World {
   let seed: UInt64
   var random: RandomSource
   private(set) var trace: Trace
-  private(set) var parties: [Party] = []
+  private(set) var participants: [Participant] = []
   private(set) lazy var network = Network(self)
-  /// The world's own clock and what is to happen when.
+  /// The world's clock and timers.
   private var time: Turn
 
   init(seed: UInt64, keepsTrace: Bool) {
     self.seed = seed
     random = RandomSource(seed: seed)
     trace = Trace(keepsLines: keepsTrace)
-    // 2027-01-15: any time will do, but in 20 s a half hour ends, and with it a provider token's.
+    // 2027-01-15. Any time would do, but in 20 s a half hour ends, and with it the period of a provider token.
     time = Turn(now: Self.start, wallClock: 1_800_000_000_000 - 20_000)
   }
 
@@ -25,7 +25,7 @@ public final class World {
   /// Unix milliseconds.
   var wallClock: Int64 { time.wallClock }
 
-  func add(_ party: Party) { parties.append(party) }
+  func add(_ participant: Participant) { participants.append(participant) }
 
   func schedule(at deadline: MonotonicTime, _ body: @escaping () -> Void) { time.schedule(at: deadline, body) }
   func schedule(after seconds: Double, _ body: @escaping () -> Void) { time.schedule(after: seconds, body) }
@@ -34,10 +34,9 @@ public final class World {
 
   func mix(_ value: Int) { trace.mix(value) }
 
-  /// A fork of the seed, for a part whose number of draws must not change what others draw.
+  /// A separate random source for a part whose number of draws must not affect others.
   func fork() -> RandomSource { RandomSource(seed: random.next()) }
 
-  /// What must not be has been.
   private(set) var failures: [String] = []
   var hasFailed: Bool { !failures.isEmpty }
 
@@ -48,22 +47,22 @@ public final class World {
 
   // MARK: running
 
-  /// Runs until the time is over or the condition holds; true when it does.
+  /// Runs until the time is over or the condition holds. Returns true if it holds.
   @discardableResult
   func run(seconds: Double, until isDone: () -> Bool = { false }) -> Bool {
     let end = now.advanced(bySeconds: seconds)
-    for party in parties { party.forgetDeadline() }
+    for participant in participants { participant.forgetDeadline() }
     var turnsAtOnce = 0
     while !isDone() {
       var next = time.nextTimer
-      for party in parties { next = min(next, party.deadline) }
+      for participant in participants { next = min(next, participant.deadline) }
       guard next <= end else {
         move(to: end)
         return isDone()
       }
       turnsAtOnce = next > now ? 0 : turnsAtOnce + 1
       if turnsAtOnce > Self.mostTurnsAtOnce {
-        let due = parties.filter { $0.deadline <= now }.map(\.name)
+        let due = participants.filter { $0.deadline <= now }.map(\.name)
         fail(
           "time stands still: \(due.isEmpty ? "a timer" : due.joined(separator: ", ")) has something to do at once, again and again"
         )
@@ -73,17 +72,17 @@ public final class World {
       move(to: max(next, now))
       if time.nextTimer <= now {
         time.runTimers()
-        for party in parties { party.forgetDeadline() }
+        for participant in participants { participant.forgetDeadline() }
       }
-      for party in parties { party.turn(at: now) }
+      for participant in participants { participant.turn(at: now) }
     }
     return true
   }
 
-  /// What happens without time passing ends sooner or later.
+  /// Most turns without a change of time; more indicate an endless loop.
   private static let mostTurnsAtOnce = 100_000
 
-  /// Forgets what was still to happen, and with it whom that would have happened to.
+  /// Drops all pending events and the objects they refer to.
   func end() { time = Turn(now: now, wallClock: wallClock) }
 
   private func move(to next: MonotonicTime) {

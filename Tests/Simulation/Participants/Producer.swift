@@ -1,14 +1,14 @@
 import AMQP
 import Wire
 
-/// A backend: publishes requests and changes of the registry with confirms, again under the same message id when it has none, and never gives
-/// up. Has a queue for the answers.
-final class Producer: Party, PublisherHandler {
+/// A backend: publishes requests and changes of the registry with confirms, and repeats unconfirmed ones forever with the same
+/// message id. Has a queue for answers.
+final class Producer: Participant, PublisherHandler {
   static let replies = "backend.replies"
 
   private var clock: Turn
   private var publisher: Publisher?
-  /// The queue for the answers is there.
+  /// True if the queue for answers is declared.
   private var isReady = false
   private var waiting: [Outgoing] = []
   private var underway: [Int: Outgoing] = [:]

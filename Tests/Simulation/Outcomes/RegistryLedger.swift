@@ -1,27 +1,27 @@
-/// Changes of the registry: in which order the broker has them, and what has become of them.
+/// The changes of the registry in the broker's order, and their outcomes.
 struct RegistryLedger {
-  /// Confirmed to the producer.
+  /// Changes confirmed to the producer.
   var accepted: Set<String> = []
-  /// The broker has confirmed an answer.
+  /// Changes whose answer the broker has confirmed.
   var answered: Set<String> = []
   private var orders: [String: RegistryOrder] = [:]
-  /// Repeated ones included.
+  /// Includes repeated changes.
   private var queue: [String] = []
 
   mutating func expect(_ order: RegistryOrder) { orders[order.id] = order }
 
   mutating func enqueued(_ id: String?) { if let id { queue.append(id) } }
 
-  /// Lost before it was confirmed: the last of its copies.
+  /// The broker has lost an unconfirmed copy.
   mutating func dropped(_ id: String?) { if let place = queue.lastIndex(where: { $0 == id }) { queue.remove(at: place) } }
 
-  /// One token of an installation's took another one's place.
+  /// A token of an installation replaced another one.
   struct Move: Hashable { var token, newToken: String }
 
-  /// What feedback says.
+  /// Replacements reported by feedback.
   var moves: Set<Move> = []
 
-  /// What it has to say, by the order of the queue.
+  /// Replacements that feedback must report, from the order of the queue.
   var expectedMoves: Set<Move> {
     var tokens: [Int: String] = [:]
     var moves: Set<Move> = []
@@ -33,7 +33,7 @@ struct RegistryLedger {
     return moves
   }
 
-  /// The last change of each device in the order of the queue: it decides what the device is.
+  /// The last change of each device in the order of the queue. It decides the device's state.
   var last: [RegistryOrder] {
     var last: [Int: RegistryOrder] = [:]
     for order in queue.compactMap({ orders[$0] }) { last[order.device] = order }

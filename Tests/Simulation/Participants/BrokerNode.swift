@@ -1,14 +1,13 @@
 import BrokerModel
 import Wire
 
-/// The broker's process.
-final class BrokerNode: Party {
+final class BrokerNode: Participant {
   static let address = "broker:5672"
 
   let broker: VirtualBroker
-  /// Who has made each connection, by its number.
+  /// The participant that made each connection, by connection number.
   private var dialers: [Int: String] = [:]
-  /// When the last alarm was over: what clients had written before is read then.
+  /// When the last alarm ended: data written before is read then.
   private(set) var lastAlarmEnd = MonotonicTime(nanoseconds: 0)
 
   init(settings: BrokerSettings, in world: World) {
@@ -21,11 +20,9 @@ final class BrokerNode: Party {
     }
   }
 
-  /// Whose connection it is.
-  func party(of client: Client) -> String { dialers[client.number] ?? "" }
+  func participant(of client: Client) -> String { dialers[client.number] ?? "" }
 
-  /// The numbers of all connections that a party has made.
-  func connections(of party: String) -> some Sequence<Int> { dialers.lazy.filter { $0.value == party }.map(\.key) }
+  func connections(of participant: String) -> some Sequence<Int> { dialers.lazy.filter { $0.value == participant }.map(\.key) }
 
   override var ownDeadline: MonotonicTime { broker.deadline }
   override func turnBegins(at now: MonotonicTime) { broker.deadlineReached(at: now) }

@@ -5,62 +5,60 @@ import PushCore
 import Simulator
 import Wire
 
-/// What was asked for and what has become of it, by everything that the outside sees: the broker's queues and the providers' journals.
-final class Books {
+/// Records requests and their outcomes as seen from outside: in the broker's queues and in the providers' journals.
+final class OutcomeRecorder {
   private unowned let world: World
-  /// What the broker has confirmed to the producer.
+  /// Requests that the broker has confirmed to the producer.
   private(set) var requests: [String: Request] = [:]
-  /// When it did, in unix milliseconds.
+  /// Time of that confirm, in Unix milliseconds.
   private(set) var acceptedAt: [String: Int64] = [:]
-  /// Answers of 200, by request and token: when they were given, in unix milliseconds.
+  /// Times of answers with status 200, by request and token, in Unix milliseconds.
   private(set) var delivered: [String: [String: [Int64]]] = [:]
-  /// The same times by application and provider, and how often each request was tried with a device.
+  /// The same times by application and provider; below, how often each request was tried with a device.
   private(set) var deliveries: [AppRoute: [Int64]] = [:]
   private(set) var attempts: [String: [String: Int]] = [:]
-  /// Bodies of results, by request.
   private(set) var results: [String: [SimulatedResult]] = [:]
-  /// The same of results that went to the backend, and answers to changes of the registry.
+  /// Results sent to the backend's queue, and answers to changes of the registry.
   private(set) var replies: [String: [SimulatedResult?]] = [:]
-  /// Dead letters of each request.
   private(set) var letters: [String: Letters] = [:]
-  /// Who is said to be gone, by request, and of whom a provider has said so.
+  /// Tokens that feedback reports as gone, by request; below, tokens that a provider reported as gone.
   private(set) var saidGone: [String: Set<String>] = [:]
   private(set) var foundGone: [String: Set<String>] = [:]
-  /// What no worker here can read, and all have to leave alone.
+  /// Messages of a later version, which all workers must leave alone.
   private(set) var kept: Set<String> = []
   private(set) var changes = RegistryLedger()
   private(set) var acknowledgements = AcknowledgementLedger()
-  /// The badges that each request's pushes bore, by device.
+  /// The badges in each request's pushes, by device.
   private(set) var badges: [String: [String: Set<Int64>]] = [:]
   private(set) var copies = Copies()
-  /// Results by their publications' numbers: one without a confirm is published again.
+  /// Unconfirmed results by publication number. A result without a confirm is published again.
   private var unconfirmedResults: [Int: (request: String, at: MonotonicTime)] = [:]
-  private var hands = Hands()
+  private var heldRequests = HeldRequests()
   private var consequences = Consequences()
-  /// Whose connection a client is.
-  var party: (Client) -> String = { $0.name }
-  /// What a worker publishes on must have been in its hand a moment ago; false where that may have stood on the way for longer, or been sent once
-  /// before.
+  /// The process that made a client's connection.
+  var participant: (Client) -> String = { $0.name }
+  /// True if a copy may be published only shortly after its request was delivered. False if the network may delay a copy, or a
+  /// worker may publish one again.
   var judgesCopies = false
-  /// When the broker last read what had been written to it while it took nothing.
+  /// When the broker last read data that had waited during an alarm.
   var lastAlarmEnd: () -> MonotonicTime = { MonotonicTime(nanoseconds: 0) }
-  /// Retries, dead letters and results of a request that its publisher has a confirm of.
+  /// Confirmed retries, dead letters and results of each request.
   private var confirmed: [String: Int] = [:]
-  private var journals: [Journal] = []
+  private var providers: [SimulatedProvider] = []
   private(set) var pushes = 0
-  /// Requests that came back too often, and of which the broker has made dead letters: nobody can say more of them.
+  /// Requests that the broker dead-lettered after too many returns. No outcome is expected.
   private(set) var givenUp: Set<String> = []
-  /// When each key's provider tokens were issued, in unix seconds.
+  /// Issue times of each key's provider tokens, in Unix seconds.
   private(set) var providerTokens: [String: Set<Int64>] = [:]
 
-  /// Seconds: a publisher waits a little longer for a confirm, and one that comes later finds its connection given up.
+  /// Seconds. A publisher waits a little longer for a confirm; after that its connection is given up.
   private static let confirmTimeout = 29.0
 
   init(_ world: World) { self.world = world }
 
   func unconfirmedResults(of id: String) -> Int { unconfirmedResults.values.count { $0.request == id } }
 
-  func follow(_ journal: Journal) { journals.append(journal) }
+  func follow(_ provider: SimulatedProvider) { providers.append(provider) }
 
   func accepted(_ request: Request) {
     requests[request.id] = request
@@ -91,10 +89,10 @@ final class Books {
   private static let receiptQueue = "push.receipts"
   private static let feedbackQueue = "push.feedback"
 
-  /// A worker's process is gone, with its connections.
+  /// A worker's process has ended with its connections.
   func ended(_ worker: String, connections: some Sequence<Int>) {
     consequences.ended(worker, connections: connections)
-    hands.ended(worker)
+    heldRequests.ended(worker)
   }
 
   private func noteConsequence(_ message: Message, _ client: Client, isConfirmed: Bool) {
@@ -103,9 +101,9 @@ final class Books {
     if isReply, mayDropReplies { return }
     guard let id = isReply ? message.correlationID : message.id else { return }
     if isConfirmed {
-      consequences.confirmed(message, id, to: party(client))
+      consequences.confirmed(message, id, to: participant(client))
     } else {
-      consequences.published(message, id, by: party(client), on: client.number)
+      consequences.published(message, id, by: participant(client), on: client.number)
     }
   }
 
@@ -127,7 +125,7 @@ final class Books {
       for queue in queues { stored(message, id, queue) }
       if queues.contains(where: Self.isWork) {
         copies.published(message.number, id, by: client)
-        // Of a broadcast's page, whoever opens the first copy sends it.
+        // A page of a broadcast is sent by the worker that opens its first copy.
         let isPage = queues.contains { $0.hasPrefix("push.fanout.") }
         if client.name != "producer", !isPage { checkCopy(of: id, client) }
       }
@@ -135,7 +133,7 @@ final class Books {
       guard let id = message.id else { return }
       if Self.isWork(queue) {
         copies.left(id)
-        hands.left(message, queue)
+        heldRequests.left(message, queue)
       }
       for queue in targets { stored(message, id, queue) }
       guard targets.contains("push.dead") else { return }
@@ -161,24 +159,24 @@ final class Books {
     case .acknowledged(let message, let queue, let client):
       guard let id = message.id, Self.isWork(queue) else { return }
       copies.left(id)
-      hands.left(message, queue)
+      heldRequests.left(message, queue)
       checkAcknowledgement(of: id, queue, client)
     case .dropped(let message, let queue, let reason):
       if queue == Self.registryQueue { changes.dropped(message.messageID) }
       if queue == Self.acknowledgementQueue { acknowledgements.dropped(message.messageID ?? "") }
       guard let id = message.id, Self.isWork(queue) else { return }
       copies.left(id)
-      hands.left(message, queue)
+      heldRequests.left(message, queue)
       if case .crash = reason { return }
       world.fail("\(id) was dropped from \(queue): \(reason)")
     case .requeued(let message, let queue, _):
       guard Self.isWork(queue), let id = message.id else { return }
       copies.cameBack(id)
-      hands.cameBack(message, queue, at: world.now)
+      heldRequests.cameBack(message, queue, at: world.now)
     case .delivered(let message, Self.registryQueue, _, let client):
       world.note("connection \(client.number) is given \(message.messageID ?? "a change")")
     case .delivered(let message, let queue, _, let client):
-      if Self.isWork(queue), let id = message.id { hands.delivered(message, id, queue, to: party(client)) }
+      if Self.isWork(queue), let id = message.id { heldRequests.delivered(message, id, queue, to: participant(client)) }
     case .refused, .returned: return
     }
   }
@@ -224,68 +222,70 @@ final class Books {
     replies[id, default: []].append(SimulatedResult(message.body))
   }
 
-  /// Where requests and their copies wait for workers.
+  /// True for the queues of requests and their copies.
   static func isWork(_ queue: String) -> Bool {
     queue.hasPrefix("push.send.") || queue.hasPrefix("push.fanout.") || queue.hasPrefix("push.retry.")
       || queue.hasPrefix("push.hold.") || queue == "push.quarantine"
   }
 
-  /// Workers take from it.
+  /// True for the queues that workers consume.
   static func isTaken(_ queue: String) -> Bool {
     isWork(queue) || queue == registryQueue || queue == acknowledgementQueue
   }
 
-  /// Something of the request is still in a queue, or an outcome of it is safe; and all that the worker has published of it is, where this was its only
-  /// copy. What it once lost may go on at another one, while what it had published of it before waits for its confirm.
+  /// At an acknowledgement, the request must still be in a queue, or an outcome must be confirmed. If it was the worker's only
+  /// copy, everything the worker published of it must be confirmed. A worker that lost a copy before may go on with another one
+  /// while earlier publications are unconfirmed.
   private func checkAcknowledgement(of id: String, _ queue: String, _ client: Client) {
-    let worker = party(client)
+    let worker = participant(client)
     let unconfirmed = consequences.unconfirmed(of: id, by: worker)
-    if unconfirmed > 0, hands.hasSettledAll(id, worker) {
+    if unconfirmed > 0, heldRequests.hasSettledAll(id, worker) {
       world.fail("\(worker) acknowledged \(id) of \(queue), with \(unconfirmed) consequences not confirmed")
     }
     guard copies.waiting(of: id) <= 0, confirmed[id, default: 0] == 0 else { return }
     world.fail("\(client.name) acknowledged \(id) of \(queue) with no consequence confirmed")
   }
 
-  /// The broker has given to another worker what this one has lost: a copy that had not left by then is one too many.
+  /// The broker has redelivered a lost request to another worker. A copy that the old worker publishes later is one too many.
   private func checkCopy(of id: String, _ client: Client) {
-    let worker = party(client)
-    guard judgesCopies, world.now > lastAlarmEnd(), let lost = hands.lost(id, by: worker) else { return }
+    let worker = participant(client)
+    guard judgesCopies, world.now > lastAlarmEnd(), let lost = heldRequests.lost(id, by: worker) else { return }
     let seconds = world.now.seconds(since: lost)
     if seconds > Self.longestWay { world.fail("\(worker) publishes a copy of \(id), which it lost \(seconds) s ago") }
   }
 
-  /// Seconds until a worker knows of what the broker has done, and what it had published before has arrived.
+  /// Seconds until a worker knows what the broker did and until its earlier publications have arrived.
   private static let longestWay = 1.0
 
   // MARK: the providers' side
 
-  /// To be called once, at the end: what the providers have seen.
+  /// Reads the providers' journals. Called once, at the end.
   func readJournals() {
-    for journal in journals {
-      for entry in journal.entries { read(entry) }
-      for violation in journal.violations { world.fail("HTTP/2: \(violation)") }
+    for provider in providers {
+      for entry in provider.journal.entries { read(entry, for: provider.device(of: entry)) }
+      for violation in provider.journal.violations { world.fail("\(provider.name): \(violation)") }
     }
   }
 
-  private func read(_ entry: JournalEntry) {
+  /// - Parameter token: the device's.
+  private func read(_ entry: JournalEntry, for token: String) {
     for value in [Int(entry.time), entry.connection, Int(entry.stream), entry.payload.count, entry.status ?? 0] {
       world.mix(value)
     }
     guard !entry.token.isEmpty else { return }
-    guard ![Canary.apnsDevice, Canary.fcmDevice].contains(entry.tokenText) else { return readCanary(entry) }
-    // A push that probes a credential names no device of the workload's.
+    guard ![ProviderProbe.apnsDevice, ProviderProbe.fcmDevice].contains(entry.tokenText) else { return readCanary(entry) }
+    // A push that probes a credential names no device of the workload.
     guard ![CredentialProbe.apnsDevice, CredentialProbe.fcmDevice].contains(entry.tokenText) else { return }
     guard let messageID = Self.messageID(in: entry.payload) else {
-      return world.fail("\(entry.tokenText) was sent what no request of the workload says")
+      return world.fail("\(token) was sent what no request of the workload says")
     }
-    let app = Workload.app(of: entry.tokenText)
+    let app = Workload.app(of: token)
     let id = "\(Scenario.app(app))/\(messageID)"
     pushes += 1
     for violation in entry.violations { world.fail("\(id): \(violation)") }
     let request = requests[id]
-    if request?.names(entry.tokenText) != true {
-      world.fail("\(id) was sent to \(entry.tokenText), and \(request == nil ? "nobody published it" : "doesn't name it")")
+    if request?.names(token) != true {
+      world.fail("\(id) was sent to \(token), and \(request == nil ? "nobody published it" : "doesn't name it")")
     }
     if let authorization = entry.authorization {
       let key = String(decoding: authorization.keyID, as: UTF8.self)
@@ -293,38 +293,35 @@ final class Books {
       if let request, key != Scenario.keyID(app: app, sender: request.sender) { world.fail("\(id) was sent by key \(key)") }
     }
     if let request, entry.time > request.deadline + tolerance { world.fail("\(id) was sent after its deadline") }
-    attempts[id, default: [:]][entry.tokenText, default: 0] += 1
-    if let badge = Self.badge(in: entry.payload) { badges[id, default: [:]][entry.tokenText, default: []].insert(badge) }
-    if entry.reason == "Unregistered" || entry.reason == "UNREGISTERED" { foundGone[id, default: []].insert(entry.tokenText) }
-    guard entry.status == 200 else { return }
-    deliveries[AppRoute(app: app, platform: Workload.platform(of: entry.tokenText)), default: []].append(entry.time)
-    delivered[id, default: [:]][entry.tokenText, default: []].append(entry.time)
+    attempts[id, default: [:]][token, default: 0] += 1
+    if let badge = Self.badge(in: entry.payload) { badges[id, default: [:]][token, default: []].insert(badge) }
+    if entry.isGone { foundGone[id, default: []].insert(token) }
+    guard entry.isAccepted else { return }
+    deliveries[AppRoute(app: app, platform: Workload.platform(of: token)), default: []].append(entry.time)
+    delivered[id, default: [:]][token, default: []].append(entry.time)
   }
 
-  /// What asks a silent provider whether it answers reaches nobody.
+  /// A canary push, which asks a silent provider for an answer, must not be delivered.
   private func readCanary(_ entry: JournalEntry) {
     if entry.status == 200 { world.fail("a canary was delivered") }
   }
 
-  /// Milliseconds between a worker's look at the clock and the provider's. Longer where clocks differ, or a connection stalls with what was sent
-  /// in time.
+  /// Milliseconds between the clock readings of worker and provider. Longer if clocks differ, or a connection stalls with a
+  /// push that was sent in time.
   var tolerance: Int64 = 1_000
   var mayDropReplies = false
-  /// Requests of which it is known when they had to be sent at the latest; and those among them that trouble had held up.
+  /// Number of requests with a known latest send time, and of those delayed by a fault.
   var timed = 0
-  var timedAfterTrouble = 0
+  var timedAfterFault = 0
 
-  /// The workload's own mark in the payload.
+  /// The request's id, which the workload puts in the payload.
   static func messageID(in payload: [UInt8]) -> String? {
     guard let document = try? JSONDocument(payload) else { return nil }
-    var node = document.value("request", of: document.root)
-    if node == nil, let message = document.value("message", of: document.root), let data = document.value("data", of: message) {
-      node = document.value("request", of: data)
-    }
-    return node.map { document.text($0) }
+    let message = document.value("message", of: document.root) ?? document.root
+    let data = document.value("data", of: message) ?? document.root
+    return document.value("request", of: data).map { document.text($0) }
   }
 
-  /// APNs' badge, or FCM's number for Android.
   static func badge(in payload: [UInt8]) -> Int64? {
     guard let document = try? JSONDocument(payload) else { return nil }
     func value(_ path: String...) -> Int64? {
@@ -335,15 +332,15 @@ final class Books {
       }
       return Int64(document.text(node))
     }
-    return value("aps", "badge") ?? value("message", "android", "notification", "notification_count")
+    return value("aps", "badge") ?? value("message", "android", "notification", "notification_count") ?? value("app_badge")
   }
 
-  /// Pushes that a device got more than once.
+  /// Number of repeated pushes to a device.
   var duplicates: Int { delivered.values.reduce(0) { $0 + $1.values.reduce(0) { $0 + max(0, $1.count - 1) } } }
 }
 
 extension Message {
-  /// Of the workload: application and message id.
+  /// The workload's id of a request: application and message id.
   var id: String? {
     guard let app = properties.appID, let messageID else { return nil }
     return String(decoding: app, as: UTF8.self) + "/" + messageID

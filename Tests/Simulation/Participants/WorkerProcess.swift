@@ -7,10 +7,9 @@ import Settings
 import Wire
 import Worker
 
-/// A worker with one shard: the real one, on virtual time and the simulated network.
-final class WorkerProcess: Party, ShardHost {
+/// A real worker with one shard, on virtual time and the simulated network.
+final class WorkerProcess: Participant, ShardHost {
   private let setups: [ShardSetup]
-  /// Which of them it has.
   private var current = 0
   private let store: SharedStore
   private var clock: Turn
@@ -29,12 +28,11 @@ final class WorkerProcess: Party, ShardHost {
   }
 
   var isRunning: Bool { shard != nil }
-  /// Its latest.
   var report: ShardReport? { control?.report }
 
   // MARK: its life
 
-  /// Does nothing while it runs: what ended it twice may have it started twice.
+  /// Starts the worker. Does nothing while it runs: two faults that ended it may both start it.
   func start() {
     guard !isRunning else { return }
     world.note("\(name) starts")
@@ -52,7 +50,7 @@ final class WorkerProcess: Party, ShardHost {
     wake()
   }
 
-  /// As by SIGKILL.
+  /// Ends the worker as SIGKILL does.
   func kill() {
     guard isRunning else { return }
     world.note("\(name) is killed")
@@ -60,7 +58,7 @@ final class WorkerProcess: Party, ShardHost {
     letGo()
   }
 
-  /// As by SIGTERM.
+  /// Drains the worker as SIGTERM does.
   func drain() {
     guard let shard else { return }
     world.note("\(name) drains")
@@ -73,13 +71,13 @@ final class WorkerProcess: Party, ShardHost {
     }
   }
 
-  /// Seconds that a drained worker has to close its connections when its time to drain is over: to a broker that says nothing that takes 10 s.
+  /// Seconds to close the connections after the drain. With a silent broker, that takes 10 s.
   private static let farewell = 11.0
-  /// It stood still since it was to drain, and its clock with it.
+  /// True if the worker, and so its clock, was frozen since the drain began.
   private var wasFrozen = false
   override var isFrozen: Bool { didSet { if isFrozen { wasFrozen = true } } }
 
-  /// As by SIGHUP, with the next configuration.
+  /// Reloads with the next configuration, as SIGHUP does.
   func reload() {
     guard let shard else { return }
     current = (current + 1) % setups.count
@@ -88,7 +86,6 @@ final class WorkerProcess: Party, ShardHost {
     wake()
   }
 
-  /// Called at each end of its process.
   var ended: () -> Void = {}
 
   private func letGo() {
@@ -130,7 +127,7 @@ final class WorkerProcess: Party, ShardHost {
   var time: Turn { clock }
 
   var log: LogOutput {
-    // The simulation has one thread, and a shard's log is written to as long as the shard is there, which this process owns.
+    // The simulation has one thread. The log exists only while the shard does, and this process owns the shard.
     nonisolated(unsafe) unowned let process = self
     return LogOutput(clock: { unsafe process.clock.wallClock }, write: { line in unsafe process.noteLog(line) })
   }
@@ -138,17 +135,17 @@ final class WorkerProcess: Party, ShardHost {
   private func noteLog(_ line: [UInt8]) {
     let text = String(decoding: line.dropLast(), as: UTF8.self)
     world.note("\(name) \(text)")
-    // Other lines, of dead letters for one, give it as the reason of what it led to.
+    // Other lines, such as those about dead letters, repeat the text as a reason.
     guard text.contains("connection ended") else { return }
     if text.contains("no sign of life") { givesUpAfter = Self.heartbeat }
     if text.contains("did not answer a PING") { givesUpAfter = Self.answerToPing }
   }
 
-  /// It has said of a connection that nothing comes from there: for so many seconds at least.
+  /// Seconds of silence that the worker has just claimed for a connection.
   private var givesUpAfter: Double?
-  /// Seconds within which a heartbeat comes from a broker that is there.
+  /// Seconds within which a working broker sends a heartbeat.
   private static let heartbeat = 10.0
-  /// Half of the time that a provider has for the answer to a PING: the rest is for what was under way.
+  /// Half of a provider's time to answer a PING. The rest is for data that was under way.
   private static let answerToPing = 5.0
 
   override func closed(_ end: NetworkEnd, at now: MonotonicTime) {

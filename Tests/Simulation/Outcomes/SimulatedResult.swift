@@ -1,12 +1,12 @@
 import PushCore
 
-/// A result as whoever reads `push.results` sees it.
+/// A result in `push.results`.
 struct SimulatedResult {
   var success: Int
   var failure: Int
-  /// When the queue had it, in unix milliseconds.
+  /// Time of arrival in the queue, in Unix milliseconds.
   var at: Int64 = 0
-  /// Of each target: nil where it was reached. Empty for an audience's.
+  /// For each target, nil if it was reached. Empty for an audience.
   var errors: [String?] = []
 
   init?(_ body: [UInt8]) {
@@ -21,7 +21,7 @@ struct SimulatedResult {
     }
   }
 
-  /// A newer request has taken the place of this one for a target.
+  /// True if a newer request has replaced this one for a target.
   func isCollapsed(_ index: Int, of count: Int) -> Bool { errors.count == count && errors[index] == "Collapsed" }
 
   private static func number(_ name: String, _ document: JSONDocument) -> Int? {

@@ -1,28 +1,27 @@
 import DeviceRegistry
 import Wire
 
-/// The registry that all workers share: a real one, and what befalls it.
+/// The registry shared by all workers: a real one, with faults.
 final class SharedStore {
   enum Fault {
-    /// What is asked fails and has had no effect.
+    /// The operation fails without effect.
     case before
-    /// What is asked is done, and nobody hears of it.
+    /// The operation has its effect, but reports a failure.
     case after
   }
 
-  let store: any DeviceStore
-  /// Decides on each question.
+  let store: DeviceStore
+  /// Decides the fault of each operation.
   var fault: () -> Fault? = { nil }
-  /// It can't be reached.
   var isDown = false
-  /// Seconds more that it takes at most for what it is asked.
+  /// Most extra seconds for an operation.
   var slowest = 0.0
 
-  init(_ store: any DeviceStore) { self.store = store }
+  init(_ store: DeviceStore) { self.store = store }
 }
 
-/// A worker's way to the shared registry: answers come later, in the order of the questions, or the registry is unavailable for a while, as
-/// a worker's thread for the registry would have it.
+/// A worker's access to the shared registry, like a worker's registry thread: answers come later, in order, or the registry is
+/// unavailable for a while.
 final class StoreDoor: RegistryDoor {
   private struct Job {
     let tag: Int
@@ -36,7 +35,7 @@ final class StoreDoor: RegistryDoor {
   private weak var handler: (any RegistryHandler)?
   private var jobs: [Job] = []
   private var isBusy = false
-  /// Why nothing is taken; nil while something is.
+  /// Why operations are refused; nil if they are accepted.
   private var fault: RegistryError?
   private var changeEra = 0
   private var isClosed = false
@@ -69,7 +68,7 @@ final class StoreDoor: RegistryDoor {
     }
   }
 
-  /// Its worker is gone: what wasn't begun never happens.
+  /// The worker has died: operations that haven't begun never happen.
   func abandon() {
     isClosed = true
     handler = nil
@@ -84,7 +83,7 @@ final class StoreDoor: RegistryDoor {
     time.schedule(after: delay + more) { [weak self] in self?.work() }
   }
 
-  /// Everything that waits, as one turn of the thread.
+  /// Performs all waiting operations, like one turn of the thread.
   private func work() {
     isBusy = false
     guard !isClosed else { return }
@@ -122,7 +121,7 @@ final class StoreDoor: RegistryDoor {
     }
   }
 
-  /// As many as share a transaction with it.
+  /// Takes the following notes that share a transaction with this one.
   private func takeNotes(behind job: Job) -> [Job] {
     guard case .note = job.request else { return [] }
     let end = jobs.firstIndex { if case .note = $0.request { false } else { true } } ?? jobs.count
@@ -140,7 +139,7 @@ final class StoreDoor: RegistryDoor {
     if case .change = job.request { job.changeEra < changeEra } else { false }
   }
 
-  /// Whoever hears of a failed question finds the registry unavailable.
+  /// Marks the registry as unavailable before it reports the failed operations.
   private func fail(with error: RegistryError) {
     fault = error
     changeEra += 1

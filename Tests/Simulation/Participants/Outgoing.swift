@@ -1,11 +1,10 @@
 import AMQP
 
-/// What a backend publishes.
 struct Outgoing {
   var exchange: String
   var routingKey: String
   var properties: BasicProperties
   var body: String
-  /// The broker has it.
+  /// Called when the broker has confirmed the message.
   var isAccepted: () -> Void = {}
 }

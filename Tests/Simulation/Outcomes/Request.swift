@@ -1,11 +1,10 @@
 import AMQP
 
-/// One request of the workload.
 struct Request {
   enum Audience {
-    /// Devices with their platforms. No other request names them, but for those with a collapse key.
+    /// Devices with their platforms. Only requests with a collapse key share devices.
     case tokens([String])
-    /// A topic, user or group, by how a request names it, and the tokens of its devices.
+    /// A topic, user or group as named in a request, and the tokens of its devices.
     case registered(to: String, members: [String])
   }
 
@@ -15,22 +14,21 @@ struct Request {
   /// Seconds; nil for the default of four weeks.
   var lifetime: Int?
   var collapseKey: String?
-  /// Its pushes bear each device's counter. Only for devices of the registry.
+  /// True if the pushes carry each device's counter. Only for registered devices.
   var countsBadge = false
   /// `high` or `normal`.
   var lane: String
   /// Unix milliseconds.
   var publishedAt: Int64
-  /// The application's sender whose credential is meant; nil for the application's own.
+  /// The sender whose credential is used; nil for the application's credential.
   var sender: Scenario.Sender?
-  /// The result goes to the backend's own queue as well.
+  /// True if the result also goes to the backend's queue.
   var wantsReply = false
-  /// Headers that only workers write; none of them counts on what producers publish.
+  /// Headers that only workers may write. Workers must ignore them in producers' messages.
   var forged = FieldTable()
 
   /// Requests to several applications may have the same id and body.
   var messageID: String
-  /// What the books know it by.
   var id: String { "\(Scenario.app(app))/\(messageID)" }
 
   var deadline: Int64 { publishedAt + Int64(lifetime.map { $0 == 0 ? 10_000 : $0 * 1000 } ?? 2_419_200_000) }
@@ -42,22 +40,23 @@ struct Request {
     }
   }
 
-  /// Goes to the same topic, user or group as another one.
+  /// True if the other request goes to the same topic, user or group.
   func hasAudience(of other: Request) -> Bool {
     guard case .registered(let to, _) = audience, case .registered(to, _) = other.audience else { return false }
     return app == other.app && sender == other.sender
   }
 
-  /// Of a push type whose topic the credential lacks.
+  /// True for a push type whose topic the credential lacks.
   var lacksTopic = false
-  /// Nobody is to get it.
+  /// True if no device may get the request.
   var isRefused: Bool { sender == .unknown || lacksTopic }
 
   private var body: String {
     let target =
       switch audience {
-      case .tokens(let tokens) where tokens.count == 1: #""to":"\#(tokens[0])""#
-      case .tokens(let tokens): #""registration_ids":[\#(tokens.map { "\"\($0)\"" }.joined(separator: ","))]"#
+      case .tokens(let tokens) where tokens.count == 1: #""to":"\#(Workload.target(FinalAudit.own(tokens[0])))""#
+      case .tokens(let tokens):
+        #""registration_ids":[\#(tokens.map { "\"\(Workload.target(FinalAudit.own($0)))\"" }.joined(separator: ","))]"#
       case .registered(let to, _): #""to":"\#(to)""#
       }
     let life = lifetime.map { #","time_to_live":\#($0)"# } ?? ""

@@ -1,14 +1,15 @@
 import Wire
 
-/// Whoever has machines on the network: a worker, the broker, a provider, a producer. Takes its turn whenever something is due for it.
-class Party {
+/// A participant with machines on the network: a worker, the broker, a provider or the producer. It takes a turn whenever
+/// something is due.
+class Participant {
   let name: String
   unowned let world: World
   private(set) var ends: [NetworkEnd] = []
-  /// It takes no turn: a process that is stopped, with its connections open.
+  /// True for a stopped process: it takes no turns, and its connections stay open.
   var isFrozen = false { didSet { forgetDeadline() } }
   private var isWoken = false
-  /// What `deadline` was, until something may have changed it: a turn, what arrives, or an event of the world's.
+  /// The cached `deadline`; nil after a turn, an arrival or an event of the world.
   private var knownDeadline: MonotonicTime?
 
   init(_ name: String, in world: World) {
@@ -22,7 +23,7 @@ class Party {
     forgetDeadline()
   }
 
-  /// It is to have a turn at once.
+  /// Requests a turn at once.
   func wake() {
     isWoken = true
     forgetDeadline()
@@ -30,16 +31,14 @@ class Party {
 
   final func forgetDeadline() { knownDeadline = nil }
 
-  /// When something besides its connections is due.
+  /// When something besides the connections is due.
   var ownDeadline: MonotonicTime { .distantFuture }
 
-  /// What it does in a turn, between what has arrived and what is sent.
+  /// The work of a turn, between receiving and sending.
   func act(at now: MonotonicTime) {}
 
-  /// It has closed a connection.
   func closed(_ end: NetworkEnd, at now: MonotonicTime) {}
 
-  /// Before anything else of a turn.
   func turnBegins(at now: MonotonicTime) {}
 
   final var deadline: MonotonicTime {
@@ -68,7 +67,7 @@ class Party {
     forgetDeadline()
   }
 
-  /// The process is gone; its peers hear of it from the kernel.
+  /// The process ends. The kernel closes its connections.
   func vanish(at now: MonotonicTime) {
     for end in ends where !end.isOver { end.path.carry(.ended(.failed("connection reset")), from: end, at: now) }
     ends = []
