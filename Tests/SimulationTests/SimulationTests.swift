@@ -5,12 +5,12 @@ import Testing
 /// Each trouble alone, and what failed once, in a debug build; `deploy/test` runs the seeds 1 to 200 with the release build.
 @Suite("A simulated fleet")
 struct SimulationTests {
-  @Test("survives each kind of trouble by itself", arguments: Affliction.allCases)
-  func kinds(_ kind: Affliction) throws {
-    let seed = UInt64(3_000 + (Affliction.allCases.firstIndex(of: kind) ?? 0))
+  @Test("survives each kind of trouble by itself", arguments: FaultKind.allCases)
+  func kinds(_ kind: FaultKind) throws {
+    let seed = UInt64(3_000 + (FaultKind.allCases.firstIndex(of: kind) ?? 0))
     let outcome = try FleetSimulation(seed: seed, kinds: [kind]).run()
     #expect(outcome.failures == [])
-    #expect(outcome.afflictions == [kind])
+    #expect(outcome.faultKinds == [kind])
   }
 
   @Test(
@@ -29,8 +29,8 @@ struct SimulationTests {
       (1_005_114, [.brokerCrash, .connectionsClosed], [0, 2]),
       (1_015_452, [.brokerCrash, .pathStalled, .workerDrained, .workerFrozen], [0, 2, 3, 4]),
       (18_172, [.appTokenHangs, .brokerCrash, .registryFailsAfter, .workerFrozen], [0, 3, 6]),
-    ] as [(UInt64, Set<Affliction>, Set<Int>?)])
-  func past(_ seed: UInt64, _ kinds: Set<Affliction>, _ events: Set<Int>?) throws {
+    ] as [(UInt64, Set<FaultKind>, Set<Int>?)])
+  func past(_ seed: UInt64, _ kinds: Set<FaultKind>, _ events: Set<Int>?) throws {
     let outcome = try FleetSimulation(seed: seed, kinds: kinds, events: events).run()
     #expect(outcome.failures == [])
   }
@@ -44,6 +44,19 @@ struct SimulationTests {
       #expect(outcome.failures == [])
       #expect(outcome.requests > 0 && outcome.pushes >= outcome.requests / 2)
     }
+  }
+
+  @Test("keeps the trouble of a push service from others", arguments: [8, 48] as [UInt64])
+  func pushServices(_ seed: UInt64) throws {
+    let kinds: Set<FaultKind> = [.appRefuses, .appSilent, .appUnavailable, .storm, .streamsReset, .tokensGone]
+    #expect(try FleetSimulation(seed: seed, kinds: kinds).run().failures == [])
+  }
+
+  @Test("does the same again with web push, whose pushes are encrypted with random keys")
+  func encrypted() throws {
+    let first = try FleetSimulation(seed: 5, kinds: [.workerReloaded]).run()
+    #expect(try FleetSimulation(seed: 5, kinds: [.workerReloaded]).run().traceHash == first.traceHash)
+    #expect(first.failures == [])
   }
 
   @Test("without trouble sends nothing twice")

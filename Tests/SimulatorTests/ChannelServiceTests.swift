@@ -15,7 +15,7 @@ struct ChannelServiceTests {
   /// A simulator with one channel of each policy, the ids in the order of the policies.
   private func talk() throws -> (APNsTalk, [String]) {
     let talk = try APNsTalk(names: Self.names)
-    let ids = [ChannelBook.Policy.storesNothing, .storesLatest].map { policy in
+    let ids = [ChannelRegistry.Policy.storesNothing, .storesLatest].map { policy in
       let id = talk.service.channels.make(for: Array("com.example.app".utf8), policy, id: talk.service.makeChannelID())
       return String(decoding: id ?? [], as: UTF8.self)
     }
@@ -79,7 +79,7 @@ struct ChannelServiceTests {
     ])
   func creation(_ body: String, _ reason: String) throws {
     let talk = try APNsTalk(names: Self.names)
-    for number in 0..<ChannelBook.most {
+    for number in 0..<ChannelRegistry.most {
       _ = talk.service.channels.make(for: Array("com.example.app".utf8), .storesLatest, id: Array("\(number)".utf8))
     }
     talk.push(0, payload: body, path: "/1/apps/com.example.app/channels", ["apns-push-type": nil, "apns-topic": nil])

@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
 
-/// A private RabbitMQ: own node, own folder, own epmd, loopback only, free ports.
+/// A private RabbitMQ with a separate node, folder and epmd, on free loopback ports.
 ///
-/// Starting takes about five seconds, so tests share `Broker.shared` and keep apart by names (`uniqueName`). Whatever
-/// happens to the test process, a watchdog at the other end of a pipe ends the broker and removes its folder.
+/// It takes about five seconds to start, so tests share `Broker.shared` and use unique names (`uniqueName`). However the test
+/// process ends, a watchdog ends the broker and removes its folder.
 public final class Broker: @unchecked Sendable {
   public let port: UInt16
   /// 0 without TLS.
@@ -19,7 +19,7 @@ public final class Broker: @unchecked Sendable {
   private var epmd: ChildProcess?
   private let watchdog: Watchdog
 
-  /// One for the whole test process, started when first asked for.
+  /// The broker of the whole test process, started at the first use.
   public static var shared: Broker { get throws { try sharedResult.get() } }
   private static let sharedResult: Result<Broker, any Error> = Result {
     let broker = try Broker()
@@ -31,7 +31,7 @@ public final class Broker: @unchecked Sendable {
     public let description: String
   }
 
-  /// Starts and waits until it takes connections.
+  /// Starts the broker and waits until it accepts connections.
   ///
   /// - Parameters:
   ///   - certificates: for a TLS listener: paths of CA, certificate and key.
@@ -75,21 +75,20 @@ public final class Broker: @unchecked Sendable {
 
   deinit { stop() }
 
-  /// Without a path, which every client takes for the virtual host `/`.
+  /// Without a path, which all clients read as the virtual host `/`.
   public var uri: String { "amqp://guest:guest@127.0.0.1:\(port)" }
   public var tlsURI: String { "amqps://guest:guest@127.0.0.1:\(tlsPort)" }
 
-  /// A name no other test uses.
   public static func uniqueName(_ stem: String) -> String { "\(stem).\(UUID().uuidString.prefix(8).lowercased())" }
 
-  /// Whether the node's directory of quorum queues has reached the disk. RabbitMQ 3.10 writes it behind, half a second after
-  /// the last declaration; a node killed before forgets the new queue's log and never elects a leader for it again.
+  /// True if the node has written the queue's entry in its directory of quorum queues. RabbitMQ 3.10 writes it half a second
+  /// after the last declaration. A node killed before that forgets the queue's log and never elects a leader for it again.
   public func isOnDisk(queue: String) -> Bool {
     let path = "\(directory)/mnesia/\(node)/quorum/\(node)/names.dets"
     return FileManager.default.contents(atPath: path).map { $0.firstRange(of: Data(queue.utf8)) != nil } ?? false
   }
 
-  /// Kills the node as a power cut would. What was confirmed is on disk, in queues for which `isOnDisk` holds.
+  /// Kills the node as a power cut would. Confirmed messages are on disk if `isOnDisk` holds for their queue.
   public func kill9() {
     lock.withLock {
       server?.end()
@@ -97,17 +96,17 @@ public final class Broker: @unchecked Sendable {
     }
   }
 
-  /// Starts the node again (killing it first when it runs) with the same ports and data.
+  /// Starts the node again with the same ports and data. Kills it first if it runs.
   public func restart() throws {
     kill9()
     try startServer()
   }
 
-  /// The node is stopped but its connections stay, as when a machine hangs; `resume` lets it go on.
+  /// Stops the node but keeps its connections, like a hanging machine. `resume` continues it.
   public func freeze() { lock.withLock { _ = server.map { kill($0.pid, SIGSTOP) } } }
   public func resume() { lock.withLock { _ = server.map { kill($0.pid, SIGCONT) } } }
 
-  /// Ends everything that was started and removes the folder.
+  /// Ends everything and removes the folder.
   public func stop() {
     lock.withLock {
       server?.end()
@@ -119,31 +118,30 @@ public final class Broker: @unchecked Sendable {
     }
   }
 
-  /// Runs `rabbitmqctl` (about a second and a half) and returns what it prints.
+  /// Runs `rabbitmqctl` (about 1.5 seconds) and returns its output.
   @discardableResult
   public func control(_ arguments: String...) throws -> String {
     try run(["/usr/lib/rabbitmq/bin/rabbitmqctl", "--quiet"] + arguments)
   }
 
-  /// Has the node evaluate Erlang expressions, a hundred times as fast as `rabbitmqctl`, and returns the last one's value.
+  /// Evaluates Erlang expressions on the node and returns the last value. A hundred times as fast as `rabbitmqctl`.
   @discardableResult
   public func evaluate(_ code: String) throws -> String {
     let input = Pipe()
     try input.fileHandleForWriting.write(contentsOf: Data((code + "\n").utf8))
     try input.fileHandleForWriting.close()
-    // Two callers of one name would end each other's connection.
+    // Two callers with the same name would end each other's connection.
     let caller = "c" + UUID().uuidString
     let answer = try run(["/usr/bin/erl_call", "-sname", node, "-h", caller, "-e"], input: input.fileHandleForReading)
     guard answer.hasPrefix("{ok, ") else { throw Failure(description: "\(code): \(answer)") }
     return String(answer.dropFirst(5).dropLast())
   }
 
-  /// A text as an Erlang binary.
   public static func binary(_ text: String) -> String {
     "<<\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\">>"
   }
 
-  /// The numbers of ready messages, as a passive declaration tells them.
+  /// The numbers of ready messages, as a passive declaration returns them.
   public func depths(of queues: [String]) throws -> [Int] {
     let names = queues.map(Self.binary).joined(separator: ", ")
     let answer = try evaluate(
@@ -154,7 +152,6 @@ public final class Broker: @unchecked Sendable {
     return answer.matches(of: /\d+/).compactMap { Int($0.output) }
   }
 
-  /// A user whose permissions are these patterns.
   public func addUser(
     _ name: String, password: String, configure: String = ".*", write: String = ".*", read: String = ".*"
   ) throws {
@@ -171,7 +168,7 @@ public final class Broker: @unchecked Sendable {
       "ok = rabbit_auth_backend_internal:change_password(\(Self.binary(user)), \(Self.binary(password)), <<\"test\">>).")
   }
 
-  /// Lets a queue hold so many messages; nil: any number again.
+  /// Limits a queue to this many messages; nil removes the limit.
   public func limit(_ queue: String, to length: Int?) throws {
     let name = Self.binary(queue)
     if let length {
@@ -187,7 +184,7 @@ public final class Broker: @unchecked Sendable {
   public func raiseMemoryAlarm() throws { try evaluate("ok = vm_memory_monitor:set_vm_memory_high_watermark(0.0000001).") }
   public func clearMemoryAlarm() throws { try evaluate("ok = vm_memory_monitor:set_vm_memory_high_watermark(0.4).") }
 
-  /// Closes, as an operator would, every connection whose client says something of the kind of itself.
+  /// Closes, like an operator, all connections whose client properties contain the word.
   public func closeConnections(named word: String) throws {
     try evaluate(
       """
@@ -196,7 +193,36 @@ public final class Broker: @unchecked Sendable {
       """)
   }
 
-  /// Runs a program with the broker's environment; throws with its output unless it exits with 0.
+  /// Closes, like an operator, all connections that consume the queue.
+  public func closeConnections(consuming queue: String) throws {
+    try evaluate(
+      """
+      [rabbit_networking:close_connection(C, "test") || {P, _} <- \(Self.consumers(of: queue)),
+        {connection, C} <- rabbit_channel:info(P, [connection])].
+      """)
+  }
+
+  /// Waits until a consumer of the queue has this tag, and makes the broker close its channel with an error.
+  public func closeChannel(consuming queue: String, tag: String) throws {
+    try evaluate(
+      """
+      Close = fun Close(0) -> exit(no_consumer); Close(Left) ->
+        case [P || {P, T} <- \(Self.consumers(of: queue)), T == \(Self.binary(tag))] of
+          [] -> timer:sleep(1), Close(Left - 1);
+          [P] -> rabbit_channel:do(P, {'basic.ack', 1000000, false})
+        end end, Close(60000).
+      """)
+  }
+
+  /// Erlang's list of a queue's consumers: channel and tag. RabbitMQ 3.10 keeps entries of channels that it has closed.
+  private static func consumers(of queue: String) -> String {
+    """
+    [{P, T} || E <- ets:tab2list(consumer_created), {Q, P, T} <- [element(1, E)],
+      Q == rabbit_misc:r(<<"/">>, queue, \(binary(queue))), is_process_alive(P)]
+    """
+  }
+
+  /// Runs a program with the broker's environment. Throws with its output if the exit status isn't 0.
   @discardableResult
   public func run(_ command: [String], input: FileHandle? = nil) throws -> String {
     let log = directory + "/run-\(UUID().uuidString).log"
@@ -223,7 +249,7 @@ public final class Broker: @unchecked Sendable {
       "RABBITMQ_DIST_PORT": "\(distributionPort)",
       "RABBITMQ_SCHEDULER_BIND_TYPE": "u",
       "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1} \(erlangArguments)",
-      // The start script then replaces itself by the node instead of waiting for it.
+      // The start script then replaces itself with the node instead of waiting for it.
       "RUNNING_UNDER_SYSTEMD": "true",
       "ERL_EPMD_PORT": "\(epmdPort)",
       "ERL_EPMD_ADDRESS": "127.0.0.1",
@@ -231,7 +257,7 @@ public final class Broker: @unchecked Sendable {
     ]
   }
 
-  /// The node's banner ends with this when it takes connections.
+  /// The end of the node's banner when it accepts connections.
   private static let readyMark = "completed with"
 
   private func startServer() throws {

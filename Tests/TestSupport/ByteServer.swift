@@ -1,6 +1,6 @@
 import Wire
 
-/// A frame written by hand (RFC 9113 §4.1).
+/// Builds an HTTP/2 frame (RFC 9113 §4.1).
 public func frame(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: [UInt8] = []) -> [UInt8] {
   let count = payload.count
   return [UInt8(count >> 16 & 0xff), UInt8(count >> 8 & 0xff), UInt8(count & 0xff), type, flags]
@@ -11,12 +11,12 @@ public func frame(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, _ payload
 public let status200: [UInt8] = [0x88]
 public let emptySettings = frame(4)
 
-/// Bytes that nghttp2 gives a session up over, each behind a stream that the server refuses in the same breath, so that a request
-/// is free to be sent again before the session is known to have ended.
+/// Bytes that make nghttp2 give up a session. Before them, the server refuses a stream, so that its request may be sent again
+/// before the session is known to have ended.
 public enum GivenUp: String, CaseIterable, Sendable {
-  /// More CONTINUATION frames than nghttp2 follows.
+  /// More CONTINUATION frames than nghttp2 accepts.
   case continuations
-  /// More SETTINGS than nghttp2 acknowledges in one go.
+  /// More SETTINGS than nghttp2 acknowledges at once.
   case settings
 
   public func bytes(refusing stream: UInt32, open other: UInt32) -> [UInt8] {
@@ -29,10 +29,10 @@ public enum GivenUp: String, CaseIterable, Sendable {
   }
 }
 
-/// An HTTP/2 server made of bytes: it says what the test wrote, however wrong.
+/// An HTTP/2 server that sends the bytes of the test, valid or not.
 public final class ByteServer: Machine {
   public weak var transport: (any Transport)?
-  /// What it says to a request: its stream, and which of the connection's requests it is, from 1.
+  /// Returns the bytes to send for a request. Gets its stream and its number on the connection, from 1.
   private let answer: (UInt32, Int) -> [UInt8]
   private var output: [UInt8]
   private var input: [UInt8] = []

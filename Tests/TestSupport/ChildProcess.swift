@@ -2,15 +2,15 @@ import CLinux
 import Foundation
 import Glibc
 
-/// A program started by a test: it has no descriptors but the three, blocks no signal, and is in a process group of its own.
+/// A program started by a test. It has only three descriptors, blocks no signals and has a separate process group.
 ///
-/// A thread reads what it prints, another waits for its end, so that a signal never goes to whoever has its number next. What pushfleet
-/// has printed is searched for secrets once it has ended.
+/// One thread reads its output. Another waits for its end, so that no signal reaches a later process with the same id. The
+/// output of pushfleet is searched for secrets when it has ended.
 public final class ChildProcess: @unchecked Sendable {
   public let pid: pid_t
   private let command: [String]
   private let outputFile: String?
-  // What follows is touched with the condition's lock held.
+  // Everything below is accessed with the condition's lock.
   private let condition = NSCondition()
   private var captured: [UInt8] = []
   private var lineCount = 0
@@ -20,12 +20,12 @@ public final class ChildProcess: @unchecked Sendable {
 
   /// - Parameters:
   ///   - command: the program's path and its arguments.
-  ///   - environment: the whole environment; nil for the test process's own.
-  ///   - directory: where it runs; nil for where the test process does.
-  ///   - output: a file for standard output and error; nil: they are kept in memory.
+  ///   - environment: the whole environment; nil for the test process's environment.
+  ///   - directory: the working directory; nil for that of the test process.
+  ///   - output: a file for standard output and error; nil keeps them in memory.
   ///   - input: standard input; nil for none.
-  ///   - errors: standard error, unless it goes where standard output goes.
-  /// - Throws: `SetupFailure`, where there is no such program for instance.
+  ///   - errors: standard error; nil sends it to standard output.
+  /// - Throws: `SetupFailure`, for example if the program doesn't exist.
   public init(
     _ command: [String], environment: [String: String]? = nil, directory: String? = nil, output: String?,
     input: FileHandle? = nil, errors: FileHandle? = nil
@@ -98,19 +98,17 @@ public final class ChildProcess: @unchecked Sendable {
 
   // MARK: Output
 
-  /// Standard output and error so far, when kept in memory.
   public var outputSoFar: String { condition.withLock { String(decoding: captured, as: UTF8.self) } }
 
-  /// Waits until the output contains a text, or contains it so often; false when it ended before, or after a while.
+  /// Waits until the output contains a text this many times. False if the output ends before, or after the time limit.
   public func waitForOutput(_ text: String, times: Int = 1, seconds: Double) -> Bool {
     let bytes = Array(text.utf8)
     return waitForOutput(seconds: seconds) { times == 1 ? captured.contains(bytes) : captured.ranges(of: bytes).count >= times }
   }
 
-  /// Waits until the output has so many lines; false when it ended before, or after a while.
+  /// Waits until the output has this many lines. False if the output ends before, or after the time limit.
   public func waitForLines(_ count: Int, seconds: Double) -> Bool { waitForOutput(seconds: seconds) { lineCount >= count } }
 
-  /// Lines of output so far, when kept in memory.
   public var linesSoFar: Int { condition.withLock { lineCount } }
 
   private func waitForOutput(seconds: Double, _ isThere: () -> Bool) -> Bool {
@@ -141,11 +139,11 @@ public final class ChildProcess: @unchecked Sendable {
 
   // MARK: Its end
 
-  /// Waits for its end, and a moment for what it printed last. The exit status, or 128 + the signal that ended it.
+  /// Waits for the end of the program and of its output. Returns the exit status, or 128 + the signal that ended it.
   @discardableResult
   public func wait() -> Int32 {
     let status = awaitedStatus()
-    // What it has started itself may hold its output open.
+    // A child of the program may keep the output open.
     _ = waitForOutput(seconds: 5) { isOutputEnded }
     searchOutput()
     return status
@@ -161,12 +159,10 @@ public final class ChildProcess: @unchecked Sendable {
     SpokenSecrets.look(in: output ?? outputSoFar, of: command)
   }
 
-  /// Whether it has not ended yet.
   public var isRunning: Bool { condition.withLock { exitStatus == nil } }
 
   public func signal(_ number: Int32) { condition.withLock { if exitStatus == nil { kill(pid, number) } } }
 
-  /// Kills it and waits for its end.
   public func end() {
     signal(SIGKILL)
     if command.contains(Program.path) { wait() } else { _ = awaitedStatus() }
@@ -194,7 +190,7 @@ public final class ChildProcess: @unchecked Sendable {
 }
 
 extension ChildProcess {
-  /// Runs a program to its end; standard output and error come together.
+  /// Runs a program to its end. Standard output and error are combined.
   public static func run(_ command: [String], environment: [String: String]? = nil, directory: String? = nil) throws -> (
     status: Int32, output: String
   ) {

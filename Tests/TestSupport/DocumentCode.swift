@@ -1,6 +1,6 @@
 import Foundation
 
-/// Code of a document: lines of blocks that are no other language's, and what stands between backticks.
+/// The code in a document: lines of shell or unnamed blocks, and the texts in backticks.
 public struct DocumentCode {
   public private(set) var lines: [String] = []
   public private(set) var spans: [String] = []

@@ -1,7 +1,7 @@
 import Reactor
 
 extension EventLoop {
-  /// Runs turns until the condition holds; false when it does not within so many seconds.
+  /// Runs turns until the condition holds. False if it doesn't within this many seconds.
   public func run(atMost seconds: Double = 10, until condition: () -> Bool) -> Bool {
     let limit = now.advanced(bySeconds: seconds)
     while !condition() {

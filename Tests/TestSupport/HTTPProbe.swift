@@ -1,11 +1,10 @@
 import Foundation
 import Glibc
 
-/// Plain HTTP/1.1 over loopback, one connection a request, by nobody's client but this one.
+/// A plain HTTP/1.1 client over loopback, with one connection per request.
 public struct HTTPProbe {
   public struct Answer {
     public var status: Int
-    /// Names in lower case.
     public var headers: [String: String]
     public var body: String
   }
@@ -14,7 +13,7 @@ public struct HTTPProbe {
 
   public init(port: UInt16) { self.port = port }
 
-  /// nil when nobody listens, or no answer comes within so many seconds.
+  /// Nil if nobody listens, or no answer comes in time.
   public func ask(
     _ path: String, method: String = "GET", headers: [String: String] = [:], body: String? = nil, seconds: Int = 10
   ) -> Answer? {
@@ -27,20 +26,18 @@ public struct HTTPProbe {
     return answer
   }
 
-  /// What workers and gateways tell an operator.
+  /// Pages for operators.
   private static let pagesOfFigures = ["/", "/metrics", "/status.json", "/history.json", "/livez", "/readyz"]
 
-  /// Whatever is sent, and the first answer to it; nil when the connection ends without one, or nothing comes.
+  /// Sends any text and returns the first answer; nil if none comes.
   public func say(_ text: String, seconds: Int = 10) -> Answer? {
     if case .answer(let answer) = outcome(of: text, seconds: seconds) { answer } else { nil }
   }
 
-  /// What becomes of something that is sent.
   public enum Outcome {
     case answer(Answer)
-    /// The other side has ended the connection without an answer, or takes none.
+    /// The server closed the connection without an answer, or accepts none.
     case closed
-    /// Nothing came in time.
     case silence
   }
 
@@ -73,19 +70,12 @@ public struct HTTPProbe {
       status: status, headers: Dictionary(fields) { $1 }, body: parts.dropFirst().joined(separator: "\r\n\r\n"))
   }
 
-  /// An open connection on which nothing is said; nil when nobody listens. Close it.
+  /// An open connection, to be closed by the caller; nil if nobody listens.
   public func connection(seconds: Int = 10) -> Int32? {
     let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var limit = timeval(tv_sec: seconds, tv_usec: 0)
     setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    let code = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
-    }
-    if code == 0 { return raw }
+    if Loopback.call(connect, raw, port: port) == 0 { return raw }
     close(raw)
     return nil
   }

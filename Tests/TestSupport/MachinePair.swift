@@ -1,18 +1,17 @@
 import Wire
 
-/// How bytes on the in-memory wire are cut into `receive` calls.
+/// How the bytes between the machines are divided into `receive` calls.
 public enum Splitting: Sendable {
   case whole
   case bytes(Int)
-  /// Pieces of 1 to 64 bytes, mostly small, drawn from the seed.
   case random(seed: UInt64)
 }
 
-/// Two machines against each other: no socket, a virtual clock, and a chosen cutting of the bytes.
+/// Connects two machines without sockets, with a virtual clock and a chosen division of the bytes.
 ///
 ///     let pair = MachinePair(client: session, server: simulator, splitting: .bytes(1))
-///     pair.open()            // both opened, everything exchanged until nobody has more to say
-///     pair.advance(by: 30)   // deadlines come in order, each followed by an exchange
+///     pair.open()            // opens both and exchanges bytes until none are left
+///     pair.advance(by: 30)   // reaches each deadline in order, each followed by an exchange
 public final class MachinePair {
   public let client: MachineDriver
   public let server: MachineDriver
@@ -44,7 +43,8 @@ public final class MachinePair {
     exchange()
   }
 
-  /// Carries bytes both ways until nothing moves. `rounds` bounds two machines that never fall silent: a trap, not a hang.
+  /// Transfers bytes in both directions until nothing moves. Traps after `rounds`, so that endless machines don't hang the
+  /// test.
   public func exchange(rounds: Int = 100_000) {
     for _ in 0..<rounds {
       var moved = client.checkDeadline(at: now)
@@ -60,7 +60,7 @@ public final class MachinePair {
     preconditionFailure("the machines never fall silent")
   }
 
-  /// Moves the clock, stopping at every deadline on the way.
+  /// Moves the clock, and stops at each deadline.
   public func advance(by seconds: Double) {
     let target = now.advanced(bySeconds: seconds)
     while let next = nextDeadline(), next <= target {
@@ -72,7 +72,7 @@ public final class MachinePair {
     exchange()
   }
 
-  /// Cuts the wire: what was underway is lost and both ends are told.
+  /// Cuts the connection: undelivered bytes are lost and both ends are notified.
   public func cut(_ reason: TransportEnd = .failed("connection reset")) {
     toServer.removeAll()
     toClient.removeAll()
@@ -80,7 +80,7 @@ public final class MachinePair {
     server.finish(reason, at: now)
   }
 
-  /// Bytes that the other machine never wrote, as an attacker or a broken peer would.
+  /// Delivers bytes that the other machine never wrote, as from an attacker or a broken peer.
   public func inject(toClient bytes: [UInt8]) {
     toClient += bytes
     exchange()
@@ -116,11 +116,11 @@ public final class MachinePair {
     }
   }
 
-  /// A side that closes has its last bytes delivered, then the other one sees an orderly close.
+  /// Delivers the last bytes of a side that closes, then an orderly close to the other side.
   private func endTogether() -> Bool {
     var ended = false
     for (side, other) in [(client, server), (server, client)] where side.end == nil {
-      // A finished machine first gets out what it still has to say.
+      // A finished machine may still have bytes to send.
       if side.machine.isFinished {
         let last = side.collect(at: now)
         if side === client { toServer += last } else { toClient += last }

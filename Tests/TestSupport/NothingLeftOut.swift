@@ -1,4 +1,4 @@
 import Foundation
 
-/// In CI a test whose program is missing fails; elsewhere it is left out.
+/// True in CI: a test whose program is missing fails. Elsewhere such a test is skipped.
 public let isNothingLeftOut = ProcessInfo.processInfo.environment["CI"] != nil

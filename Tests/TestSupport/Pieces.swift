@@ -1,17 +1,15 @@
-/// Bytes that come in pieces, as a stream's do.
+/// Feeds bytes to a reader in pieces.
 public enum Pieces {
-  /// What a reader makes of them.
   public struct Reading<Frame, Refusal: Error> {
     public var frames: [Frame] = []
-    /// The last one.
     public var refusal: Refusal?
-    /// It was given bytes, and used none.
+    /// True if the reader used none of the bytes it got.
     public var isStuck = false
   }
 
   /// - Parameters:
   ///   - cut: bytes of each piece.
-  ///   - next: takes what it can of a piece from an offset on, and moves that; nil where the piece has no whole frame.
+  ///   - next: reads from the offset, which it moves; nil if the piece has no complete frame.
   public static func read<Frame, Refusal: Error>(
     _ bytes: [UInt8], cut: Int, next: ([UInt8], inout Int) throws(Refusal) -> Frame?
   ) -> Reading<Frame, Refusal> {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A PostgreSQL server of our own: a fresh cluster in a temporary folder, reachable by a Unix socket there and nowhere else, without
-/// durability, ended with the process that started it however that ends.
+/// A private PostgreSQL server: a new cluster in a temporary folder, without durability, reachable only through a Unix socket.
+/// It ends with the test process.
 public final class Postgres: @unchecked Sendable {
-  /// Started by the first test that asks for it. Nil where PostgreSQL isn't installed, and its tests are left out; where they must not
-  /// be, a failure.
+  /// The shared server, started at the first use. Nil if PostgreSQL isn't installed, so that its tests are skipped; a failure
+  /// where tests must not be skipped.
   public static let shared: Result<Postgres, any Error>? =
     binaries.map { folder in Result { try Postgres(binaries: folder) } }
     ?? (isNothingLeftOut ? .failure(Failure(description: "PostgreSQL isn't installed")) : nil)
@@ -23,12 +23,12 @@ public final class Postgres: @unchecked Sendable {
   private let binaries: String
   private let guardian: ChildProcess
   private let life = Pipe()
-  /// The process that a test may stop or kill.
+  /// The server's process, for tests that stop or kill it.
   public let serverID: pid_t
 
   private static let port = 5432
 
-  /// PostgreSQL refuses to run as root: then it runs as the system's user for it.
+  /// PostgreSQL refuses to run as root, so root runs it as the user `postgres`.
   private static let prefix: [String] =
     geteuid() == 0 ? ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : []
 
@@ -54,7 +54,7 @@ public final class Postgres: @unchecked Sendable {
         "fsync=off",
         "-c", "full_page_writes=off", "-c", "shared_buffers=64MB", "-c", "max_connections=40", "-c", "autovacuum=off",
       ] + settings.flatMap { ["-c", $0] }
-    // The guardian ends the server as soon as its own input ends, which it does when this process is gone, and removes the folder.
+    // The guardian's input ends with this process. The guardian then ends the server and removes the folder.
     guardian = try ChildProcess(
       ["/bin/sh", "-c", Self.script, "guardian", folder] + server, output: nil, input: life.fileHandleForReading)
     try life.fileHandleForReading.close()
@@ -79,7 +79,6 @@ public final class Postgres: @unchecked Sendable {
 
   deinit { stop() }
 
-  /// Ends the server at once.
   public func stop() { try? life.fileHandleForWriting.close() }
 
   public func awaitReadiness() throws {
@@ -91,19 +90,17 @@ public final class Postgres: @unchecked Sendable {
       description: "PostgreSQL doesn't answer: \((try? String(contentsOfFile: folder + "/log", encoding: .utf8)) ?? "")")
   }
 
-  /// Where a database is, for libpq.
   public func location(_ database: String) -> String {
     "postgresql://postgres@/\(database)?host=\(folder.replacingOccurrences(of: "/", with: "%2F"))&port=\(Self.port)"
   }
 
-  /// Makes an empty database and returns its location.
   public func makeDatabase() throws -> String {
     let name = "t" + UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()
     try execute("CREATE DATABASE \(name)")
     return location(name)
   }
 
-  /// Runs SQL by psql, as an operator would; returns its output without alignment.
+  /// Runs SQL with psql, like an operator. Returns the unaligned output.
   @discardableResult
   public func execute(_ sql: String, at location: String? = nil) throws -> String {
     try Self.run(["\(binaries)/psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", location ?? self.location("postgres"), "-c", sql])

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The `pushfleet` that tests start: the one that `PUSHFLEET_PROGRAM` names, or else the debug build beside the tests.
+/// The `pushfleet` under test: the file in `PUSHFLEET_PROGRAM`, or the debug build beside the tests.
 public enum Program {
-  /// Where it lies, from the root. There is nothing to be tested without it: the run ends here then.
+  /// The program's absolute path. Without a program the test run ends here.
   public static let path: String = {
     let beside = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "pushfleet").path
     let named = ProcessInfo.processInfo.environment["PUSHFLEET_PROGRAM"]
@@ -13,6 +13,6 @@ public enum Program {
     return path
   }()
 
-  /// The release build that `deploy/test` names, and not the debug build beside the tests.
+  /// True for the release build that `deploy/test` names.
   public static var isRelease: Bool { ProcessInfo.processInfo.environment["PUSHFLEET_PROGRAM"] != nil }
 }

@@ -1,4 +1,4 @@
-/// SplitMix64: the same seed gives the same sequence on every machine, so a failing property names its seed.
+/// SplitMix64: the same seed gives the same sequence on every machine, so a failure is reproducible from its seed.
 public struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 

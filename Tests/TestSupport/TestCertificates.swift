@@ -1,50 +1,46 @@
 import Foundation
 
-/// Keys and certificates for tests, made by the `openssl` command in a temporary folder, once per process.
-///
-/// Everything is a path to a file. Nothing here is a secret, nothing outlives the process.
+/// Keys and certificates for tests, made by the `openssl` command in a temporary folder, once per process. All members are file
+/// paths.
 public struct TestCertificates: Sendable {
   public static let shared = Result { try TestCertificates() }
 
   public let folder: String
 
-  /// The authority that signed everything here but `selfSigned` and `otherAuthority`.
+  /// The authority of everything here except `selfSigned` and `otherAuthority`.
   public var authority: String { path("ca.pem") }
   public var otherAuthority: String { path("other-ca.pem") }
-  /// For localhost, 127.0.0.1 and ::1.
   public var server: String { path("server.pem") }
   public var serverKey: String { path("server.key") }
-  /// The same names, ended yesterday.
+  /// For the same names, expired yesterday.
   public var expired: String { path("expired.pem") }
   public var expiredKey: String { path("expired.key") }
   /// For other.example only.
   public var wrongHost: String { path("wrong-host.pem") }
   public var wrongHostKey: String { path("wrong-host.key") }
-  /// For localhost by its subject's common name alone.
+  /// For localhost, only by the subject's common name.
   public var commonNameOnly: String { path("common-name.pem") }
   public var commonNameOnlyKey: String { path("common-name.key") }
-  /// The server's names, signed by itself.
+  /// For the server's names, self-signed.
   public var selfSigned: String { path("self-signed.pem") }
   public var selfSignedKey: String { path("self-signed.key") }
   /// A client certificate, subject UID `com.example.app`, CN `Apple Push Services: com.example.app`.
   public var client: String { path("client.pem") }
   public var clientKey: String { path("client.key") }
-  /// Certificate and key in one file.
   public var clientCombined: String { path("client-combined.pem") }
-  /// `clientKey` encrypted with `passphrase`.
   public var clientEncryptedKey: String { path("client-encrypted.key") }
-  /// PKCS#12 with `passphrase`, today's ciphers.
+  /// PKCS#12 with `passphrase` and modern ciphers.
   public var clientP12: String { path("client.p12") }
-  /// PKCS#12 with `passphrase`, RC2 and 3DES as Keychain writes it.
+  /// PKCS#12 with `passphrase`, RC2 and 3DES, as Keychain writes it.
   public var clientLegacyP12: String { path("client-legacy.p12") }
   public let passphrase = "correct horse"
   /// An APNs signing key: P-256, PKCS#8.
   public var p8: String { path("AuthKey_ABC123DEFG.p8") }
-  /// Another one, as after a rotation.
+  /// Another signing key, for rotations.
   public var otherP8: String { path("AuthKey_HIJ456KLMN.p8") }
   /// A Google service account's key: RSA 2048, PKCS#8.
   public var rsaKey: String { path("rsa.key") }
-  /// P-384, which ES256 cannot use.
+  /// A P-384 key, which ES256 can't use.
   public var p384Key: String { path("p384.key") }
 
   public static func make() throws -> TestCertificates { try shared.get() }
@@ -89,13 +85,13 @@ public struct TestCertificates: Sendable {
       """)
   }
 
-  /// Runs a shell script in the folder; a failure carries what the script said.
+  /// Runs a shell script in the folder. A failure contains the script's output.
   public func run(_ script: String) throws {
     let (status, output) = try ChildProcess.run(["/bin/sh", "-c", script], directory: folder)
     guard status == 0 else { throw TestCertificatesError(description: output) }
   }
 
-  /// Apple's topic list as OpenSSL's configuration writes it.
+  /// Apple's topic list in the format of OpenSSL's configuration.
   private static let topics = """
     [topics]\\n1=UTF8:com.example.app\\n2=SEQUENCE:kinds\\n3=UTF8:com.example.app.voip\\n4=SEQUENCE:kinds\\n\
     [kinds]\\n1=UTF8:app\\n

@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// Ends what a test process leaves behind: a shell that reads process ids from a pipe, and when the pipe closes, because
-/// the test process is gone in whatever way, kills those that still run in the folder and removes the folder.
+/// Cleans up after a test process: a shell that reads process ids from a pipe. When the pipe closes, because the test process
+/// has ended, the shell kills those that still run in the folder and removes the folder.
 struct Watchdog {
   private let pipe = Pipe()
   private let shell: ChildProcess
@@ -22,7 +22,7 @@ struct Watchdog {
 
   func watch(_ pid: pid_t) { try? pipe.fileHandleForWriting.write(contentsOf: Array("\(pid)\n".utf8)) }
 
-  /// Everything has been ended in order: the shell ends as well.
+  /// Ends the shell after an orderly end of everything.
   func dismiss() {
     try? pipe.fileHandleForWriting.close()
     shell.wait()

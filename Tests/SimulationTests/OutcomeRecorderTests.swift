@@ -4,39 +4,44 @@ import Testing
 @testable import BrokerModel
 @testable import Simulation
 
-@Suite("The books of a simulated fleet")
-struct BooksTests {
+@Suite("The outcome recorder of a simulated fleet")
+struct OutcomeRecorderTests {
   @Test("expect a push to be sent at once where nothing befalls the fleet, nor has a moment ago")
   func calm() {
-    var calm = Calm()
-    #expect(!calm.holds(at: 1, for: 2) && calm.holds(at: 3, for: 2))
-    calm.note(.brokerCrash, from: 20, for: 10)
-    calm.note(.goAway, from: 60, for: 5)
-    calm.fewGoAways(since: 60)
+    var faultFreeTimes = FaultFreeTimes()
+    #expect(!faultFreeTimes.holds(at: 1, for: 2) && faultFreeTimes.holds(at: 3, for: 2))
+    faultFreeTimes.note(.brokerCrash, from: 20, for: 10)
+    faultFreeTimes.note(.goAway, from: 60, for: 5)
+    faultFreeTimes.fewGoAways(since: 60)
     #expect(
-      calm.holds(at: 17, for: 2) && !calm.holds(at: 19, for: 2) && !calm.holds(at: 34, for: 2) && calm.holds(at: 35, for: 2))
-    #expect(!calm.holds(at: 66, for: 2) && calm.holds(at: 67, for: 2))
-    calm.note(.pathDead, from: 90, for: 0)
-    #expect(calm.holds(at: 87, for: 2) && !calm.holds(at: 88, for: 2) && !calm.holds(at: 95, for: 2))
+      faultFreeTimes.holds(at: 17, for: 2) && !faultFreeTimes.holds(at: 19, for: 2) && !faultFreeTimes.holds(at: 34, for: 2)
+        && faultFreeTimes.holds(at: 35, for: 2))
+    #expect(!faultFreeTimes.holds(at: 66, for: 2) && faultFreeTimes.holds(at: 67, for: 2))
+    faultFreeTimes.note(.pathDead, from: 90, for: 0)
+    #expect(
+      faultFreeTimes.holds(at: 87, for: 2) && !faultFreeTimes.holds(at: 88, for: 2) && !faultFreeTimes.holds(at: 95, for: 2))
   }
 
   @Test("expect what has waited for the broker to be sent soon after its return, and what comes after a GOAWAY as soon")
   func latest() {
-    var calm = Calm()
-    #expect(calm.latest(for: 0) == 3 && calm.latest(for: 2) == 4)
-    calm.note(.brokerCrash, from: 20, for: 10)
-    calm.note(.brokerFrozen, from: 34, for: 6)
+    var faultFreeTimes = FaultFreeTimes()
+    #expect(faultFreeTimes.latest(for: 0) == 3 && faultFreeTimes.latest(for: 2) == 4)
+    faultFreeTimes.note(.brokerCrash, from: 20, for: 10)
+    faultFreeTimes.note(.brokerFrozen, from: 34, for: 6)
     #expect(
-      calm.latest(for: 17) == 19 && calm.latest(for: 19) == 45 && calm.latest(for: 41) == 45 && calm.latest(for: 45) == 47)
-    calm.note(.goAway, from: 60, for: 5)
-    #expect(calm.latest(for: 65) == 77)
-    calm.fewGoAways(since: 60)
+      faultFreeTimes.latest(for: 17) == 19 && faultFreeTimes.latest(for: 19) == 45 && faultFreeTimes.latest(for: 41) == 45
+        && faultFreeTimes.latest(for: 45) == 47)
+    faultFreeTimes.note(.goAway, from: 60, for: 5)
+    #expect(faultFreeTimes.latest(for: 65) == 77)
+    faultFreeTimes.fewGoAways(since: 60)
     #expect(
-      calm.latest(for: 57) == 59 && calm.latest(for: 61) == nil && calm.latest(for: 65) == 67 && calm.latest(for: 70) == 72)
-    calm.note(.pathDead, from: 90, for: 0)
-    #expect(calm.latest(for: 87) == 89 && calm.latest(for: 88) == nil && calm.latest(for: 1_000) == nil)
-    #expect(Calm(isKnown: false).latest(for: 10) == nil)
-    var unconfirmed = Calm()
+      faultFreeTimes.latest(for: 57) == 59 && faultFreeTimes.latest(for: 61) == nil && faultFreeTimes.latest(for: 65) == 67
+        && faultFreeTimes.latest(for: 70) == 72)
+    faultFreeTimes.note(.pathDead, from: 90, for: 0)
+    #expect(
+      faultFreeTimes.latest(for: 87) == 89 && faultFreeTimes.latest(for: 88) == nil && faultFreeTimes.latest(for: 1_000) == nil)
+    #expect(FaultFreeTimes(isKnown: false).latest(for: 10) == nil)
+    var unconfirmed = FaultFreeTimes()
     unconfirmed.note(.outcomesUnconfirmed, from: 20, for: 30)
     unconfirmed.note(.connectionsClosed, from: 40, for: 0)
     #expect(unconfirmed.latest(for: 39) == 55)
