@@ -5,7 +5,7 @@ import Wire
 
 @Suite("What a batch waits for")
 struct BatchNoticeTests {
-  @Test("is said at once and each half minute, with the queues that aren't empty")
+  @Test("is logged at once and every half minute, with the queues that aren't empty")
   func said() {
     var notice = BatchNotice()
     let start = MonotonicTime(nanoseconds: 0)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Delivery
 
-@Suite("What bodies a shard holds")
+@Suite("The bodies that a shard holds")
 struct BodiesInHandTests {
   private static let size = 400 << 10
 
-  /// Bodies that came and found room, out of `count`.
+  /// The number of `count` bodies that found room.
   private func keep(_ count: Int, for app: Int, _ bodies: inout BodiesInHand, size: Int = size, isShared: Bool = true) -> Int {
     (0..<count).count { _ in
       bodies.add(size)
@@ -15,13 +15,13 @@ struct BodiesInHandTests {
     }
   }
 
-  @Test("where there is one application, the budget is its own")
+  @Test("a single application may use the whole budget")
   func alone() {
     var bodies = BodiesInHand()
     #expect(keep(200, for: 0, &bodies, isShared: false) == BodiesInHand.budget / Self.size)
   }
 
-  @Test("however much some applications hold, another one finds room, and nobody's share is more than half")
+  @Test("always leave room for another application, and no application has more than half")
   func shares() {
     var bodies = BodiesInHand()
     for app in 0..<49 { #expect(keep(100, for: app, &bodies) <= BodiesInHand.budget / Self.size / 2 + 1) }
@@ -30,7 +30,7 @@ struct BodiesInHandTests {
     #expect([0, 1, 2].map { keep(1000, for: $0, &bodies) } == [40, 20, 10])
   }
 
-  @Test("what leaves counts until it has left, and nothing is read until enough of it has")
+  @Test("count until they have left, and reading pauses until enough have left")
   func reading() {
     var bodies = BodiesInHand()
     #expect(keep(40, for: 0, &bodies) == 40)
@@ -50,7 +50,7 @@ struct BodiesInHandTests {
     #expect(bodies.total == 0 && keep(40, for: 1, &bodies) == 40)
   }
 
-  @Test("as many bodies are asked for as fill the budget, by the size that they have of late")
+  @Test("the prefetch fits the budget at the recent body size")
   func fitting() {
     var bodies = BodiesInHand()
     #expect(bodies.fitting == 256)
@@ -60,7 +60,7 @@ struct BodiesInHandTests {
     #expect((64...66).contains(bodies.fitting))
   }
 
-  @Test("whatever comes and goes, the sums are right and an application without any finds room", arguments: 0..<20)
+  @Test("sums stay right under random operations, and an application without bodies finds room", arguments: 0..<20)
   func sums(_ seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
     var bodies = BodiesInHand()

@@ -5,8 +5,8 @@ import Wire
 
 @Suite("The breaker")
 struct BreakerTests {
-  /// Notes answers at one time, in milliseconds; true when one of them opened it.
-  /// - Parameter skew: by how much the wall clock is off.
+  /// Notes answers at one time, in milliseconds. Returns true if one of them opened the breaker.
+  /// - Parameter skew: the wall clock's error in milliseconds.
   private func note(_ breaker: inout Breaker, refused: Int, taken: Int, at now: Int64, skew: Int64 = 0) -> Bool {
     let time = MonotonicTime(nanoseconds: now * 1_000_000)
     var hasOpened = false
@@ -15,7 +15,7 @@ struct BreakerTests {
     return hasOpened
   }
 
-  @Test("opens once more than its share of enough answers is refused, and says so once")
+  @Test("opens once when more than its share of enough answers is refused")
   func opens() {
     var breaker = Breaker(share: 0.5, sample: 10)
     #expect(!note(&breaker, refused: 5, taken: 5, at: 1_000))
@@ -24,7 +24,7 @@ struct BreakerTests {
     #expect(!note(&breaker, refused: 1, taken: 0, at: 1_000))
   }
 
-  @Test("doesn't judge by few answers, nor by those of an earlier minute")
+  @Test("ignores a small number of answers, and those of an earlier minute")
   func window() {
     var breaker = Breaker(share: 0.5, sample: 10)
     #expect(!note(&breaker, refused: 9, taken: 0, at: 1_000))
@@ -46,16 +46,16 @@ struct BreakerTests {
     #expect(!breaker.isOpen)
   }
 
-  @Test("counts its minutes whatever happens to the wall clock")
+  @Test("counts minutes by the monotonic clock")
   func clockSetBack() {
     var breaker = Breaker(share: 0.5, sample: 10)
     #expect(note(&breaker, refused: 10, taken: 0, at: 7_201_000))
-    // Two hours back.
+    // The wall clock is set back two hours.
     for time in [7_300_000, 7_400_000] as [Int64] { _ = note(&breaker, refused: 0, taken: 10, at: time, skew: -7_200_000) }
     #expect(!breaker.isOpen)
   }
 
-  @Test("is closed by an operator's word that is later than its opening")
+  @Test("closes when an operator resumes a campaign after it opened")
   func resumed() {
     var breaker = Breaker(share: 0.5, sample: 10)
     #expect(note(&breaker, refused: 10, taken: 0, at: 1_000))

@@ -8,7 +8,7 @@ import Wire
 struct BrokerConnectionTests {
   private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
 
-  @Test("a broker that lets in and closes at once is dialled ever more rarely; one that has held for a while is dialled soon")
+  @Test("a broker that accepts and closes at once is dialled less and less often; after a longer connection it is dialled soon")
   func heldBriefly() throws {
     let loop = try EventLoop()
     let connection = BrokerConnection(

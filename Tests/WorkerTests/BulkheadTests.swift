@@ -11,7 +11,7 @@ import Wire
 struct BulkheadTests {
   private func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
 
-  @Test("closes with the provider's trouble, and opens when that is over and what was held is gone")
+  @Test("closes when the provider is in trouble, and opens when the trouble and the held requests are gone")
   func trouble() {
     var bulkhead = Bulkhead()
     bulkhead.note(isInTrouble: false, grace: 0, isOverdue: false, high: .none, at: at(1))
@@ -27,7 +27,7 @@ struct BulkheadTests {
     #expect(!bulkhead.isClosed)
   }
 
-  @Test("closes when a request has waited too long; to the high lane, only when one of its own has")
+  @Test("closes when a request has waited too long; for the high lane only when one of its own has")
   func waiting() {
     var bulkhead = Bulkhead()
     bulkhead.note(isInTrouble: false, grace: 0, isOverdue: true, high: .short, at: at(1))
@@ -40,7 +40,7 @@ struct BulkheadTests {
     #expect(!bulkhead.isClosed(to: .sendNormal) && !bulkhead.isClosed(to: .sendHigh))
   }
 
-  @Test("lets the high lane pass what is held as soon as the provider is out of trouble")
+  @Test("lets the high lane pass held requests as soon as the provider is out of trouble")
   func highFirst() {
     var bulkhead = Bulkhead()
     bulkhead.note(isInTrouble: true, grace: 0, isOverdue: false, high: .none, at: at(1))
@@ -49,7 +49,7 @@ struct BulkheadTests {
     #expect(bulkhead.isClosed(to: .sendNormal) && !bulkhead.isClosed(to: .sendHigh))
   }
 
-  @Test("stays open for a while where nobody else is held up; trouble that begins anew counts from its beginning")
+  @Test("stays open for a while if no other application is held up; new trouble counts from its own beginning")
   func grace() {
     var bulkhead = Bulkhead()
     bulkhead.note(isInTrouble: true, grace: 5, isOverdue: false, high: .none, at: at(0))
@@ -63,7 +63,7 @@ struct BulkheadTests {
     #expect(bulkhead.isClosed)
   }
 
-  @Test("leaves an application half of what others leave of the prefetch, eight pushes at least; one alone has no bound")
+  @Test("gives an application half of what others leave of the prefetch, at least eight pushes; a single one has no limit")
   func share() throws {
     let loop = try EventLoop()
     let pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: LoopHost(loop))

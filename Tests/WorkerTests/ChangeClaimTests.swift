@@ -11,18 +11,18 @@ import Wire
 @testable import Delivery
 @testable import Worker
 
-@Suite("Changes are applied by whoever holds the queue")
+@Suite("Changes are applied by the worker that holds the queue")
 final class ChangeClaimTests {
   private let loop: EventLoop
   private let path = NSTemporaryDirectory() + "/pushfleet-claims-\(UUID().uuidString).db"
-  /// Another worker's way to the registry.
-  private let other: any DeviceStore
+  /// Another worker's connection to the registry.
+  private let other: DeviceStore
   private let registry: RegistryClient
   private let changes: ChangeQueue
   private let outbox: Outbox
   private let source = Source()
 
-  /// The broker's side: what it is asked, and has yet to answer.
+  /// The broker's side, with the questions that it has to answer.
   private final class Source: ChangeSource {
     var acknowledged = 0
     var questions: [(Bool) -> Void] = []
@@ -65,7 +65,8 @@ final class ChangeClaimTests {
   /// Waits until the broker has been asked so often.
   private func asked(_ count: Int) { #expect(loop.run(atMost: 10) { source.questions.count == count }) }
 
-  @Test("The registry is asked for a number, then the broker, and then they are applied; later ones at once")
+  @Test(
+    "The worker asks the registry for a number, then the broker, then applies the changes; later changes are applied at once")
   func inTurn() throws {
     deliver("a")
     deliver("b")
@@ -78,7 +79,7 @@ final class ChangeClaimTests {
     #expect(try isKnown("a") && isKnown("b") && isKnown("c") && source.questions.count == 1)
   }
 
-  @Test("Where another worker has claimed them since, they stay in hand in their order until that is done anew")
+  @Test("If another worker has claimed the changes since, they stay in order until they are claimed again")
   func claimedByAnother() throws {
     deliver("a")
     asked(1)
@@ -95,7 +96,7 @@ final class ChangeClaimTests {
     #expect(try isKnown("b") && isKnown("c"))
   }
 
-  @Test("Where the connection is gone nothing is applied, whatever is still answered, and the next one's claim is its own")
+  @Test("If the connection is gone, late answers apply nothing, and the next connection needs its own claim")
   func lost() throws {
     deliver("a")
     asked(1)
@@ -107,7 +108,7 @@ final class ChangeClaimTests {
     source.questions[1](true)
     #expect(loop.run(atMost: 10) { source.acknowledged == 1 })
     #expect(try !isKnown("a") && isKnown("b"))
-    // A number that comes too late is nobody's.
+    // A late number belongs to no claim.
     changes.registryChangesLost()
     deliver("c")
     changes.registryChangesLost()
@@ -115,7 +116,7 @@ final class ChangeClaimTests {
     #expect(try source.questions.count == 2 && !isKnown("c"))
   }
 
-  @Test("Where the broker can't say, it is asked again with the same number")
+  @Test("If the broker can't answer, it is asked again with the same number")
   func unanswered() throws {
     deliver("a")
     asked(1)

@@ -7,7 +7,7 @@ import Wire
 struct ChangeThrottleTests {
   private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: 1_000 + seconds) }
 
-  @Test("Changes are consumed while the registry can be used, and left alone soon after it can't")
+  @Test("Changes are consumed while the registry is usable, and no longer soon after it isn't")
   func usable() {
     var throttle = ChangeThrottle()
     #expect(!throttle.begins(at: time(0)))
@@ -21,7 +21,7 @@ struct ChangeThrottleTests {
     #expect(throttle.begins(at: time(5_000)) && !throttle.leaves(at: time(5_000)))
   }
 
-  @Test("Changes that nothing takes are returned far less often in a day than their queue allows, and before RabbitMQ does it")
+  @Test("Unapplied changes are returned far less often in a day than their queue allows, and before RabbitMQ's timeout")
   func hourlong() {
     var now = 0.0
     var returns: Int64 = 0
@@ -37,7 +37,7 @@ struct ChangeThrottleTests {
     #expect(ChangeThrottle.givesBack(stuckSince: time(0), returns: .min, at: time(60)))
   }
 
-  @Test("After giving back, another worker has its turn; the rest grows until the registry takes a change again")
+  @Test("After changes are given back, another worker has its turn; the pause grows until the registry accepts a change")
   func rests() {
     var throttle = ChangeThrottle()
     throttle.registryChanged(isUsable: true, at: time(0))

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Broker
 
-@Suite("What a shard takes of the registry's changes")
+@Suite("A shard's intake of registry changes")
 struct ChangeWindowTests {
-  @Test("is bounded by bytes: the first that doesn't fit is left to the broker with all behind it, and comes again")
+  @Test("is limited in bytes: a delivery that doesn't fit returns to the broker with all later ones, and comes again")
   func full() {
     var window = ChangeWindow()
     for _ in 0..<4 { #expect(window.take(4 << 20) == true) }
@@ -15,7 +15,7 @@ struct ChangeWindowTests {
     #expect(!window.done(4 << 20) && !window.done(4 << 20) && window.done(4 << 20))
   }
 
-  @Test("however large one is, it is taken when nothing else is in hand; as long as all fit, the connection stays")
+  @Test("accepts a delivery of any size if nothing else is in hand; the connection stays while all fit")
   func one() {
     var window = ChangeWindow()
     #expect(window.take(ChangeWindow.budget * 2) && !window.done(ChangeWindow.budget * 2))
@@ -23,7 +23,7 @@ struct ChangeWindowTests {
   }
 
   @Test(
-    "whatever their sizes, each is done in its place, and far fewer returns than the queue's limit lie before it",
+    "applies changes of all sizes in order, with far fewer returns than the queue's limit",
     arguments: 0..<20)
   func order(_ seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
@@ -33,7 +33,7 @@ struct ChangeWindowTests {
     var done: [Int] = []
     var most = 0
     while !queue.isEmpty {
-      // One connection, with a registry that takes nothing before the prefetch is there.
+      // One connection. The registry accepts nothing before the prefetch is full.
       var window = ChangeWindow()
       let sent = queue.prefix(64)
       let taken = sent.prefix { window.take($0.size) }

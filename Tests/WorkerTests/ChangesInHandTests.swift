@@ -47,14 +47,14 @@ struct ChangesInHandTests {
     loop.turn(waitingAtMost: 0)
   }
 
-  /// Whether changes that the registry hasn't taken for so many seconds are still in hand.
+  /// Whether changes are still in hand after so many seconds without progress.
   private func keeps(_ seconds: Double) -> Bool {
     changes.stuckSince = loop.now.advanced(bySeconds: -seconds)
     changes.giveBackStuck()
     return changes.count > 0
   }
 
-  @Test("go back after a minute in which the registry took none, and the later the more often they have been returned")
+  @Test("go back after a minute without progress, and later if they have been returned before")
   func givenBack() {
     for number in 0..<3 { deliver(#"{"platform":"fcm","token":"t\#(number)"}"#) }
     settle()
@@ -68,7 +68,7 @@ struct ChangesInHandTests {
     #expect(!keeps(241))
   }
 
-  @Test("that are lost with their connection are asked for no more; one whose answer is on its way stays until that is out")
+  @Test("are withdrawn when their connection is lost; one with an answer under way stays until the answer is confirmed")
   func lost() {
     deliver(#"{"platform":"fcm","token":"t0"}"#)
     deliver("no change at all")
@@ -82,7 +82,7 @@ struct ChangesInHandTests {
     #expect(registry.isIdle)
   }
 
-  @Test("are acknowledged in their order, whichever answer is safe first")
+  @Test("are acknowledged in order, whichever answer is confirmed first")
   func inOrder() {
     for _ in 0..<3 { deliver("no change at all") }
     let slots = outbox.slots.indices
@@ -101,7 +101,7 @@ struct ChangesInHandTests {
     #expect(changes.count == 0)
   }
 
-  @Test("that were lost before the registry failed don't count as changes that it doesn't take")
+  @Test("that were lost before the registry failed don't count as stuck")
   func lostBeforeFailure() {
     deliver(#"{"platform":"fcm","token":"t0"}"#)
     changes.registryChangesLost()
@@ -109,7 +109,7 @@ struct ChangesInHandTests {
     #expect(changes.count == 0 && changes.asked == 0 && changes.stuckSince == nil)
   }
 
-  @Test("however large they are, the reading of requests goes on")
+  @Test("of any size don't stop the reading of requests")
   func large() {
     for number in 0..<80 { deliver(#"{"platform":"fcm","token":"t\#(number)"\#(String(repeating: " ", count: 1 << 20))}"#) }
     settle()
@@ -119,7 +119,7 @@ struct ChangesInHandTests {
     #expect(changes.count == 0 && pipeline.backpressure.bodies.total == 0)
   }
 
-  @Test("one that is larger than what is kept of it is refused as too large, and not as bad JSON")
+  @Test("that are larger than the kept part are refused as too large, not as bad JSON")
   func tooLarge() throws {
     let body = #"{"platform":"fcm","token":"t0"\#(String(repeating: " ", count: 5 << 20))}"#
     deliver(body, keeping: 4 << 20)
@@ -131,7 +131,7 @@ struct ChangesInHandTests {
 
   private struct Missing: Error {}
 
-  @Test("leave the requests that are in hand beside them alone, and the other way round")
+  @Test("and requests in hand don't influence each other")
   func apart() {
     deliver(#"{"platform":"fcm","token":"t0"}"#)
     settle()

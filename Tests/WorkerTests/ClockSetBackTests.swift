@@ -46,7 +46,7 @@ struct ClockSetBackTests {
       from: pipeline.dispatcher.pools[0].pool)
   }
 
-  @Test("waits no longer than its answer said, whatever time the clock was set back by", arguments: [0, 60, 2_400, 86_400])
+  @Test("waits no longer than its answer said, however far the clock was set back", arguments: [0, 60, 2_400, 86_400])
   func setBack(seconds: Int64) throws {
     pipeline.accept(
       Self.delivery(#"{"registration_ids":["\#(Self.token(10))","\#(Self.token(11))"],"data":{"k":"v"}}"#), from: .sendNormal)
@@ -56,7 +56,7 @@ struct ClockSetBackTests {
     answer(entry, 1, APNsReply.interpret(status: 200, body: []))
     let copies = outbox.slots.indices.compactMap { outbox.slots[$0] }.filter { $0.kind == .retry }
     #expect(copies.map { String(decoding: $0.routingKey, as: UTF8.self) } == ["10s"])
-    // Where it comes back after its step, its device is due.
+    // The device is due when the request comes back after its step.
     guard case .record(let record) = RetryRecord.read(copies[0].properties.headers), let settled = record.settled else {
       Issue.record("a copy of a list says how far it has come")
       return
@@ -67,7 +67,7 @@ struct ClockSetBackTests {
     #expect(until <= time.wallClock)
   }
 
-  @Test("a request that was taken before there was room has the place in the order at which it came")
+  @Test("that was read ahead keeps its arrival time for the order of replacement")
   func takenAhead() throws {
     let came = time.wallClock
     pipeline.backpressure.takeAhead(

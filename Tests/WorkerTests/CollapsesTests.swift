@@ -10,7 +10,7 @@ import Wire
 @testable import Delivery
 @testable import Worker
 
-@Suite("Which requests wait, as a shard knows them")
+@Suite("A shard's knowledge of waiting requests")
 struct CollapsesTests {
   private final class Handler: CollapsesHandler {
     var noted = 0
@@ -35,7 +35,7 @@ struct CollapsesTests {
     CollapseOrder(published: Int64(published), arrived: 0, message: Int64(published))
   }
 
-  @Test("the newest in each place stands, whichever is learnt first")
+  @Test("keeps the newest request of each place, whichever arrives first")
   func newest() {
     let collapses = collapses()
     #expect(collapses.isEmpty && collapses.newest(in: Self.place(1)) == nil)
@@ -45,7 +45,7 @@ struct CollapsesTests {
     #expect(!collapses.isEmpty)
   }
 
-  @Test("however many places there are, as many are known as fit, the latest among them")
+  @Test("is limited in places, and keeps the latest")
   func bounded() {
     let collapses = collapses()
     let count = 200_000
@@ -53,12 +53,12 @@ struct CollapsesTests {
     let known = (0..<count).count { collapses.newest(in: Self.place($0)) != nil }
     #expect((32_768...65_536).contains(known), "\(known)")
     #expect((count - 32_768..<count).allSatisfy { collapses.newest(in: Self.place($0)) == Self.order($0 + 1) })
-    // An older one that comes again takes nothing from what is known.
+    // An older request that comes again changes nothing.
     collapses.learn(Self.order(1), in: Self.place(count - 40_000))
     #expect(collapses.newest(in: Self.place(count - 40_000)).map { $0 >= Self.order(1) } == true)
   }
 
-  @Test("no two requests come at the same time")
+  @Test("gives each request a unique arrival time")
   func arrivals() {
     let collapses = collapses()
     let times = (0..<10_000).map { _ in collapses.arrival() }
@@ -66,7 +66,7 @@ struct CollapsesTests {
     #expect(times[0] / 1_000 == loop.wallClock)
   }
 
-  @Test("a worker whose clock is behind orders requests as their producer has dated them")
+  @Test("orders requests by the producer's time, even if the worker's clock is behind")
   func dates() {
     var properties = BasicProperties()
     let now: Int64 = 1_799_999_988_910
@@ -74,16 +74,16 @@ struct CollapsesTests {
       properties.timestamp = timestamp
       return Intake.dateForOrder(properties, published: now - 1, at: now)
     }
-    // Two seconds and one by a clock that is ahead, in time, and five minutes.
+    // One and two seconds by a clock that is ahead, the present time, and five minutes ahead.
     #expect(
       [1_799_999_990, 1_799_999_989, 1_799_999_900, 1_800_000_288].map(date) == [
         1_799_999_990_000, 1_799_999_989_000, 1_799_999_900_000, 1_800_000_288_000,
       ])
-    // None, and what is no clock's.
+    // No date, and implausible ones.
     #expect([nil, 0, 1_800_000_289, 1_799_999_990_000, UInt64.max].map(date).allSatisfy { $0 == now - 1 })
   }
 
-  @Test("without a registry nothing is stored or asked for, and so nothing is waited for")
+  @Test("isn't stored without a registry, and no request waits for it")
   func alone() {
     let collapses = collapses()
     let note = CollapseNote(place: Self.place(1), order: Self.order(1), until: 1)
@@ -92,7 +92,7 @@ struct CollapsesTests {
     #expect(handler.noted == 0)
   }
 
-  @Test("while the registry can't be had, those that ask are answered all the same, and those that note go on")
+  @Test("is answered without the registry while that is unavailable")
   func unavailable() throws {
     let registry = try RegistryClient(
       "sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: LoopHost(loop), log: Log(level: .error))

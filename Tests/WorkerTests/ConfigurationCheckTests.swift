@@ -6,9 +6,9 @@ import Testing
 struct ConfigurationCheckTests {
   private static let good = #"apns: { certificate: "none.pem" }"#
 
-  /// Of a file with this text.
+  /// Checks a file with this text.
   private func check(_ text: String, _ environment: [String: String] = [:]) throws -> ConfigurationCheck {
-    // In a folder of its own, where no file of a credential is.
+    // An empty folder, without credential files.
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("check-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -17,14 +17,14 @@ struct ConfigurationCheckTests {
     return ConfigurationCheck(path: file.path, environment: environment)
   }
 
-  /// `line:column key`, of what is wrong; without the files that aren't there.
+  /// `line:column key` of each error, without missing files.
   private func places(_ check: ConfigurationCheck) -> [String] {
     check.findings.filter { $0.isError && !$0.problem.contains("cannot be read") }.map {
       "\($0.line.map { "\($0)" } ?? "-"):\($0.column.map { "\($0)" } ?? "-") \($0.key ?? "")"
     }
   }
 
-  @Test("finds every error at once, each with its place, and none that only follows from another")
+  @Test("finds all errors at once, each with its place, and no errors that only follow from others")
   func everything() throws {
     let found = try check(
       """
@@ -49,7 +49,7 @@ struct ConfigurationCheckTests {
     #expect(found.configuration == nil)
   }
 
-  @Test("says each file of a credential that can't be read, and nothing of what it filled in itself")
+  @Test("reports each credential file that can't be read, and nothing about values that it filled in itself")
   func files() throws {
     let found = try check(
       """
@@ -76,7 +76,7 @@ struct ConfigurationCheckTests {
   }
 
   @Test(
-    "one error hides no other of the same object",
+    "one error hides no other error of the same object",
     arguments: [
       (
         "gateway: { http: { listen: '8080', certificate: 'x' } }",
@@ -114,7 +114,7 @@ struct ConfigurationCheckTests {
     #expect(found.findings.count(where: \.isError) == keys.count + 1, "\(found.findings)")
   }
 
-  @Test("says what was meant")
+  @Test("suggests the name that was meant")
   func meant() throws {
     let found = try check(#"{ broker: "amqp://h", Apps: { "com.a": { apns: { certificate: "c", topc: "t" } } } }"#)
     #expect(
@@ -122,10 +122,12 @@ struct ConfigurationCheckTests {
         >= 1)
   }
 
-  @Test("finds nothing wrong with a setting that a document shows, but for the files that it names")
+  @Test("accepts each setting that a document shows, except for missing files")
   func documents() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
-    let documents = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: "docs").path).map { "docs/\($0)" }
+    let documents = try ["docs", "docs/send", "docs/operate", "docs/internals"].flatMap { folder in
+      try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path).map { "\(folder)/\($0)" }
+    }
     var shown = 0
     for document in ["README.md"] + documents.filter({ $0.hasSuffix(".md") }).sorted() {
       let text = try String(contentsOf: root.appending(path: document), encoding: .utf8)
@@ -136,7 +138,7 @@ struct ConfigurationCheckTests {
           isWhole ? block : #"{ broker: "amqp://h", registry: "sqlite:r.db", apps: { "com.a": { \#(Self.good) } }, \#(block) }"#
         let found = try check(whole).findings.filter { $0.isError }.map { "\($0.key ?? "-") \($0.problem)" }
         let unknown = found.filter { problem in
-          // What is left out, and what isn't there.
+          // Without values that were left out and missing files.
           !["cannot be read", "is missing", "is needed", "needs"].contains { problem.contains($0) }
         }
         #expect(unknown.isEmpty, "\(document): \(unknown)")
@@ -146,7 +148,7 @@ struct ConfigurationCheckTests {
     #expect(shown >= 5)
   }
 
-  @Test("syntax errors are told together, with the settings' where nothing had to be guessed, and alone where it had")
+  @Test("reports syntax errors together with the settings' errors unless it had to guess")
   func syntax() throws {
     let found = try check("{\n broker: amqp://h,\n prefetch: 0,\n shards: 01\n logg: 'info' }")
     #expect(places(found) == ["2:10 ", "4:10 ", "5:2 ", "5:2 logg", "3:2 prefetch", "-:- apps"], "\(places(found))")
@@ -158,7 +160,7 @@ struct ConfigurationCheckTests {
     #expect(ConfigurationCheck(path: "/no/such/file", environment: [:]).findings.count == 1)
   }
 
-  @Test("names the variable of the environment, and every one that is no setting's")
+  @Test("names the environment variable of an error, and variables that are no setting")
   func environment() throws {
     let found = try check(
       #"{ broker: "amqp://h", apps: { "com.a": { \#(Self.good) } } }"#,
@@ -173,7 +175,7 @@ struct ConfigurationCheckTests {
       ConfigurationCheck(path: nil, environment: ["PUSHFLEET_CONFG": "x"]).findings[0].problem.contains("PUSHFLEET_CONFIG?"))
   }
 
-  @Test("names the variable that a file was named by, whatever is wrong with it, and the one that a warning is about")
+  @Test("names the variable that gave a file's name, for errors and for warnings")
   func variablesOfFiles() throws {
     let text = #"{ broker: "amqp://h", apps: { "com.a": { \#(Self.good) } } }"#
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("broker-\(UUID().uuidString)")
@@ -188,7 +190,7 @@ struct ConfigurationCheckTests {
   }
 
   @Test(
-    "asks whether a variable was meant that begins almost as its own do",
+    "suggests a setting for a variable with nearly the right prefix",
     arguments: [
       ("PUSHFLET_BROKER", "PUSHFLEET_BROKER"), ("PUSFLEET_PREFETCH", "PUSHFLEET_PREFETCH"),
       ("PUSHFLEETBROKER", "PUSHFLEET_BROKER"),
@@ -202,7 +204,7 @@ struct ConfigurationCheckTests {
     #expect(found.allSatisfy { $0.variable == nil || !$0.isError })
   }
 
-  @Test("never says a secret")
+  @Test("never repeats a secret")
   func secrets() throws {
     let found = try check(
       #"""
@@ -213,7 +215,7 @@ struct ConfigurationCheckTests {
     #expect(!found.findings.contains { "\($0)".contains("geheim") }, "\(found.findings)")
   }
 
-  @Test("what can be used has a configuration, and warnings with their places")
+  @Test("gives usable settings a configuration, and warnings with their places")
   func usable() throws {
     let found = try check(#"{ broker: "amqp://u:p@far.example.com", apps: { "com.a": { \#(Self.good) } } }"#)
     #expect(found.findings.contains { !$0.isError && $0.line == 1 && $0.column == 3 })

@@ -36,7 +36,7 @@ struct ConfigurationTests {
     #expect(apns.host == "api.push.apple.com" && apns.port == 443)
   }
 
-  @Test("takes limits, fan-out, breaker and the default priority as settings")
+  @Test("reads limits, fan-out, breaker and the default priority from settings")
   func tuning() throws {
     let configuration = try load(
       """
@@ -54,7 +54,8 @@ struct ConfigurationTests {
   }
 
   @Test(
-    "a port alone is no place for figures: the host says who can read them", arguments: ["9464", ":9464", "127.0.0.1:x", "a b"])
+    "refuses a port alone as the metrics address, because the host decides who can read them",
+    arguments: ["9464", ":9464", "127.0.0.1:x", "a b"])
   func metricsWithoutHost(text: String) throws {
     let error = try #require(throws: ConfigurationError.self) {
       try load(Self.minimal.replacing("apps:", with: "metrics: \"\(text)\", apps:"))
@@ -62,7 +63,7 @@ struct ConfigurationTests {
     #expect(error.key == "metrics" && error.problem.contains("127.0.0.1:9464"))
   }
 
-  @Test("takes producers, topics and the queues of results, from the file and from the environment")
+  @Test("reads producers, topics and the result queues, from the file and from the environment")
   func rights() throws {
     let text = Self.text("topics: ['com.example.b', 'com.example.b.voip'], \(Self.key)", "replyTo: [],")
     let closed = try load(text.replacing("apns:", with: "producers: ['billing', 'two words'], apns:"))
@@ -81,7 +82,7 @@ struct ConfigurationTests {
   }
 
   @Test(
-    "an application's own topics, in every push type's form, and those of its senders may be chosen; FCM's alone are its own affair"
+    "lets requests choose an application's and its senders' APNs topics, in every push type's form"
   )
   func rightsOfTopics() throws {
     func topics(_ apps: String) throws -> Set<String>? {
@@ -97,7 +98,7 @@ struct ConfigurationTests {
     #expect(try topics("fcm: { serviceAccount: 'f' }") == nil)
   }
 
-  @Test("takes what is on or off as a boolean, from the environment as a word")
+  @Test("reads switches as booleans, and from the environment as words")
   func flags() throws {
     let plain = try load(Self.text())
     #expect(!plain.receipts && !plain.apps[0].isUPMC)
@@ -118,7 +119,7 @@ struct ConfigurationTests {
     #expect(key.path?.hasPrefix("/") == true && key.path?.hasSuffix("/AuthKey.p8") == true)
   }
 
-  @Test("takes every value from the environment first, and secrets from files")
+  @Test("prefers the environment's values, and reads secrets from files")
   func environment() throws {
     let configuration = try load(
       Self.minimal,
@@ -134,7 +135,7 @@ struct ConfigurationTests {
   }
 
   @Test(
-    "refuses what is wrong by the path of its key",
+    "names the key of each wrong value",
     arguments: [
       ("{ broker: 'amqp://h/', apps: {}, }", "apps"),
       ("{ apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }", "broker"),
@@ -184,14 +185,14 @@ struct ConfigurationTests {
     #expect(error.key == key)
   }
 
-  @Test("takes the broker's authority as `ca` and as `brokerCA`", arguments: ["ca", "brokerCA"])
+  @Test("accepts `ca` and `brokerCA` for the broker's authority", arguments: ["ca", "brokerCA"])
   func brokerAuthority(_ key: String) throws {
     let text =
       "{ broker: 'amqps://h/', \(key): 'ca.pem', apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }"
     #expect(try load(text).brokerCA?.path?.hasSuffix("/ca.pem") == true)
   }
 
-  @Test("refuses what is not JSON5, and a file that isn't there")
+  @Test("refuses other text than JSON5, and a missing file")
   func unreadable() {
     #expect(throws: ConfigurationError.self) { try load("{ broker: ") }
     #expect(throws: ConfigurationError.self) { try Configuration.load(path: "/nowhere/at/all", environment: [:]) }
@@ -248,7 +249,7 @@ struct ConfigurationTests {
     (text(key, "receipts: 1,"), "receipts must be true or false"),
   ]
 
-  @Test("explains what is wrong", arguments: explained)
+  @Test("explains errors", arguments: explained)
   func explanation(_ text: String, _ said: String) throws {
     guard !said.isEmpty else {
       _ = try load(text)
@@ -258,7 +259,7 @@ struct ConfigurationTests {
     #expect("\(error)".contains(said), "\(error)")
   }
 
-  @Test("asks for a file where there is none, and tells one that is missing from one that may not be read")
+  @Test("asks for a file if none is given, and distinguishes a missing file from an unreadable one")
   func noFile() throws {
     let none = try #require(throws: ConfigurationError.self) { try Configuration.load(path: nil, environment: [:]) }
     #expect("\(none)".contains("broker is missing: name a configuration file with --config or PUSHFLEET_CONFIG"))
@@ -268,7 +269,7 @@ struct ConfigurationTests {
     #expect("\(folder)".contains("/tmp cannot be read (Is a directory)"))
   }
 
-  @Test("warns of a password in plain text across the network, and of a key file named for another key")
+  @Test("warns about a password in plain text across the network, and about a key file with another key's name")
   func warnings() throws {
     let key = "key: 'AuthKey_ABC123DEFG.p8', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ'"
     #expect(try load(Self.text(key).replacing("amqp://h/", with: "amqp://u:p@127.0.0.1/")).warnings == [])

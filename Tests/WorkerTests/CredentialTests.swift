@@ -50,7 +50,7 @@ final class CredentialTests {
     #expect(error.key == "apps.a.apns[1].environment")
   }
 
-  @Test("of certificates are warned of at thirty, seven and one days, and at the end")
+  @Test("of certificates cause warnings thirty, seven and one days before the end, and at the end")
   func expiry() {
     let day: Int64 = 86_400
     let marks = [31, 30, 29, 8, 7, 2, 1, 0, -1].map { ExpiryWatch.mark(notAfter: 1_000 * day, at: (1_000 - $0) * day) }
@@ -59,15 +59,15 @@ final class CredentialTests {
 }
 
 extension ShardSetup {
-  /// What a worker begins with.
+  /// The credentials at a worker's start.
   init(_ configuration: Configuration) throws {
-    var shelf = CredentialShelf()
-    self = try shelf.setup(configuration)
+    var credentialStore = CredentialStore()
+    self = try credentialStore.setup(configuration)
   }
 }
 
-extension CredentialShelf {
-  /// What a worker goes on with; throws where a credential can't be used.
+extension CredentialStore {
+  /// The credentials after a reload; throws if one can't be used.
   mutating func setup(_ configuration: Configuration) throws -> ShardSetup {
     if let error = load(configuration).first { throw error }
     return ShardSetup(configuration: configuration, credentials: credentials, brokers: brokers)

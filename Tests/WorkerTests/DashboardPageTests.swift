@@ -10,7 +10,7 @@ private let chromium = "/usr/bin/chromium"
 
 @Suite("The page of figures")
 struct DashboardPageTests {
-  @Test("it is one document: nothing is loaded from elsewhere, and only what stands in it is run")
+  @Test("is one document that loads nothing else and runs only its own scripts")
   func policy() throws {
     let fleet = try QuietFleet()
     let answers = try (0..<2).map { _ in try #require(fleet.probe.ask("/")) }
@@ -29,7 +29,7 @@ struct DashboardPageTests {
     #expect(answers[0].headers["content-security-policy"] != answers[1].headers["content-security-policy"])
   }
 
-  @Test("the report and the last quarter of an hour are served as JSON")
+  @Test("serves the report and the last quarter of an hour as JSON")
   func json() throws {
     let fleet = try QuietFleet()
     for path in ["/status.json", "/history.json"] {
@@ -39,7 +39,7 @@ struct DashboardPageTests {
     }
   }
 
-  @Test("the history has a sample every five seconds, and forgets those before the last quarter of an hour")
+  @Test("has a sample every five seconds in its history, for the last quarter of an hour")
   func history() throws {
     let history = WorkerHistory()
     for second in 0..<2_000 { history.note(at: Int64(second) * 1_000) { MetricsTextTests.report() } }
@@ -51,7 +51,7 @@ struct DashboardPageTests {
   }
 
   @Test(
-    "a browser shows what the worker reports, and obeys nothing that is reported",
+    "shows in a browser what the worker reports, and executes nothing from the report",
     .enabled(if: FileManager.default.isExecutableFile(atPath: chromium) || isNothingLeftOut, "chromium isn't installed"))
   func browser() throws {
     let fleet = try QuietFleet()
@@ -89,7 +89,7 @@ struct DashboardPageTests {
   }
 
   @Test(
-    "it fits a phone, a tablet and a screen, light and dark, and shows what changes without being loaded again",
+    "fits a phone, a tablet and a screen, light and dark, and updates without reloading",
     .enabled(if: FileManager.default.isExecutableFile(atPath: chromium) || isNothingLeftOut, "chromium isn't installed"))
   func views() throws {
     let fleet = try QuietFleet()

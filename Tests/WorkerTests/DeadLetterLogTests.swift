@@ -8,7 +8,7 @@ import Wire
 struct DeadLetterLogTests {
   private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
 
-  @Test("tells of the first of a kind at once, of the others once a minute, and of a kind that comes back as if it were new")
+  @Test("shows the first of a kind at once, the others once a minute, and a returning kind as new")
   func throttled() {
     var log = DeadLetterLog()
     #expect(log.due(at: time(1)).isEmpty)
@@ -25,7 +25,7 @@ struct DeadLetterLogTests {
     #expect(log.note(app: 0, error: .invalidPackageName, reason: "TopicDisallowed") != nil)
   }
 
-  @Test("requests that are all wrong in another way fill neither memory nor log")
+  @Test("has bounded memory and output even if every request is wrong in a different way")
   func bounded() {
     var log = DeadLetterLog()
     let told = (0..<10_000).compactMap { log.note(app: nil, error: .invalidParameters, reason: "field\($0): unknown key") }
@@ -47,7 +47,7 @@ struct DeadLetterLogTests {
     #expect(report.count == 16 && report == report.sorted())
   }
 
-  @Test("leaves out the place in the body, which would make every reason another, and what may be a token")
+  @Test("leaves out the position in the body, which differs in every request, and words that may be tokens")
   func words() {
     let token = String(repeating: "0a", count: 32)
     #expect(DeadLetterLog.words(of: "notification.titel: unknown key at byte 97") == "notification.titel: unknown key")

@@ -6,7 +6,7 @@ import Wire
 
 @Suite("The duplicate window")
 struct DuplicateWindowTests {
-  @Test("tells a retransmission from a different body, id, round, application or sender")
+  @Test("distinguishes a retransmission from a different body, id, round, application or sender")
   func fingerprints() {
     var window = DuplicateWindow(seed: 1)
     let body = Array("{\"to\":\"x\",\"data\":{\"n\":\"1234567890\"}}".utf8)
@@ -27,7 +27,7 @@ struct DuplicateWindowTests {
     }
   }
 
-  @Test("forgets what was removed and what is older than its capacity")
+  @Test("forgets removed requests and those beyond its capacity")
   func forgets() {
     var window = DuplicateWindow(seed: 1)
     var verdicts = [window.insert(1, at: 0)]
@@ -38,7 +38,7 @@ struct DuplicateWindowTests {
     #expect(verdicts.allSatisfy { $0 })
   }
 
-  @Test("what waits to be tried again is known until it is due; what comes back once is known that once")
+  @Test("keeps a waiting request until it is due, and an expected redelivery for one recognition")
   func waits() {
     var window = DuplicateWindow(seed: 1)
     let new = [window.insert(1, at: 0), window.insert(2, at: 0)]
@@ -49,7 +49,7 @@ struct DuplicateWindowTests {
     #expect(new == [true, true] && waiting == [false, false, true, false] && once == [false, true, false])
   }
 
-  @Test("what was removed and came again is remembered for the whole window")
+  @Test("keeps a request that was removed and came again for the whole window")
   func removedAndInserted() {
     var window = DuplicateWindow(seed: 1)
     var isNew = window.insert(1, at: 0)
@@ -70,7 +70,7 @@ struct DuplicateWindowTests {
 
 @Suite("A throttle of log lines")
 struct LogThrottleTests {
-  @Test("lets a line a minute through about each subject, says how many it left out, and keeps no more subjects than it may")
+  @Test("lets one line a minute through for each subject, counts the others, and limits the number of subjects")
   func throttle() {
     var throttle = LogThrottle()
     var now = MonotonicTime(nanoseconds: 1)

@@ -26,7 +26,7 @@ struct EnvironmentTests {
 
   static let app = "apps: { 'com.example.app': { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } }"
 
-  @Test("add what the file lacks: a platform, a sender, a second environment")
+  @Test("add missing parts to the file: a platform, a sender, a second environment")
   func added() throws {
     let configuration = try load(
       "{ broker: 'amqp://h/', \(Self.app) }",
@@ -41,7 +41,7 @@ struct EnvironmentTests {
     #expect(app.credentials.apns.map(\.environment) == [.production, .sandbox])
   }
 
-  @Test("are enough without a file: applications are named by a list, or by their variables")
+  @Test("are enough without a file: a list or the variables' names define the applications")
   func everything() throws {
     let broker = ["PUSHFLEET_BROKER": "amqp://h/"]
     let derived = try load(nil, broker.merging(apns("COM_EXAMPLE_APP_APNS")) { $1 }.merging(apns("COM_OTHER_APNS")) { $1 })
@@ -69,12 +69,12 @@ struct EnvironmentTests {
     ("PUSHFLEET_COLOUR", "PUSHFLEET_COLOUR is no variable of a setting"),
   ]
 
-  @Test("that are misspelt are refused with what may have been meant", arguments: misspelt)
+  @Test("that are misspelt are refused with a suggestion", arguments: misspelt)
   func unknown(_ variable: String, _ said: String) throws {
     #expect(try refusal("{ broker: 'amqp://h/', \(Self.app) }", [variable: "3"]).hasPrefix("configuration: \(said)"))
   }
 
-  @Test("leave alone what belongs to the command line, to tools, and to Kubernetes")
+  @Test("don't include variables of the command line, of tools or of Kubernetes")
   func others() throws {
     let variables = [
       "PUSHFLEET_CONFIG", "PUSHFLEET_PROGRAM", "PUSHFLEET_TEST_X", "PUSHFLEET_PORT", "PUSHFLEET_SERVICE_HOST",
@@ -104,7 +104,7 @@ struct EnvironmentTests {
     #expect(try refusal(file, both).contains("PUSHFLEET_BROKER_FILE and PUSHFLEET_BROKER give the same setting"))
   }
 
-  @Test("win over the file in each form, and one that could be of two applications is refused")
+  @Test("replace the file's value in each form; a variable that fits two applications is refused")
   func precedence() throws {
     let file = "{ brokerFile: '/no/such/file', retry: { attempts: 2 }, \(Self.app) }"
     let configuration = try load(file, ["PUSHFLEET_BROKER": "amqp://one/ amqp://two/", "PUSHFLEET_RETRY_ATTEMPTS": "3"])

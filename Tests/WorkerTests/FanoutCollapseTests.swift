@@ -32,7 +32,7 @@ struct FanoutCollapseTests {
     try #require(try model.store.campaigns(limit: 10).first { $0.description.messageID == Array(id.utf8) })
   }
 
-  /// The first message that is one takes its way to its acknowledgement.
+  /// Processes the first matching message up to its acknowledgement.
   private func pass(_ model: FanoutModel, where isOne: (FanoutModel.Message) -> Bool) {
     guard let place = model.queue.firstIndex(where: isOne) else { return }
     model.queue.insert(model.queue.remove(at: place), at: 0)
@@ -63,7 +63,7 @@ struct FanoutCollapseTests {
   }
 
   @Test(
-    "of pages that come back behind a newer broadcast to the same audience nothing more is sent, and all devices are counted once"
+    "pages that come back after a newer broadcast to the same audience send nothing more, and each device is counted once"
   )
   func replaced() throws {
     let model = try model()
@@ -81,7 +81,7 @@ struct FanoutCollapseTests {
     #expect(model.workers[0].pipeline.observers.figures.counters.collapsed == 33)
   }
 
-  @Test("an older one, one with another key or without one, and one that went to another audience leave them alone")
+  @Test("older broadcasts, other keys, no key and other audiences replace nothing")
   func kept() throws {
     let cases: [(target: String, age: Int, keys: (old: String?, new: String?))] = [
       (Self.topic, 200, ("k", "k")), (Self.topic, 50, ("k", "K")), (Self.topic, 50, ("k", nil)), (Self.topic, 50, (nil, "k")),
@@ -99,7 +99,7 @@ struct FanoutCollapseTests {
     }
   }
 
-  @Test("one that was paused before its pages were begun is chained to its end without a push once a newer one has begun")
+  @Test("a broadcast that was paused before its pages began ends without a push once a newer one has begun")
   func paused() throws {
     let model = try model()
     model.request("old", age: 100, collapseKey: "k")
@@ -115,7 +115,7 @@ struct FanoutCollapseTests {
     #expect(results(model) == [Self.result("old", 0, Self.devices), Self.result("new", Self.devices, 0)], "\(results(model))")
   }
 
-  @Test("what goes straight out is sent whatever was begun since")
+  @Test("pages that never waited are sent even if a newer broadcast has begun")
   func straight() throws {
     let model = try model()
     model.request("old", age: 100, collapseKey: "k")
@@ -124,7 +124,7 @@ struct FanoutCollapseTests {
     #expect(results(model) == [Self.result("old", Self.devices, 0), Self.result("new", Self.devices, 0)], "\(results(model))")
   }
 
-  @Test("of two that were dated alike the one that was begun later goes out, and never neither")
+  @Test("of two broadcasts with the same date the one that began later is sent")
   func sameDate() throws {
     let model = try model()
     beginOlder(model)
@@ -134,7 +134,7 @@ struct FanoutCollapseTests {
   }
 
   @Test(
-    "whenever workers die or lose their channels, the newest reaches everybody, and each device of the others is counted once")
+    "if workers die or lose channels, the newest reaches all devices, and each device of the others is counted once")
   func faults() throws {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))
     var collapsed: Int64 = 0

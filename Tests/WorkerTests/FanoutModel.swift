@@ -12,8 +12,8 @@ import Testing
 @testable import Delivery
 @testable import Worker
 
-/// A broker, a registry on disk and workers that can die between any two steps, and a provider that refuses each device at once for a
-/// reason of the device's own, so that it has a dead letter, unless a test says otherwise.
+/// A broker, a registry on disk, workers that can die between any two steps, and a provider. Unless a test says otherwise, the
+/// provider refuses each device with a reason of its own, so that each has a dead letter.
 final class FanoutModel {
   static let app = Array("com.example.app".utf8)
 
@@ -23,29 +23,29 @@ final class FanoutModel {
     var properties: BasicProperties
     var body: [UInt8]
     var isRedelivered = false
-    /// It comes from the quarantine.
+    /// The message comes from the quarantine.
     var isAlone = false
   }
 
-  /// The broker says how often a message came back, so that workers put it into the quarantine.
+  /// The broker counts a message's returns, so that workers put it into the quarantine.
   var countsReturns = false
-  /// What waits in the fan-out and send queues; the ladder's messages come back at once.
+  /// The fan-out and send queues. The ladder's messages come back at once.
   var queue: [Message] = []
   /// Devices whose dead letters have arrived, once for each.
   var reached: [String] = []
-  /// What the dead letters say.
+  /// The reasons of the dead letters.
   var reasons: Set<String> = []
   var results: [[UInt8]] = []
-  /// What has happened, step by step: the same for the same steps.
+  /// The steps so far; the same for the same seed.
   private(set) var trace: [String] = []
   private(set) var workers: [Worker] = []
-  let store: any DeviceStore
+  let store: DeviceStore
   private let folder: String
   private let lease: Int64
   private let pageSize: Int
 
-  /// - Parameter lease: milliseconds for which a claim to the result holds; the ladder's messages come back at once here.
-  /// - Parameter platform: of the devices; the application has a credential for APNs alone.
+  /// - Parameter lease: the lifetime in milliseconds of a claim of the result.
+  /// - Parameter platform: the devices' platform; the application has an APNs credential only.
   init(devices: Int, workers count: Int, lease: Int64 = 0, platform: Platform = .apns, pageSize: Int = 7) throws {
     self.lease = lease
     self.pageSize = pageSize
@@ -70,12 +70,12 @@ final class FanoutModel {
 
   private var registry: String { "sqlite:\(folder)/registry.db" }
 
-  /// - Parameter messageID: nil for a request that only its producer's timestamp makes known.
+  /// - Parameter messageID: nil for a request that only has its producer's timestamp.
   func request(_ messageID: String?) { queue.append(Self.broadcast(messageID)) }
 
   /// - Parameters:
-  ///   - target: whom it goes to, as its body says it.
-  ///   - age: seconds ago, at which its producer dates it.
+  ///   - target: the target as in the body.
+  ///   - age: the age of the producer's timestamp in seconds.
   ///   - collapseKey: nil for none.
   func request(_ messageID: String, _ target: String = #""to":"/topics/all""#, age: Int, collapseKey: String?) {
     var message = Self.broadcast(messageID)
@@ -105,10 +105,10 @@ final class FanoutModel {
     workers[index].accept(queue.removeFirst())
   }
 
-  /// The worker does what it can without a confirm.
+  /// The worker takes all steps that need no confirm.
   func run(_ index: Int) { workers[index].run() }
 
-  /// A result's counts. Its failures by code are no more than the failed devices: what was lost with a worker is not known.
+  /// A result's counts. Its failures by code may be fewer than the failed devices, because a dead worker's are unknown.
   private func withoutFailures(_ result: [UInt8]) -> [UInt8] {
     let object = try? JSONSerialization.jsonObject(with: Data(result)) as? [String: Any]
     let failures = (object?["failures"] as? [[String: Any]] ?? []).reduce(0) { $0 + ($1["count"] as? Int ?? 0) }
@@ -147,10 +147,10 @@ final class FanoutModel {
     }
   }
 
-  /// The worker hears that what has arrived is safe.
+  /// The worker receives the confirms of publications that have arrived.
   func confirm(_ index: Int) { workers[index].confirm() }
 
-  /// kill -9, and another worker in its place. The broker delivers again what it held.
+  /// Kills the worker and starts another one. The broker redelivers its messages.
   func kill(_ index: Int) throws {
     trace.append("\(index) dies with \(workers[index].held.count)")
     giveBack(workers[index].held)
@@ -158,13 +158,13 @@ final class FanoutModel {
     workers[index] = try Worker(registry, lease, pageSize: pageSize)
   }
 
-  /// The worker's channel is closed: the broker delivers again, here or elsewhere.
+  /// The worker's channel is closed: the broker redelivers, here or elsewhere.
   func loseChannel(_ index: Int) {
     giveBack(workers[index].held)
     workers[index].loseChannel()
   }
 
-  /// The worker stands still, and its connection with it: the broker delivers again, and the worker doesn't know yet.
+  /// The worker and its connection are suspended: the broker redelivers, and the worker doesn't know yet.
   func standStill(_ index: Int) {
     giveBack(workers[index].held)
     workers[index].standStill()
@@ -184,8 +184,8 @@ final class FanoutModel {
     }
   }
 
-  /// One step of one of two workers, by chance.
-  /// - Returns: how many messages a worker had in hand that has died of it or lost its channel; nil where none has.
+  /// A random step of one of two workers.
+  /// - Returns: how many messages a worker had in hand that died or lost its channel; nil if none did.
   func stepByChance(using generator: inout SeededGenerator) throws -> Int? {
     let worker = Int.random(in: 0..<2, using: &generator)
     let count = workers[worker].held.count
@@ -204,7 +204,7 @@ final class FanoutModel {
     return nil
   }
 
-  /// All steps in turn until nothing is left to do.
+  /// Takes steps until nothing is left to do.
   func finish() {
     var rounds = 0
     while !isQuiet, rounds < 2_000 {
@@ -258,7 +258,7 @@ final class FanoutModel {
 
     var isPublishingResult: Bool { publications.contains { outbox.slots[$0]?.kind == .result } }
 
-    /// Slots of what isn't confirmed.
+    /// The slots of unconfirmed publications.
     var publications: [Int] { outbox.slots.indices }
     var hasCopy: Bool { publications.contains { outbox.slots[$0]?.kind == .retry } }
 
@@ -285,16 +285,16 @@ final class FanoutModel {
       } while hasAsked
     }
 
-    /// The provider's word on a push, by the device's number; nil for none.
+    /// The provider's answer to a push, by the device's number; nil for none.
     var answer: (Int64) -> ReplyMeaning? = { _ in
       ReplyMeaning(reaction: .drop(.invalidParameters), reason: "test", status: 400)
     }
 
-    /// Devices by the message that went to them, each time.
+    /// The devices that each message was sent to, with repetitions.
     private(set) var sent: [String: [Int64]] = [:]
 
-    /// The provider's word on each push that waits.
-    /// - Returns: whether the registry is asked first whether newer ones have replaced some.
+    /// Answers each waiting push.
+    /// - Returns: true if the registry is asked for newer requests first.
     private func answerAll() -> Bool {
       var hasAsked = false
       while case .waiting(let waiting)? = pipeline.dispatcher.pools[0].popFirst() {
@@ -350,11 +350,11 @@ final class FanoutModel {
 
     func goOn() {
       pipeline.channelLost()
-      // What was taken back has no confirm, and its slot is another one's next.
+      // A withdrawn publication has no confirm, and its slot is reused.
       arrived.removeAll { outbox.slots[$0] == nil }
     }
 
-    /// What a shard does once a second.
+    /// The work of a shard once a second.
     func tick() {
       pipeline.lookAtPages()
     }

@@ -23,7 +23,7 @@ struct FanoutModelTests {
     #expect(campaigns.first?.failed == Int64(Self.devices), "seed \(seed)")
   }
 
-  @Test("goes from request to result, each device once")
+  @Test("sends to each device once, from request to result")
   func plain() throws {
     let model = try FanoutModel(devices: Self.devices, workers: 2)
     model.request("b")
@@ -31,7 +31,7 @@ struct FanoutModelTests {
     try check(model, doubled: 0, results: 1, 0)
   }
 
-  @Test("to devices for which there is no credential it makes one dead letter, however many pages of them there are")
+  @Test("makes one dead letter for all devices without a credential, on any number of pages")
   func noCredential() throws {
     let model = try FanoutModel(devices: Self.devices, workers: 2, platform: .fcm)
     model.request("b")
@@ -46,7 +46,7 @@ struct FanoutModelTests {
     #expect(try model.store.campaigns(limit: 1).first?.failed == Int64(Self.devices))
   }
 
-  @Test("published three times, it is one broadcast")
+  @Test("published three times is one broadcast")
   func duplicates() throws {
     let model = try FanoutModel(devices: Self.devices, workers: 2)
     for _ in 0..<3 { model.request("b") }
@@ -54,7 +54,7 @@ struct FanoutModelTests {
     try check(model, doubled: 0, results: 1, 0)
   }
 
-  @Test("of a request without an id, a worker's death between its new copy and the acknowledgement makes no second broadcast")
+  @Test("a request without an id becomes one broadcast even if a worker dies between its copy and the acknowledgement")
   func unnamed() throws {
     let model = try FanoutModel(devices: Self.devices, workers: 2)
     model.request(nil)
@@ -69,7 +69,7 @@ struct FanoutModelTests {
   }
 
   @Test(
-    "whenever workers die or lose their channels, all devices are reached and counted, a page doubled for each loss at most")
+    "if workers die or lose channels, all devices are reached and counted, and each loss repeats at most a page")
   func faults() throws {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))
     for seed in first..<first + 40 {
@@ -78,8 +78,8 @@ struct FanoutModelTests {
     }
   }
 
-  /// Unless the registry's thread stalls meanwhile: then answers that mostly come together come one after the other.
-  @Test("the same seed is the same broadcast, step by step")
+  /// Unless the registry's thread stalls, so that common answers come separately.
+  @Test("the same seed gives the same broadcast, step by step")
   func reproducible() throws {
     let seed = UInt64.random(in: 0...UInt64(UInt32.max))
     for _ in 0..<20 {
@@ -107,9 +107,9 @@ struct FanoutModelTests {
     return (model, doubled, losses)
   }
 
-  /// One device is never answered on the first worker, another is put off by the second, which has the page by then: the first goes on while the
-  /// copy for the ladder is under way, and leaves word of the one that was put off.
-  @Test("counts each device once when a worker that stood still leaves word of a page that is on the ladder by then")
+  /// The first worker never gets one device's answer. The second has the page by then and puts another device off. The first
+  /// continues while the copy for the ladder is under way, and saves the page's record.
+  @Test("counts each device once when a suspended worker saves a page that is on the ladder by then")
   func twoHands() throws {
     let model = try FanoutModel(devices: 6, workers: 2)
     let delivered = ReplyMeaning(reaction: .delivered, reason: "", status: 200)
@@ -122,7 +122,7 @@ struct FanoutModelTests {
     model.standStill(0)
     model.deliver(to: 1)
     model.run(1)
-    // The letter of the refused one; then the copy, which says that it has failed.
+    // The refused device's letter; then the copy, in which the device has failed.
     #expect(model.workers[1].publications.count == 1 && !model.workers[1].hasCopy)
     model.arrive(1)
     model.confirm(1)
@@ -133,7 +133,7 @@ struct FanoutModelTests {
     #expect(model.results.map { String(decoding: $0, as: UTF8.self) } == [#"{"message_id":"b","success":5,"failure":1}"#])
   }
 
-  @Test("a page of which more is left than a message names begins again when what has failed is safe, each failed once")
+  @Test("a page with too many pending devices begins again once its failures are confirmed, and each fails once")
   func beginsAgain() throws {
     let devices = PageTicket.mostPending + 2
     let model = try FanoutModel(devices: devices, workers: 2, pageSize: devices)
@@ -149,7 +149,7 @@ struct FanoutModelTests {
     #expect(model.results.map { String(decoding: $0, as: UTF8.self) } == [whole])
   }
 
-  @Test("a page that is to begin again leaves no copy where its channel is lost before the registry has its record")
+  @Test("a page that must begin again leaves no copy if its channel is lost before the registry has its record")
   func lostBeforeItBeginsAgain() throws {
     let devices = PageTicket.mostPending + 2
     let model = try FanoutModel(devices: devices, workers: 2, pageSize: devices)
@@ -159,7 +159,7 @@ struct FanoutModelTests {
     try step(0, of: model)
     model.deliver(to: 0)
     model.run(0)
-    // The letter of the one that has failed; its confirm has the registry asked.
+    // The failed device's letter; its confirm leads to the registry call.
     model.arrive(0)
     model.confirm(0)
     model.loseChannel(0)
@@ -171,7 +171,7 @@ struct FanoutModelTests {
     #expect(model.workers[0].hasCopy)
   }
 
-  @Test("a copy is taken back with its channel though the registry hasn't said yet that it knows of the request that waits")
+  @Test("a copy is withdrawn with its channel even if the registry has not yet stored the waiting request's note")
   func copyWithCollapseKey() throws {
     let model = try FanoutModel(devices: 1, workers: 1)
     let busy = ReplyMeaning(reaction: .retry(.perDevice, .unavailable), reason: "test", status: 503)
@@ -199,7 +199,7 @@ struct FanoutModelTests {
     model.run(index)
   }
 
-  @Test("cancelled at any moment, and with workers that die, it ends with one account of what was sent")
+  @Test("cancelled at any moment, with workers that die, it ends with one result that counts everything sent")
   func cancelled() throws {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))
     for seed in first..<first + 40 {
@@ -234,7 +234,7 @@ struct FanoutModelTests {
     }
   }
 
-  @Test("cancelled after two lost workers, the rest of a page that comes by the quarantine may have been sent")
+  @Test("cancelled after two lost workers, a page from the quarantine counts its rest as unknown")
   func cancelledAfterTwoLosses() throws {
     let model = try FanoutModel(devices: 5, workers: 1)
     model.countsReturns = true
@@ -263,7 +263,7 @@ struct FanoutModelTests {
         == [#"{"message_id":"b","success":0,"failure":0,"unknown":5}"#])
   }
 
-  @Test("while a result waits for its confirm, whoever else gets the last page leaves it to its worker")
+  @Test("while a result awaits its confirm, another worker with the last page doesn't publish it")
   func resultUnderWay() throws {
     let model = try FanoutModel(devices: 5, workers: 2, lease: 60_000)
     model.request("b")
@@ -300,14 +300,14 @@ struct FanoutModelTests {
     #expect(model.results.count == 1 && model.isQuiet)
   }
 
-  /// Looks again and again until a condition holds; false when it doesn't within ten seconds.
+  /// Repeats a check for at most ten seconds. Returns false if the condition doesn't hold by then.
   private func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
     let end = Date().addingTimeInterval(10)
     while try !condition() { if Date() > end { return false } }
     return true
   }
 
-  @Test("a broadcast whose time passed while the registry is unreachable waits a day for its word, then is a dead letter")
+  @Test("that expires while the registry is unreachable waits a day for it, then becomes a dead letter")
   func doubtful() throws {
     let now = Int64(Date().timeIntervalSince1970 * 1000)
     for (late, kind, step) in [(3_600_000, "retry", "5m"), (90_000_000, "deadLetter", "dead")] as [(Int64, String, String)] {

@@ -37,7 +37,7 @@ struct FleetNotesTests {
     }
   }
 
-  @Test("a producer can write none, whatever the headers say")
+  @Test("can't be written by a producer, whatever the headers are")
   func producers() {
     for exchange in ["push.send", "", "push.events", "other.return", "push.returned"] {
       for table in [headers(), headers(version: 3), headers(version: 0), headers(form: 2)] {
@@ -48,7 +48,7 @@ struct FleetNotesTests {
     #expect(read(headers(), by: "push.fanout", .sendNormal) == "none")
   }
 
-  @Test("a page's ticket counts on a fan-out queue, a retry's record only when it comes back from the ladder")
+  @Test("a page's ticket is valid on a fan-out queue, a retry record only on a message from the ladder")
   func workers() {
     for queue in [WorkQueue.fanoutHigh, .fanoutNormal] {
       #expect(read(headers(), by: "push.fanout", queue) == "page")
@@ -61,7 +61,7 @@ struct FleetNotesTests {
     #expect(read(FieldTable(), by: "push.return", .sendNormal) == "")
   }
 
-  @Test("a later form is left to a later worker; what nobody can have written is refused, never taken for a new request")
+  @Test("a newer form is left to a newer worker; an impossible form is refused, not read as a new request")
   func forms() {
     for exchange in ["push.fanout", "push.return"] {
       #expect(read(headers(version: 3), by: exchange, .fanoutNormal) == "newer")
@@ -73,13 +73,13 @@ struct FleetNotesTests {
     #expect(read(["x-push-retry-attempts": .integer(1)], by: "push.return", .sendNormal).contains("not what a worker writes"))
   }
 
-  @Test("no note makes a message live longer than four weeks")
+  @Test("extend no message's life beyond four weeks")
   func bounded() {
     #expect(read(headers(deadline: .max), by: "push.return", .fanoutNormal) == "page retry")
     #expect(read(headers(deadline: .min), by: "push.return", .fanoutNormal) == "page retry")
   }
 
-  @Test("headers that can't be read are refused on every queue: one of them may say which sender's credential to use")
+  @Test("unreadable headers are refused on every queue, because one of them may choose the sender's credential")
   func unreadable() {
     var properties = BasicProperties()
     properties.hasUnreadableHeaders = true

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Delivery
 
-@Suite("How many headers a message may have")
+@Suite("The limit of a message's headers")
 struct HeaderLimitTests {
   private static let reader = NoteReader(prefix: "push")
 
@@ -20,7 +20,7 @@ struct HeaderLimitTests {
 
   private func filler(_ count: Int) -> FieldValue { .string([UInt8](repeating: 1, count: count)) }
 
-  @Test("16 KiB are taken, and one byte more is not, whatever it is called")
+  @Test("accepts 16 KiB and refuses one byte more, for any header")
   func bounds() {
     for name in ["own", "x-push-retry-settled", "x-death"] {
       for queue in [WorkQueue.sendNormal, nil] {
@@ -33,7 +33,7 @@ struct HeaderLimitTests {
     }
   }
 
-  @Test("what a producer chooses stays with a message that is refused, unless that is too much itself")
+  @Test("keeps a producer's choices on a refused message unless they are too large themselves")
   func choices() {
     let choices: FieldTable = ["x-push-sender": .text("s"), "x-push-environment": .text("sandbox")]
     var headers: FieldTable = ["own": filler(20_000)]
@@ -42,7 +42,7 @@ struct HeaderLimitTests {
     #expect(limited(["x-push-sender": filler(20_000)]).headers.isEmpty)
   }
 
-  @Test("a worker's own notes may be larger, and beside them a producer's headers are left out, not the message")
+  @Test("is higher for a worker's notes; next to these a producer's headers are dropped, not the message")
   func own() {
     let notes: FieldTable = [
       "x-push-retry-settled": filler(100_000), "traceparent": .text("00-1"), "x-push-sender": .text("s"),
@@ -60,7 +60,7 @@ struct HeaderLimitTests {
     #expect(limited(notes, by: "push.fanout").omittedHeaders > 0)
   }
 
-  @Test("what a worker publishes of a message with as many as it may have fits a frame")
+  @Test("lets each publication of a worker fit a frame")
   func fits() {
     var properties = BasicProperties()
     properties.headers.append("own", filler(16_375))

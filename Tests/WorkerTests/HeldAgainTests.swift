@@ -9,7 +9,7 @@ import Wire
 @testable import Worker
 
 /// A request of a hold queue is in hand, and its provider serves nothing.
-@Suite("What was held and doesn't go out")
+@Suite("Held requests that can't be sent")
 struct HeldAgainTests {
   private let loop: EventLoop
   private let time = Turn(now: MonotonicTime(nanoseconds: 1_000_000_000), wallClock: 1_800_000_000_000)
@@ -43,13 +43,13 @@ struct HeldAgainTests {
     }
   }
 
-  /// What is ready in the hold queue is counted.
+  /// Sets the number of ready requests in the hold queue.
   private func count(_ ready: Int) {
     pipeline.dispatcher.holds.look()
     broker.counted.removeFirst().answer(ready)
   }
 
-  @Test("stays where nothing waits behind it, and goes back long before the broker's time limit for a delivery")
+  @Test("stay if no others wait behind them, and go back long before the broker's timeout")
   func alone() {
     count(0)
     wait(9 * 60)
@@ -58,7 +58,7 @@ struct HeldAgainTests {
     #expect(publications == [.hold] && !pipeline.dispatcher.pools[0].hasHeld)
   }
 
-  @Test("makes room for what waits behind it, after most of a minute")
+  @Test("go back within a minute if others wait behind them")
   func others() {
     count(1)
     wait(45)

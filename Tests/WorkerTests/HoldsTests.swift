@@ -5,7 +5,7 @@ import Testing
 
 @testable import Delivery
 
-@Suite("Hold queues, as a shard knows them")
+@Suite("A shard's hold queues")
 struct HoldsTests {
   private let loop: EventLoop
   private let broker = ScriptedHoldBroker()
@@ -19,7 +19,7 @@ struct HoldsTests {
     holds.broker = broker
   }
 
-  /// Answers the questions under way, whether there is a hold queue, and has those that are found declared.
+  /// Answers the open questions about hold queues, and confirms declarations of found ones.
   private func answer(_ answers: [Bool?]) {
     let questions = broker.sought.prefix(answers.count)
     broker.sought.removeFirst(questions.count)
@@ -28,14 +28,14 @@ struct HoldsTests {
     for declaration in broker.declarations[declarations...] { declaration(true) }
   }
 
-  @Test("one is declared by whoever needs it first, once, and consumed when it is there")
+  @Test("are declared once, when first needed, and consumed when they exist")
   func declared() {
     #expect(!holds.isPresent(1) && !holds.isPresent(1) && broker.declared == ["b"] && broker.consumed.isEmpty)
     broker.declarations[0](true)
     #expect(holds.isPresent(1) && broker.declared == ["b"] && broker.consumed == ["b"] && holds.present == [1])
   }
 
-  @Test("one that can't be declared is not there, and isn't asked for at every request")
+  @Test("that can't be declared are not tried again for every request")
   func refused() {
     _ = holds.isPresent(0)
     broker.declarations[0](false)
@@ -43,7 +43,7 @@ struct HoldsTests {
     #expect(broker.declared == ["a"] && holds.present.isEmpty)
   }
 
-  @Test("those that other workers have made are found, and declared once more; one that comes later as well")
+  @Test("of other workers are found and declared again, later ones too")
   func found() {
     holds.look()
     holds.look()
@@ -56,7 +56,7 @@ struct HoldsTests {
     #expect(broker.sought.map(\.app) == ["c"])
   }
 
-  @Test("ten thousand are asked for a few at a time")
+  @Test("of ten thousand applications are searched a few at a time")
   func many() {
     for number in 0..<10_000 { apps.put(Array("\(number)".utf8), packages: [], senders: []) }
     var rounds = 0
@@ -69,7 +69,7 @@ struct HoldsTests {
     #expect(holds.areKnown && rounds == (10_002 + 63) / 64 && holds.present.isEmpty)
   }
 
-  @Test("what isn't answered is asked again")
+  @Test("are asked for again if the broker didn't answer")
   func unanswered() {
     holds.look()
     answer([nil, false])
@@ -80,7 +80,7 @@ struct HoldsTests {
     #expect(holds.areKnown)
   }
 
-  @Test("one with little in it lets requests pass it, and one with much doesn't")
+  @Test("with few requests let others pass, those with many don't")
   func emptied() {
     var emptied: [Int] = []
     holds.onEmptied = { emptied.append($0) }
@@ -95,7 +95,7 @@ struct HoldsTests {
     #expect(emptied == [1])
   }
 
-  @Test("what was counted is reported of those that are there; where it couldn't be counted, nothing is said")
+  @Test("are reported with their counts; an unknown count is left out")
   func reported() {
     holds.look()
     answer([true, false])
@@ -112,7 +112,7 @@ struct HoldsTests {
     #expect(holds.report.isEmpty)
   }
 
-  @Test("nothing is asked without a connection, and all is asked again when they were lost")
+  @Test("are not searched without a connection, and all are searched again after a loss")
   func lost() {
     broker.canAsk = false
     holds.look()

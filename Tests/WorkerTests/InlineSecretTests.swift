@@ -43,7 +43,7 @@ final class InlineSecretTests {
 
   static let ids = ["keyID": "ABC123DEFG", "teamID": "DEF123GHIJ"]
 
-  @Test("are used as files are: keys, certificates, service accounts and authorities, in the file and from the environment")
+  @Test("work like files: keys, certificates, service accounts and authorities, in the file and from the environment")
   func used() throws {
     let ca = try text(files.authority)
     let token = Self.ids.merging(["key": try text(files.p8), "ca": ca]) { $1 }
@@ -89,22 +89,22 @@ final class InlineSecretTests {
     "apps.com-example-app.fcm.endpoint", "apps.com-example-app.fcm.ca", "apps.com-example-app.fcm.messagesPerMinute",
   ]
 
-  @Test("a piece of one that stands where a name is expected isn't shown; names are")
+  @Test("are hidden when a piece of one is where a name belongs; names are shown")
   func pieces() {
     for piece in [
       "+C7joFbCRzrh2s3K6mava3ri0A745nm/+w/TQQbXzbpi94Wq07SWZQPA", "+C7joFbCRzrh2s3K6mava3r", "TQQbXzbpi94Wq07SWZQPA",
       "MIGHAgEAMBMGByqGSM49", "hunter2 hunter2", "user:hunter2", "aGVsbG8=",
     ] {
-      #expect(Shown.key(piece) == "(not shown)")
+      #expect(SafeText.key(piece) == "(not shown)")
     }
     for name in [
       "com.example.app", "com-example-app", "123456789012", "steps[3]", "messagesPerMinute", "--passphrase", "../a", "a b",
     ] {
-      #expect(Shown.key(name) == name)
+      #expect(SafeText.key(name) == name)
     }
   }
 
-  @Test("are never repeated by an error, wherever they stand and however broken they are", arguments: places)
+  @Test("are never repeated in an error, wherever they are and however broken", arguments: places)
   func neverRepeated(_ place: String) throws {
     let p8 = try text(files.p8)
     let body = p8.split(separator: "\n").filter { !$0.hasPrefix("-") }.joined()
@@ -151,7 +151,7 @@ final class InlineSecretTests {
     return replaced(whole, path[...])
   }
 
-  /// Eight characters in a row of a secret that stand in a text.
+  /// Eight consecutive characters of a secret that a text has.
   static func leak(of secret: String, in text: String) -> String? {
     let characters = Array(secret.filter { !$0.isWhitespace }.replacing(/-----[A-Z ]*-----/, with: ""))
     guard characters.count >= 8 else { return nil }

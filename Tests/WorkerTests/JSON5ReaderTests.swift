@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The configuration's JSON5")
 struct JSON5ReaderTests {
-  @Test("takes comments, bare keys, both quotes, trailing commas, numbers of every form and all escapes")
+  @Test("accepts comments, bare keys, both quotes, trailing commas, numbers of every form and all escapes")
   func everything() throws {
     let text = """
       // one
@@ -53,7 +53,7 @@ struct JSON5ReaderTests {
     (String(repeating: "[", count: 65), "line 1, column 65: nested deeper than 64 levels"),
   ]
 
-  @Test("says what is wrong with its line and column", arguments: faults)
+  @Test("reports an error with its line and column", arguments: faults)
   func fault(_ text: String, _ said: String) throws {
     let fault = try #require(throws: JSON5Reader.Fault.self) { try JSON5Reader.read(text) }
     #expect("\(fault)" == said)
@@ -75,14 +75,14 @@ struct JSON5ReaderTests {
     ("", ["1:1"], false), (String(repeating: "[", count: 70), ["1:65"], false),
   ]
 
-  @Test("reading on tells every fault apart, and none that only follows from another", arguments: manyFaults)
+  @Test("reports every error of a document, and none that only follows from another", arguments: manyFaults)
   func readingOn(_ text: String, _ places: [String], _ isCertain: Bool) {
     let reading = JSON5Reader.readOn(text)
     #expect(reading.faults.map { "\($0.line):\($0.column)" } == places, "\(text): \(reading.faults)")
     #expect(reading.isCertain == isCertain)
   }
 
-  @Test("what is read behind a fault stands where it was meant to")
+  @Test("is read correctly after an error")
   func readBehind() {
     let reading = JSON5Reader.readOn("{ a: 01, b: [x, 2 3], c: { d: 'e\\1f' }\n g: true, g: false }")
     #expect(
@@ -93,7 +93,7 @@ struct JSON5ReaderTests {
     #expect(reading.broken == ["a", "b[0]"] && reading.faults.count == 6 && reading.isCertain)
   }
 
-  @Test("a document with nothing but faults ends, with a hundred of them at most")
+  @Test("with nothing but errors ends after at most a hundred")
   func hopeless() {
     for text in [
       String(repeating: "#\n", count: 10_000), "{" + String(repeating: "a: ,\n", count: 10_000),

@@ -12,14 +12,14 @@ struct LadderTests {
     })
 
   @Test(
-    "a wait takes the first step that is long enough, or the one before where little is left after it",
+    "chooses the first step that is long enough, or the one before if little remains after it",
     arguments: [
       (0, "1s"), (1, "1s"), (2, "10s"), (10, "10s"), (12, "10s"), (13, "1m"), (20, "1m"), (61, "1m"), (80, "5m"), (900, "15m"),
       (960, "15m"), (1_200, "1h"), (3_600, "1h"), (7_200, "1h"),
     ] as [(Int64, String)])
   func step(seconds: Int64, name: String) { #expect(Self.ladder.step(for: seconds * 1_000).name == name) }
 
-  @Test("no step is longer than what is left to live, and all waits together are no shorter than asked for")
+  @Test("never chooses a step beyond the request's life, and all steps together are at least the requested delay")
   func life() {
     for life in [1_600, 5_000, 15_000, 30_000, 59_000, 61_000, 400_000, 3_000_000] as [Int64] {
       for delay in [0, 500, 1_000, 5_000, 20_000, 29_000, 61_000, 900_000] as [Int64] where delay <= life - Ladder.slack {
@@ -35,7 +35,7 @@ struct LadderTests {
     }
   }
 
-  @Test("a request that lives less than an outage's wait is tried once more before its end, if a step is short enough")
+  @Test("retries a request that lives shorter than an outage's delay once before its end, if a step is short enough")
   func shortLife() {
     #expect(Self.ladder.longestWait(within: 30_000) == 20_000)
     #expect(Self.ladder.longestWait(within: 59_000) == 50_000)
@@ -43,7 +43,7 @@ struct LadderTests {
     #expect(Self.ladder.longestWait(within: 1_400) == nil)
   }
 
-  @Test("what failed together is spread over the shorter steps, by chance, and never past its end")
+  @Test("spreads requests that failed together over the shorter steps, at random, and never past their end")
   func jitter() {
     func all(_ delay: Int64, _ life: Int64) -> Set<Int64> {
       Set((0..<100).map { Self.ladder.jitter(for: delay, within: life, by: $0) })

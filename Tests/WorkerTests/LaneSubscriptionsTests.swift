@@ -9,13 +9,13 @@ struct LaneSubscriptionsTests {
   let topology = Topology(ladder: [])
   func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 1_000_000_000).advanced(bySeconds: seconds) }
 
-  /// Deliveries that may be in hand of a queue.
+  /// The prefetch of a queue.
   private func wanted(_ lanes: LaneSubscriptions, _ name: String) -> Int {
     lanes.sources.filter { lanes.isWanted($0) }.map { lanes.subscription($0, topology) }
       .reduce(0) { $1.queue == name ? $0 + Int($1.prefetch) : $0 }
   }
 
-  @Test("take 64 requests of each lane, and the whole prefetch only while as many fit")
+  @Test("prefetch 64 requests of each lane, and the whole prefetch only while as many fit")
   func prefetch() {
     var lanes = LaneSubscriptions(prefetch: 1_000, fanOutPrefetch: 3, takesQuarantine: false)
     var hasChanged: Bool
@@ -37,7 +37,7 @@ struct LaneSubscriptionsTests {
     #expect(hasChanged)
   }
 
-  @Test("of a prefetch that is no larger than that are one for each lane")
+  @Test("have one channel for each lane if the prefetch is no larger than that")
   func small() {
     var lanes = LaneSubscriptions(prefetch: 5, fanOutPrefetch: 3, takesQuarantine: true)
     var hasChanged: Bool
@@ -47,7 +47,7 @@ struct LaneSubscriptionsTests {
     #expect(wanted(lanes, "push.quarantine") == 1)
   }
 
-  @Test("take more ahead by steps on channels of their own, at once, and less two seconds after it was last wanted")
+  @Test("read ahead in steps on other channels at once, and stop two seconds after the last need")
   func ahead() {
     var lanes = LaneSubscriptions(prefetch: 64, fanOutPrefetch: 3, takesQuarantine: false)
     var hasChanged: Bool
@@ -68,7 +68,7 @@ struct LaneSubscriptionsTests {
     #expect(wanted(lanes, "push.send.normal") == 64)
   }
 
-  @Test("take nothing of the lanes while every provider is in trouble; the quarantine goes on")
+  @Test("stop while every provider is in trouble; the quarantine goes on")
   func stopped() {
     var lanes = LaneSubscriptions(prefetch: 64, fanOutPrefetch: 3, takesQuarantine: true)
     var hasChanged: Bool

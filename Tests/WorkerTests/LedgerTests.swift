@@ -2,7 +2,7 @@ import Testing
 
 @testable import Delivery
 
-/// A request is acknowledged when every consequence is confirmed, and at no other moment.
+/// A request is acknowledged when all consequences are confirmed, and never before.
 @Suite("A request's ledger")
 struct LedgerTests {
   private var ledger = Ledger()
@@ -29,7 +29,7 @@ struct LedgerTests {
     #expect(ledger.met() == .acknowledge)
   }
 
-  @Test("is acknowledged at once where nothing follows")
+  @Test("is acknowledged at once if nothing follows")
   mutating func nothingFollows() {
     open(1)
     #expect(ledger.closed() == .conclude)
@@ -37,7 +37,7 @@ struct LedgerTests {
     #expect(ledger.concluded() == .acknowledge)
   }
 
-  @Test("a feedback that is confirmed before the last recipient has ended acknowledges nothing")
+  @Test("is not acknowledged when a feedback is confirmed before the last recipient has ended")
   mutating func earlyConfirm() {
     open(2)
     ledger.owes()
@@ -46,7 +46,7 @@ struct LedgerTests {
     #expect(ledger.closed() == .conclude)
   }
 
-  @Test("concludes once, however many ends are counted")
+  @Test("concludes once, however many recipients end")
   mutating func once() {
     open(1)
     #expect(ledger.closed() == .conclude)
@@ -55,7 +55,7 @@ struct LedgerTests {
     #expect(ledger.stepOfRecipients == .nothing)
   }
 
-  @Test("doesn't end under a loop over its recipients")
+  @Test("doesn't conclude during a loop over its recipients")
   mutating func loop() {
     open(2)
     ledger.opened()
@@ -64,7 +64,7 @@ struct LedgerTests {
     #expect(ledger.closed() == .conclude)
   }
 
-  @Test("a page is reported when what its devices led to is safe, and acknowledged after that")
+  @Test("reports a page when the consequences of its devices are confirmed, and is acknowledged after that")
   mutating func page() {
     open(1)
     ledger.owes()
@@ -77,7 +77,7 @@ struct LedgerTests {
     #expect(ledger.met() == .acknowledge)
   }
 
-  @Test("a page that owes nothing is reported at once")
+  @Test("reports a page at once if nothing is owed")
   mutating func pageAtOnce() {
     open(1)
     _ = ledger.closed()
@@ -85,7 +85,7 @@ struct LedgerTests {
     #expect(ledger.owesReport() == .report)
   }
 
-  @Test("a copy that says what has ended leaves when that is safe, and isn't made where the original comes back")
+  @Test("lets a copy leave once earlier consequences are confirmed, and makes none if the original is redelivered")
   mutating func copy() {
     open(2)
     ledger.owes()
@@ -106,7 +106,7 @@ struct LedgerTests {
     #expect(ledger.owesCopy() == .putOff)
   }
 
-  @Test("an orphan is let go of instead of concluded, and goes on when it is delivered again")
+  @Test("drops an orphan instead of concluding it, and continues when it is redelivered")
   mutating func orphan() {
     open(2)
     ledger.pushed()
@@ -120,7 +120,7 @@ struct LedgerTests {
     #expect(ledger.closed() == .conclude)
   }
 
-  @Test("an orphan that is concluded waits for its confirms, whichever comes first")
+  @Test("waits for the confirms of a concluded orphan, before or after its redelivery")
   mutating func concludedOrphan() {
     open(1)
     _ = ledger.closed()
@@ -136,7 +136,7 @@ struct LedgerTests {
     #expect(ledger.met() == .acknowledge)
   }
 
-  @Test("a copy for the ladder that is taken back before it left opens the decision again")
+  @Test("is open again when a copy for the ladder is withdrawn")
   mutating func withdrawn() {
     open(1)
     _ = ledger.closed()
@@ -145,7 +145,7 @@ struct LedgerTests {
     ledger.channelLost()
     ledger.withdrawn()
     #expect(ledger.isSettled && ledger.redelivered() == .resume)
-    // The registry's word that it waits may still be owed.
+    // The registry may still have to store the waiting request's note.
     ledger = Ledger()
     ledger.conclude()
     ledger.owes()

@@ -19,7 +19,7 @@ struct LetterRouteTests {
     return delivery
   }
 
-  /// As the broker notes it: the latest first.
+  /// The broker's form, with the latest first.
   private func death(_ queues: String...) -> FieldValue {
     .array(queues.map { .table(["queue": .text($0), "reason": .text("delivery_limit"), "time": .timestamp(7)]) })
   }
@@ -32,7 +32,7 @@ struct LetterRouteTests {
   }
 
   @Test(
-    "a worker's letter goes back by its origin, without what made it a letter",
+    "lead a worker's letter back to its origin, without the letter's headers",
     arguments: ["send.high", "send.normal", "fanout.high", "fanout.normal", "registry", "acks"])
   func workers(origin: String) {
     let found = route(
@@ -46,7 +46,7 @@ struct LetterRouteTests {
     #expect(found?.headers == ["x-push-origin", "x-push-page", "x-push-sender", "mine"])
   }
 
-  @Test("without an origin it is a request like any other; one that names no queue goes nowhere")
+  @Test("treat a letter without an origin as a plain request; an unknown queue leads nowhere")
   func withoutOrigin() {
     let found = route(letter(["x-push-error": .text("Unavailable"), "x-push-page": .text("p"), "mine": .integer(1)]))
     #expect(found?.to == "push.send/normal send.normal" && found?.headers == ["mine"])
@@ -54,7 +54,7 @@ struct LetterRouteTests {
   }
 
   @Test(
-    "what the broker took out of a producers' queue goes back there, and nothing counts that a producer may have written",
+    "lead a letter from a producers' queue back to it, without headers that a producer may have written",
     arguments: [
       ("push.send.high", "push.send/high send.high"), ("push.send.normal", "push.send/normal send.normal"),
       ("push.registry", "push.registry/change registry"), ("push.acks", "push.acks/ack acks"),
@@ -67,7 +67,7 @@ struct LetterRouteTests {
     ]
     let found = route(letter(forged))
     #expect(found?.to == door && found?.headers == ["x-push-sender", "mine"])
-    // Whose it was, the broker has verified: his rights are to be looked at.
+    // The broker has verified the user, whose rights must be checked.
     let signed = letter(user: "billing", forged)
     let origin = door.split(separator: " ").last ?? ""
     #expect(route(signed)?.to == "push.return/ \(origin)")
@@ -75,7 +75,7 @@ struct LetterRouteTests {
     #expect((try? LetterRoute(of: signed, topology))?.properties.headers["x-push-producer"] == .text("billing"))
   }
 
-  @Test("what the broker took out of a workers' queue keeps their notes")
+  @Test("keep the notes on a letter from a workers' queue")
   func workersQueues() {
     for queue in ["push.retry.1s", "push.quarantine", "push.hold.com.example.app", "push.fanout.high"] {
       let found = route(
@@ -89,7 +89,7 @@ struct LetterRouteTests {
       route(letter(["x-death": death("push.retry.1s")])) == nil && route(letter(["x-death": death("billing.jobs")])) == nil)
   }
 
-  @Test("what was published with a wrong routing key goes to the queue that was nearest")
+  @Test("lead a message with a wrong routing key to the nearest queue")
   func strays() {
     let forged: FieldTable = ["x-push-error": .text("Unavailable"), "x-push-origin": .text("fanout.high")]
     #expect(route(letter(by: "push.send", key: "urgent", forged))?.to == "push.send/normal send.normal")
@@ -99,7 +99,7 @@ struct LetterRouteTests {
     #expect(route(letter(by: "push.return", key: "", [:])) == nil)
   }
 
-  @Test("more headers of a producer's than workers take are left out, and what workers have noted goes along")
+  @Test("drop a producer's headers beyond the limit and keep the workers' notes")
   func manyHeaders() {
     let own = FieldValue.string([UInt8](repeating: 1, count: 100_000))
     let page: FieldTable = [
@@ -112,7 +112,7 @@ struct LetterRouteTests {
     #expect(route(letter(by: "push.send", key: "urgent", ["own": few]))?.headers == ["own"])
   }
 
-  @Test("what can't be sent as it was stays")
+  @Test("keep a letter that can't be sent unchanged")
   func unreadable() {
     var unreadable = letter(["x-push-origin": .text("send.high")])
     unreadable.properties.hasUnreadableHeaders = true

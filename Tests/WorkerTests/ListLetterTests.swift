@@ -38,7 +38,7 @@ struct ListLetterTests {
       pipeline.accept(delivery, from: .sendNormal)
     }
 
-    /// Confirms what is published, one after the other, until nothing follows; what was sent for each.
+    /// Confirms publications one by one until none follows, and returns the messages sent for each.
     func confirmAll(_ body: (Publication.Kind, [UInt8]) -> Void) {
       while let slot = outbox.slots.indices.first, let publication = outbox.slots[slot] {
         body(publication.kind, pipeline.body(of: publication))
@@ -55,7 +55,7 @@ struct ListLetterTests {
   }
 
   @Test(
-    "ten lists of a thousand bad entries and half a megabyte: each has its letter, and few wait at a time, none with a body of its own"
+    "for ten lists of a thousand bad entries and half a megabyte: each entry has its letter, and few wait at a time, without bodies"
   )
   func many() throws {
     let bench = try Bench()
@@ -79,7 +79,7 @@ struct ListLetterTests {
     #expect(results == 10 && bench.acknowledged == 10 && bench.pipeline.backpressure.bodies.total == 0)
   }
 
-  @Test("of an application without FCM, what can be nobody's token is called so, alone and in a list")
+  @Test("of an application without FCM say if a text can't be any token, alone and in a list")
   func noToken() throws {
     let bench = try Bench()
     let token = String(repeating: "x", count: 100)
@@ -97,7 +97,7 @@ struct ListLetterTests {
     #expect(sorted == [[none], [other], [none, other, other, other]])
   }
 
-  @Test("an entry that stands in a list a thousand times has one letter, and its word in the result each time")
+  @Test("for an entry that a list repeats a thousand times are one letter, with its result each time")
   func equal() throws {
     let bench = try Bench()
     bench.deliver(request(Array(repeating: "", count: 999) + ["a b"]))

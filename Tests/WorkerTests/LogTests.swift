@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A line of the log")
 struct LogTests {
-  @Test("is one JSON object, in which numbers and truth values are JSON's own and texts can't break out")
+  @Test("is one JSON object with numbers and booleans as such, and texts can't break out of it")
   func types() throws {
     let log = Log(level: .debug, format: .json, shard: 3, to: .standardError)
     let hostile = "x\r\n\u{1B}[31m\u{2028}\"\\"
@@ -25,7 +25,7 @@ struct LogTests {
     #expect(String(decoding: line, as: UTF8.self).contains(#""count":42,"#))
   }
 
-  @Test("for people has the fields as words, quoted where they are not plain ones, and nothing that a terminal obeys")
+  @Test("for people quotes unusual words, and has no terminal control characters")
   func text() {
     let output = LogOutput(clock: { 1_763_829_001_123 }, write: { _ in })
     let log = Log(level: .debug, format: .text, shard: 0, to: output)
@@ -38,7 +38,7 @@ struct LogTests {
         + #"esc="\u001b[31m" held=true a="b=c""# + "\n")
   }
 
-  @Test("of level debug costs nothing where it isn't written")
+  @Test("of level debug costs nothing if that level is off")
   func debugIsLazy() {
     var asked = 0
     func fields() -> Log.Fields {

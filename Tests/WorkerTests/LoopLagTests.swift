@@ -3,9 +3,9 @@ import Wire
 
 @testable import Worker
 
-@Suite("How late a shard's loop is")
+@Suite("The lag of a shard's loop")
 struct LoopLagTests {
-  @Test("the most of the last half minute stands, then it is forgotten")
+  @Test("is the maximum of the last half minute")
   func forgotten() {
     var lag = LoopLag()
     func note(_ seconds: Double, at time: Double) {

@@ -14,7 +14,7 @@ struct MessageIDTests {
   }
 
   @Test(
-    "that a terminal would obey, or that turns the writing direction, makes a dead letter, under the id that it came with",
+    "with control or bidirectional characters makes a dead letter, under the original id",
     arguments: ["\0", "\r\n", "\u{1B}[31m", "\u{7F}", "\u{85}", "\u{2028}", "\u{202E}", "\u{2066}", "\u{200F}", "\u{FEFF}"])
   func refused(_ part: String) throws {
     let id = "m\(part)1"

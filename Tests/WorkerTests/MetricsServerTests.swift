@@ -10,7 +10,7 @@ import Wire
 @testable import Delivery
 @testable import Worker
 
-/// A process of two shards without their threads, whose figures are served; its time stands still until it is moved.
+/// A process of two shards without threads, whose figures are served. Time moves only when the test says so.
 final class QuietFleet {
   let board = ShardBoard(shards: 2, at: QuietFleet.time(0))
   let controls: [ShardControl]
@@ -49,15 +49,15 @@ final class QuietFleet {
     controls[number].report(report)
   }
 
-  /// Status and sentence of both probes.
+  /// The status and text of both probes.
   func probes() -> [String] {
     ["/livez", "/readyz"].map { path in probe.ask(path).map { "\($0.status) \($0.body)" } ?? "nothing" }
   }
 }
 
-@Suite("What a worker says of itself over HTTP")
+@Suite("A worker's HTTP status")
 struct MetricsServerTests {
-  @Test("live and ready: as long as every shard's loop turns, publishes and consumes")
+  @Test("is live and ready while every shard's loop turns, publishes and consumes")
   func probes() throws {
     let fleet = try QuietFleet()
     #expect(fleet.probes() == ["200 ok\n", "503 not publishing and consuming: shard 0, shard 1\n"])
@@ -79,7 +79,7 @@ struct MetricsServerTests {
   }
 
   @Test(
-    "a shard whose loop has not turned for ten seconds is neither live nor ready, whatever it said last; another's turns don't hide it"
+    "is neither if one shard's loop has not turned for ten seconds, whatever it reported last"
   )
   func hanging() throws {
     let fleet = try QuietFleet()
@@ -97,7 +97,7 @@ struct MetricsServerTests {
     #expect(fleet.probes() == ["200 ok\n", "200 ok\n"])
   }
 
-  @Test("a shard that hangs before its first turn is found as well")
+  @Test("shows a shard that hangs before its first turn")
   func neverBegun() throws {
     let fleet = try QuietFleet()
     fleet.board.register(fleet.controls[1], as: 1)
@@ -107,7 +107,7 @@ struct MetricsServerTests {
     #expect(!fleet.board.hasBegun)
   }
 
-  @Test("a worker told to stop is live and not ready; shards that have ended don't count as hanging")
+  @Test("is live and not ready when the worker is told to stop; ended shards don't count as hanging")
   func stopping() throws {
     let fleet = try QuietFleet()
     for number in 0..<2 {
@@ -123,7 +123,7 @@ struct MetricsServerTests {
     #expect(!fleet.board.hasEnded)
   }
 
-  @Test("HEAD is answered like GET without the body; other methods and paths are refused")
+  @Test("answers HEAD like GET without the body; other methods and paths are refused")
   func methods() throws {
     let fleet = try QuietFleet()
     for path in ["/livez", "/metrics"] {
@@ -144,7 +144,7 @@ struct MetricsServerTests {
     }
   }
 
-  @Test("connections on which nothing is said hold up no probe for long")
+  @Test("isn't held up for long by silent connections")
   func idleConnections() throws {
     let fleet = try QuietFleet()
     let idle = (0..<200).compactMap { _ in fleet.probe.connection() }
@@ -155,7 +155,7 @@ struct MetricsServerTests {
     #expect(ContinuousClock.now - begin < .seconds(8))
   }
 
-  @Test("an address that can't be listened on says why, and that trying again may help")
+  @Test("explains an address that can't be listened on, and whether a retry may help")
   func refusedAddresses() throws {
     let fleet = try QuietFleet()
     for (host, port, reason) in [

@@ -15,7 +15,7 @@ private let promtool = "/usr/bin/promtool"
 struct MetricsTextTests {
   private static let app = 2
 
-  /// Of two shards, in which something of everything has happened.
+  /// A report of two shards in which every event has happened.
   static func report(_ change: (inout ShardReport) -> Void = { _ in }) -> WorkerReport {
     let reports = (0..<2).map { number in
       var report = ShardReport(at: MonotonicTime(nanoseconds: 1))
@@ -50,21 +50,22 @@ struct MetricsTextTests {
       report.deadLetters = [.init(app: "(none)", error: .invalidJSON, reason: "not an object", count: 1)]
       report.expiries = [.init(name: "c", notAfter: 99)]
       if number == 0 {
-        report.campaigns = CampaignSurvey(counts: [.running: 2], latest: [])
+        report.campaigns = CampaignSummary(counts: [.running: 2], latest: [])
         report.queues = [.init(name: "push.dead", ready: 7)]
       }
       change(&report)
       return report
     }
     return WorkerReport(
-      reports, shards: 2, health: FleetHealth(), usage: .current(), droppedLogLines: 0, version: "1.2.3", at: 1_000)
+      reports, shards: 2, health: FleetHealth(), usage: .current(), droppedLogLines: 0, refusedTunnels: [407: 3, 0: 1],
+      version: "1.2.3", at: 1_000)
   }
 
   private func samples(_ report: WorkerReport, _ prefix: String) -> [String] {
     MetricsText.of(report).split(separator: "\n").map(String.init).filter { $0.hasPrefix("pushfleet_\(prefix)") }
   }
 
-  @Test("shards are summed up; what may happen has a sample before it does")
+  @Test("are summed over shards; a possible event has a sample before it happens")
   func zeroes() {
     let report = Self.report()
     let delivered = samples(report, "pushes_delivered_total")
@@ -88,7 +89,7 @@ struct MetricsTextTests {
     #expect(samples(report, "build_info") == [#"pushfleet_build_info{version="1.2.3"} 1"#])
   }
 
-  @Test("what shards see alike counts once; what one of them finds wrong is wrong")
+  @Test("count shared facts once; a problem of one shard is a problem of the worker")
   func merged() {
     let report = Self.report()
     #expect(samples(report, "registry_up") == ["pushfleet_registry_up 0"])
@@ -96,6 +97,11 @@ struct MetricsTextTests {
     #expect(
       samples(report, "credential_ok")
         == [#"pushfleet_credential_ok{pool="a APNs"} 0"#, #"pushfleet_credential_ok{pool="b FCM"} 1"#])
+    #expect(
+      samples(report, "proxy_refusals_total")
+        == [("none", 1), ("403", 0), ("407", 3), ("502", 0), ("504", 0)].map {
+          #"pushfleet_proxy_refusals_total{status="\#($0)"} \#($1)"#
+        })
     #expect(samples(report, "provider_streams")[0] == #"pushfleet_provider_streams{pool="a APNs"} 6"#)
     #expect(
       samples(report, "hold_queue_requests_ready") == [#"pushfleet_hold_queue_requests_ready{app="a"} 71"#]
@@ -105,7 +111,7 @@ struct MetricsTextTests {
     #expect(samples(report, "breaker_open")[0] == #"pushfleet_breaker_open{app="com.example.app"} 1"#)
   }
 
-  @Test("a histogram's counts add up over its bounds")
+  @Test("have histograms whose counts add up over their bounds")
   func histograms() {
     let lines = samples(Self.report(), "publish_to_answer_seconds").filter { $0.contains(#"provider="apns",lane="high""#) }
     let values = lines.compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
@@ -113,7 +119,7 @@ struct MetricsTextTests {
     #expect(values.count == expected.count && zip(values, expected).allSatisfy { abs($0 - $1) < 1e-6 }, "\(lines)")
   }
 
-  @Test("without a registry there is no sample of it, without a survey none of queues and campaigns")
+  @Test("have no registry samples without a registry, and no queues or campaigns without a survey")
   func absent() {
     let report = Self.report {
       $0.registry = nil
@@ -124,7 +130,7 @@ struct MetricsTextTests {
     #expect(samples(report, "queue_messages").isEmpty)
   }
 
-  @Test("thirty applications have figures of their own, the others share theirs")
+  @Test("are separate for thirty applications; the others share one series")
   func manyApplications() {
     let apps = Applications()
     for number in 0..<2_000 { apps.put(Array("app\(number)".utf8), packages: [], senders: []) }
@@ -154,7 +160,7 @@ struct MetricsTextTests {
       name: "app\($0) APNs", troubledSince: $0 < 10 ? 0 : nil, isCredentialRefused: $0 == 0, connections: 1, streams: $0)
   }
 
-  @Test("a hundred hold queues and a hundred pools are named, and what all others come to has one name, whatever their order")
+  @Test("name a hundred hold queues and a hundred pools; all others share one name, in any order")
   func manyInTrouble() throws {
     var reports: [WorkerReport] = []
     for isTurned in [false, true] {
@@ -188,7 +194,7 @@ struct MetricsTextTests {
     #expect((json["pools"] as? [Any])?.count == 101 && (json["holds"] as? [Any])?.count == 101)
   }
 
-  @Test("of pools that aren't named, one in trouble is enough for all of them to be, and one that is refused")
+  @Test("show a troubled or refused pool among the unnamed ones")
   func othersInTrouble() {
     let report = Self.report {
       $0.pools = Self.manyPools.map {
@@ -202,7 +208,7 @@ struct MetricsTextTests {
   }
 
   @Test(
-    "promtool has nothing to find fault with, whatever names applications have",
+    "pass promtool for any application names",
     .enabled(if: FileManager.default.isExecutableFile(atPath: promtool) || isNothingLeftOut, "promtool isn't installed"))
   func promtoolChecks() throws {
     let file = NSTemporaryDirectory() + "/pushfleet-metrics-\(UUID().uuidString)"
@@ -213,7 +219,7 @@ struct MetricsTextTests {
     #expect(child.wait() == 0 && child.outputSoFar.isEmpty, "\(child.outputSoFar)")
   }
 
-  @Test("the report as JSON says the same, on one line")
+  @Test("are the same in the JSON report, on one line")
   func json() throws {
     let bytes = Self.report().json
     #expect(!bytes.contains(0x0A))
@@ -229,7 +235,7 @@ struct MetricsTextTests {
     #expect((object["pools"] as? [[String: Any]])?.first?["credential_ok"] as? Bool == false)
   }
 
-  @Test("the report as JSON says how many requests the trace kept, and how the latest campaigns stand, without their targets")
+  @Test("include the trace's counts and the latest campaigns in the JSON report, without targets")
   func traceAndCampaigns() throws {
     let description = CampaignDescription(
       id: Array("c-1".utf8), app: Array("com.example.app".utf8), messageID: Array("m".utf8),
@@ -244,7 +250,7 @@ struct MetricsTextTests {
     let text = String(decoding: report.json, as: UTF8.self)
     let object = try #require(try JSONSerialization.jsonObject(with: Data(report.json)) as? [String: Any])
     let totals = try #require(object["totals"] as? [String: Int])
-    // Of two shards.
+    // The sum of two shards.
     #expect(totals["trace_noted"] == 6 && totals["trace_left_out"] == 2)
     let campaign = try #require((object["latest_campaigns"] as? [[String: Any]])?.first)
     #expect(campaign["campaign"] as? String == "c-1" && campaign["state"] as? String == "running")
@@ -252,7 +258,7 @@ struct MetricsTextTests {
     #expect(!text.contains("secret"))
   }
 
-  @Test("a push whose place a newer one has taken is counted by its code, and not as failed")
+  @Test("count a replaced push by its code, and not as failed")
   func withdrawn() throws {
     let report = Self.report {
       $0.counters.collapsed = 5
@@ -272,7 +278,7 @@ struct MetricsTextTests {
     #expect(answer["failed"] as? Int == 4 && (answer["errors"] as? [String: Int])?["Collapsed"] == 10)
   }
 
-  @Test("a code may be counted for every application, provider and lane, and each stays its own")
+  @Test("keep each code separate for every application, provider and lane")
   func cells() {
     var counts = PushCounts()
     var places: [(PushCounts.Field, Int, PushCounts.Provider, PushCounts.Lane)] = []
@@ -293,7 +299,7 @@ struct MetricsTextTests {
     #expect(counts.amount(places[5].0, places[5].1, places[5].2, places[5].3) == 12)
   }
 
-  @Test("reasons of dead letters are bounded and hold no token")
+  @Test("have a bounded number of dead-letter reasons, without tokens")
   func reasons() {
     var reasons = DeadLetterReasons()
     for number in 0..<500 { reasons.note(app: number % 200, error: .invalidParameters, reason: "reason \(number)") }

@@ -4,7 +4,7 @@ import Testing
 @testable import Gateway
 @testable import Worker
 
-/// What alert rules, the dashboard and the pages about them name has to be there.
+/// Everything that alert rules, the dashboard and their pages name must exist.
 @Suite("Monitoring")
 struct MonitoringTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -23,16 +23,18 @@ struct MonitoringTests {
   }
 
   @Test(
-    "every figure that is named exists",
+    "every metric that a document or alert names exists",
     arguments: [
-      "deploy/monitoring/alerts.yml", "deploy/monitoring/alerts.test.yml", "deploy/monitoring/grafana.json", "docs/runbook.md",
-      "docs/operations.md", "docs/scale.md", "docs/request.md", "docs/registry.md", "docs/gateway.md",
+      "deploy/monitoring/alerts.yml", "deploy/monitoring/alerts.test.yml", "deploy/monitoring/grafana.json",
+      "docs/operate/runbook.md",
+      "docs/operate/scaling.md", "docs/operate/deploying.md", "docs/operate/dead-letters.md", "docs/operate/watching.md",
+      "docs/operate/scale.md", "docs/send/request.md", "docs/send/registry.md", "docs/send/gateway.md",
     ])
   func names(path: String) throws {
     let families = families
     var named: Set<String> = []
     for match in try text(path).matches(of: /\b(pushfleet|process)_[a-z_]+\b/) { named.insert(String(match.0)) }
-    // A label of Prometheus' own.
+    // One of Prometheus' own labels.
     named.remove("pushfleet_docs")
     let unknown = named.filter { name in
       let parts = ["_bucket", "_sum", "_count"].filter(name.hasSuffix).map { String(name.dropLast($0.count)) }
@@ -41,17 +43,17 @@ struct MonitoringTests {
     #expect(!named.isEmpty && unknown.isEmpty, "\(unknown.sorted())")
   }
 
-  @Test("each alert has a section of the runbook, each section an alert, and each alert names its own")
+  @Test("each alert has its own section of the runbook, and each section has an alert")
   func runbook() throws {
     let rules = try text("deploy/monitoring/alerts.yml")
     let alerts = rules.matches(of: /- alert: (\w+)/).map { String($0.1) }
-    let sections = try text("docs/runbook.md").matches(of: /\n### (\w+)\n/).map { String($0.1) }
+    let sections = try text("docs/operate/runbook.md").matches(of: /\n### (\w+)\n/).map { String($0.1) }
     #expect(Set(alerts).count == alerts.count && Set(alerts) == Set(sections) && sections.count == alerts.count)
-    let links = rules.matches(of: /runbook: docs\/runbook\.md#(\w+)/).map { String($0.1) }
+    let links = rules.matches(of: /runbook: docs\/operate\/runbook\.md#(\w+)/).map { String($0.1) }
     #expect(links == alerts.map { $0.lowercased() })
   }
 
-  @Test("each alert has a test in which it fires, and those tests are of alerts that there are")
+  @Test("each alert has a test in which it fires, and no test is for a missing alert")
   func tested() throws {
     let alerts = try text("deploy/monitoring/alerts.yml").matches(of: /- alert: (\w+)/).map { String($0.1) }
     let tests = try text("deploy/monitoring/alerts.test.yml")

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Delivery
 
-@Suite("What only a newer worker can read")
+@Suite("Messages in a newer worker's form")
 struct NewerNotesTests {
   private static let now = Int64(Date().timeIntervalSince1970 * 1000)
 
-  /// What a worker makes of a message that is back from the ladder.
+  /// The publications of a worker for a message that is back from the ladder.
   private func publications(_ queue: WorkQueue, _ headers: FieldTable) throws -> [Publication] {
     let worker = try FanoutModel.Worker("sqlite:/nonexistent/registry.db", 0)
     var message = FanoutModel.broadcast("b")
@@ -34,7 +34,7 @@ struct NewerNotesTests {
     (.sendNormal, ["x-push-retry-form": .integer(2), "x-push-retry-tries": .integer(9), "x-push-sender": .text("1001")]),
   ]
 
-  @Test("goes round on the ladder with its headers and body, and nothing else happens", arguments: [0, 1])
+  @Test("go round on the ladder with unchanged headers and body, without other effects", arguments: [0, 1])
   func aside(_ index: Int) throws {
     let start = Self.now
     let (queue, notes) = Self.notes[index]
@@ -53,7 +53,7 @@ struct NewerNotesTests {
     #expect(since >= start)
   }
 
-  @Test("is a dead letter when four weeks have passed, and not before", arguments: [0, 1])
+  @Test("become dead letters after four weeks, and not before", arguments: [0, 1])
   func end(_ index: Int) throws {
     let (queue, notes) = Self.notes[index]
     for (days, kind) in [(27, Publication.Kind.retry), (29, .deadLetter)] as [(Int64, Publication.Kind)] {

@@ -9,7 +9,7 @@ import Wire
 
 @Suite("The outbox")
 struct OutboxTests {
-  /// A connection that is ready to publish, with a test in the broker's place.
+  /// A connection that is ready to publish. The test plays the broker.
   final class Connection: PublisherHandler {
     let outbox: Outbox
     private(set) var publisher: Publisher!
@@ -63,7 +63,7 @@ struct OutboxTests {
       outbox.use(nil)
     }
 
-    /// How many messages it has been given.
+    /// The number of messages given to it.
     var published: Int { publisher.unconfirmed }
 
     func settle(_ sequence: UInt16, isAck: Bool = true) {
@@ -72,7 +72,8 @@ struct OutboxTests {
       driver.settle(at: now)
     }
 
-    /// The broker has no queue for a message of ``message(_:_:)``: all that look like it are returned, then confirmed up to `sequence`.
+    /// The broker has no queue for a message of ``message(_:_:)``: all such messages are returned, then confirmed up to
+    /// `sequence`.
     func giveBack(upTo sequence: UInt16) {
       let exchange = Array("push.events".utf8)
       var frames = method(1, 60, 50, [1, 56, 0, UInt8(exchange.count)] + exchange + [1, 97])
@@ -105,7 +106,7 @@ struct OutboxTests {
     return (loop, outbox, owner)
   }
 
-  /// Its time is moved by ``advance(_:bySeconds:)``.
+  /// ``advance(_:bySeconds:)`` moves its time.
   private func makeInOwnTime() -> (Turn, Outbox, Owner) {
     let time = Turn(now: MonotonicTime(nanoseconds: 1_000_000_000), wallClock: 0)
     let (outbox, owner) = make(time)
@@ -129,7 +130,7 @@ struct OutboxTests {
       owner: .request(owner))
   }
 
-  @Test("publishes again, on the next connection, what the last one left unconfirmed; each is reported once")
+  @Test("publishes unconfirmed messages again on the next connection; each is reported once")
   func retransmission() throws {
     let (_, outbox, owner) = try make()
     for number in 0..<5 { outbox.publish(message(number)) }
@@ -147,7 +148,7 @@ struct OutboxTests {
     #expect(Connection(outbox).published == 0)
   }
 
-  @Test("takes back what has not left, and nothing that may have arrived")
+  @Test("withdraws unsent messages only")
   func withdrawal() throws {
     let (_, outbox, owner) = try make()
     outbox.publish(message(0, .retry))
@@ -165,11 +166,11 @@ struct OutboxTests {
   }
 
   @Test(
-    "asks for another connection when it is refused for long, after what is on its way is settled, and offers all of it again there; a reply's queue is nobody's fault"
+    "opens another connection when it is refused for long, after sent messages are settled, and offers everything again there; refused replies don't count"
   )
   func renewal() throws {
     let (loop, outbox, owner) = try make()
-    outbox.renewal.pause = Backoff(base: 0, cap: 0)
+    outbox.reconnectPolicy.pause = Backoff(base: 0, cap: 0)
     var renewals = 0
     outbox.renewConnection = { renewals += 1 }
     let connection = Connection(outbox)
@@ -178,7 +179,7 @@ struct OutboxTests {
     for number in 1...3 { outbox.publish(message(number)) }
     connection.settle(2, isAck: false)
     connection.settle(3, isAck: false)
-    // One is still on its way.
+    // One is still under way.
     loop.turn(waitingAtMost: 0)
     #expect(renewals == 0)
     outbox.publish(message(4))
@@ -193,7 +194,7 @@ struct OutboxTests {
     #expect(renewals == 1)
   }
 
-  @Test("goes on with what waits when all that was on its way comes back, or is given up")
+  @Test("continues with waiting messages when all sent ones are returned or given up")
   func returned() throws {
     let (_, outbox, owner) = try make()
     let connection = Connection(outbox)
@@ -210,17 +211,17 @@ struct OutboxTests {
     #expect(connection.published == 500 && owner.unreached == 2_500)
   }
 
-  /// A reply whose queue has been full whenever it was offered.
+  /// A reply whose queue was full at every attempt.
   private func hopeless(_ owner: Int) -> Publication {
     var reply = message(owner, .reply)
     reply.refusals = 4
     return reply
   }
 
-  @Test("replies given up to full queues bring another connection as well")
+  @Test("opens another connection after replies given up to full queues too")
   func renewalForReplies() throws {
     let (loop, outbox, owner) = try make()
-    outbox.replyRenewal.pause = Backoff(base: 0, cap: 0)
+    outbox.replyReconnectPolicy.pause = Backoff(base: 0, cap: 0)
     var renewals = 0
     outbox.renewConnection = { renewals += 1 }
     let connection = Connection(outbox)
@@ -232,7 +233,7 @@ struct OutboxTests {
     #expect(renewals == 1 && owner.unreached == 2 && outbox.backlog == 0)
   }
 
-  @Test("replies given up by the hundred bring no connection before its time")
+  @Test("opens no connection early for hundreds of given-up replies")
   func noRenewalForMany() throws {
     let (loop, outbox, owner) = try make()
     outbox.renewConnection = { Issue.record("another connection") }
@@ -250,7 +251,7 @@ struct OutboxTests {
     time.runTimers()
   }
 
-  @Test("a reply that the user may not write is given up after it was handed over, not within that")
+  @Test("gives up a reply that the user may not write, after the call that published it")
   func forbiddenReply() {
     let (time, outbox, owner) = makeInOwnTime()
     let connection = Connection(outbox)
@@ -264,7 +265,7 @@ struct OutboxTests {
     #expect(owner.confirmed == [0, 1] && owner.unreached == 2 && outbox.backlog == 0)
   }
 
-  @Test("a queue that confirms nothing has a window of its own, and neither its neighbours nor what is sent wait for it")
+  @Test("gives a queue without confirms its own window, so that neither other queues nor pushes wait for it")
   func stuck() throws {
     let (time, outbox, owner) = makeInOwnTime()
     let connection = Connection(outbox)
@@ -280,12 +281,12 @@ struct OutboxTests {
     #expect(!outbox.isFull && outbox.stuck == 5_000)
     for number in 0..<1_500 { outbox.publish(message(number, .deadLetter)) }
     #expect(connection.published == 2_000)
-    // It confirms again, and counts again when it has caught up.
+    // The queue confirms again, and counts again when it has caught up.
     connection.settle(1)
     #expect(!outbox.isFull && outbox.stuck == 4_999)
   }
 
-  @Test("a queue that was stuck holds up nothing on the next connection either, until it has confirmed something")
+  @Test("limits a stuck queue on the next connection too, until it has confirmed something")
   func stuckOnTheNextConnection() throws {
     let (time, outbox, _) = makeInOwnTime()
     let first = Connection(outbox)
@@ -295,7 +296,7 @@ struct OutboxTests {
     #expect(!outbox.isFull)
     first.cut()
     outbox.look()
-    // There is no connection: nothing at all is confirmed.
+    // Without a connection nothing is confirmed at all.
     #expect(outbox.isFull && outbox.stuck == 0)
     let next = Connection(outbox)
     outbox.look()
@@ -305,7 +306,7 @@ struct OutboxTests {
     #expect(outbox.stuck == 0 && outbox.backlog == 998)
   }
 
-  @Test("what one queue refuses waits for itself alone, and with its own pauses")
+  @Test("delays only the refused queue's messages, with that queue's own pauses")
   func refused() throws {
     let (time, outbox, owner) = makeInOwnTime()
     let connection = Connection(outbox)
@@ -325,7 +326,7 @@ struct OutboxTests {
     #expect(owner.confirmed.sorted() == [0, 1] && outbox.stuck == 0)
   }
 
-  @Test("there is an end to what waits for stuck queues")
+  @Test("limits the messages that wait for stuck queues")
   func ceiling() throws {
     let (time, outbox, _) = makeInOwnTime()
     let connection = Connection(outbox)

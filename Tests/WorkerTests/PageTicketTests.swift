@@ -23,7 +23,7 @@ struct PageTicketTests {
     return carried
   }
 
-  @Test("comes back from a header as it was, with and without what is left of a page")
+  @Test("survives its header form, with and without pending devices")
   func roundTrip() {
     #expect(carried(fresh) == fresh)
     var begun = fresh
@@ -45,7 +45,7 @@ struct PageTicketTests {
     #expect(carried(begun) == begun && carried(begun)?.failureCounts.count == 2)
   }
 
-  @Test("the page after it begins at the cursor and is another copy each time it is made")
+  @Test("gives the next page the cursor, and each time a new copy number")
   func next() {
     var random = RandomSource()
     let next = fresh.next(after: 900, using: &random)
@@ -53,7 +53,7 @@ struct PageTicketTests {
     #expect(next.copy != fresh.next(after: 900, using: &random).copy)
   }
 
-  @Test("cut or lengthened at any place it is unreadable; one of a later version is told from that")
+  @Test("is unreadable if cut or lengthened at any place; a later version is recognised")
   func malformed() throws {
     var ticket = fresh
     ticket.pending = [.init(id: 1, salt: 2)]
@@ -63,7 +63,7 @@ struct PageTicketTests {
     func read(_ bytes: some Sequence<UInt8>) -> PageTicket.Reading {
       PageTicket.read([PageTicket.header: .string(Array(bytes))])
     }
-    // Less its only device it is whole again.
+    // Without its only device it is complete again.
     for length in 0..<bytes.count where length != bytes.count - 16 {
       #expect(read(bytes.prefix(length)) == .unreadable, "\(length)")
     }
@@ -76,7 +76,7 @@ struct PageTicketTests {
     #expect(PageTicket.read(FieldTable()) == .absent)
   }
 
-  @Test("the largest page's rest fits a frame")
+  @Test("with the largest number of pending devices fits a frame")
   func size() throws {
     var ticket = fresh
     ticket.pending = (0..<5_000).map { .init(id: $0, salt: $0) }

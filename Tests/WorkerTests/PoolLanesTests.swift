@@ -6,7 +6,7 @@ import Wire
 @testable import Delivery
 @testable import Worker
 
-@Suite("What waits for a provider")
+@Suite("Requests that wait for a provider")
 struct PoolLanesTests {
   private let loop: EventLoop
   private let pools: PoolSet
@@ -34,7 +34,7 @@ struct PoolLanesTests {
     return table[waiting.request]?.source.queue
   }
 
-  @Test("the high lane comes first, and leaves one turn of eight to what waits longest")
+  @Test("are served from the high lane first, with one turn of eight for the longest waiting")
   mutating func turns() {
     add(.sendNormal, at: 1)
     for number in 0..<30 { add(.sendHigh, at: 2 + Double(number)) }
@@ -45,7 +45,7 @@ struct PoolLanesTests {
     #expect(order.count == 32 && lanes.isEmpty)
   }
 
-  @Test("what is for now or never leaves one turn of eight to what has waited longer")
+  @Test("with a lifetime of 0 leave one turn of eight to longer waiting ones")
   mutating func nowOrNeverForLong() {
     add(.sendNormal, at: 0)
     for number in 1...20 { add(.sendNormal, at: Double(number), isNowOrNever: true) }
@@ -54,7 +54,7 @@ struct PoolLanesTests {
     #expect(order.firstIndex(of: false) == 7 && order.count == 21)
   }
 
-  @Test("what is for now or never passes the others of its lane, and no other lane")
+  @Test("with a lifetime of 0 pass the others of their lane, and no other lane")
   mutating func nowOrNever() {
     for number in 0..<3 { add(.sendNormal, at: Double(number)) }
     add(.sendNormal, at: 5, isNowOrNever: true)
@@ -63,20 +63,20 @@ struct PoolLanesTests {
     while case .waiting(let waiting)? = lanes.popFirst() {
       guard let entry = table[waiting.request] else { continue }
       order.append(entry.attempt.isLast)
-      // What has more recipients keeps its place.
+      // A request with more recipients keeps its place.
       if entry.attempt.isLast, order.count == 2 { lanes.putBack(waiting, of: entry) }
     }
     #expect(order == [false, true, true, false, false, false] && lanes.isEmpty)
   }
 
-  @Test("what was held comes before what the normal lane has brought since")
+  @Test("from a hold queue come before later ones of the normal lane")
   mutating func held() {
     add(.sendNormal, at: 1)
     add(.sendHigh, at: 2, hold: 0)
     #expect(lanes.heldSince == at(2) && popQueue() == .sendHigh && lanes.heldSince == nil && popQueue() == .sendNormal)
   }
 
-  @Test("a request is overdue by its lane's measure, a page later, and what was held never")
+  @Test("are overdue by their lane's limit, a page later, and held ones never")
   mutating func overdue() {
     add(.sendHigh, at: 0, hold: 0)
     add(.fanoutNormal, at: 0)

@@ -7,7 +7,7 @@ import Wire
 @testable import Delivery
 @testable import Worker
 
-@Suite("What a worker answers of itself")
+@Suite("A worker's own status")
 struct ProcessStatusTests {
   private func object(_ json: [UInt8]) throws -> [String: Any] {
     try #require(try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])
@@ -18,7 +18,7 @@ struct ProcessStatusTests {
       reports, shards: reports.count, health: FleetHealth(), usage: .current(), droppedLogLines: 0, version: "1", at: 0)
   }
 
-  @Test("sums its shards, and says rates of the last ten seconds")
+  @Test("sums its shards, with rates of the last ten seconds")
   func rates() throws {
     var status = ProcessStatus(startedAt: 0)
     var reports = [ShardReport(at: MonotonicTime(nanoseconds: 0)), ShardReport(at: MonotonicTime(nanoseconds: 0))]
@@ -36,7 +36,7 @@ struct ProcessStatusTests {
     #expect(answer["delivered_per_second"] as? Double == 100.5 && answer["started_at"] as? String == "1970-01-01T00:00:00.000Z")
   }
 
-  @Test("is bounded, however many applications are in trouble")
+  @Test("is bounded, even if many applications are in trouble")
   func bounded() throws {
     var report = ShardReport(at: MonotonicTime(nanoseconds: 0))
     for number in 0..<10_000 {
@@ -51,12 +51,12 @@ struct ProcessStatusTests {
     #expect(pools.count == 50 && pools[0]["name"] as? String == "pool 9999" && pools[0]["state"] as? String == "in trouble")
     #expect(holds.count == 50 && holds[0]["ready"] as? Int == 9_999)
     let long = status.json(self.report([report]), allPools: true, at: MonotonicTime(nanoseconds: 1))
-    // What the command takes of an answer.
+    // The limit that the command reads of an answer.
     #expect(long.count < 256 << 10)
     #expect(try #require(try object(long)["pools"] as? [[String: Any]]).count > 500)
   }
 
-  @Test("says how long pushes of the last minute took, of what had any")
+  @Test("has the durations of the last minute's pushes, where there were any")
   func latencies() throws {
     var status = ProcessStatus(startedAt: 0)
     var reports = [ShardReport(at: MonotonicTime(nanoseconds: 0))]
@@ -74,7 +74,7 @@ struct ProcessStatusTests {
     #expect((latencies[1]["counts"] as? [Int])?.last == 1)
   }
 
-  @Test("a quantile lies between the bounds of its bucket, and beyond the last bound nobody knows")
+  @Test("has quantiles between the bounds of their bucket, and none beyond the last bound")
   func quantiles() throws {
     var histogram = Histogram(bounds: [1, 2, 4])
     #expect(histogram.quantile(0.5) == nil)

@@ -12,7 +12,7 @@ import Wire
 @testable import Delivery
 @testable import Worker
 
-@Suite("Receipts of what devices acknowledge")
+@Suite("Receipts of devices' acknowledgements")
 struct ReceiptsTests {
   private static let app = Array("com.example.app".utf8)
 
@@ -26,7 +26,7 @@ struct ReceiptsTests {
     return delivery
   }
 
-  @Test("however many come while the broker confirms none, they leave the outbox room for what follows from pushes")
+  @Test("leave the outbox room for pushes' consequences, even if the broker confirms none")
   func room() throws {
     let loop = try EventLoop()
     let path = NSTemporaryDirectory() + "pushfleet-receipts-\(UUID().uuidString).db"
@@ -45,7 +45,7 @@ struct ReceiptsTests {
       isRegistered = true
     }
     #expect(loop.run(atMost: 10) { isRegistered })
-    // The largest batch: almost as much as is noted at once, and a message of the largest size more.
+    // The largest batch: almost the limit of one write, plus a message of the largest size.
     queue.registryChangeDelivered(Self.delivery(0, 999))
     for number in 1..<12 { queue.registryChangeDelivered(Self.delivery(number, 1_000)) }
     #expect(
@@ -53,7 +53,7 @@ struct ReceiptsTests {
         queue.flush()
         return outbox.backlog >= 2_999
       })
-    // What is asked for after a batch is answered after it.
+    // A call made after a batch is answered after it.
     var answers = 0
     for round in 1...3 {
       queue.flush()

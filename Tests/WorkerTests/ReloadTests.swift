@@ -14,7 +14,7 @@ import Testing
 final class ReloadTests {
   let files: TestCertificates
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("reload-\(UUID().uuidString)")
-  var shelf = CredentialShelf()
+  var credentialStore = CredentialStore()
 
   init() throws {
     files = try TestCertificates.make()
@@ -57,67 +57,67 @@ final class ReloadTests {
       "'app\(number)': { apns: { key: 'key.p8', keyID: 'ABC123DEFG', teamID: 'TEAM\(String(format: "%06d", number))'"
         + (number % 3 == 0 ? "" : number % 3 == 1 ? ", ca: 'other.pem'" : ", ca: '\(files.otherAuthority)'") + " } }"
     }
-    let setup = try shelf.setup(try configuration("{ \(text.joined(separator: ",")) }"))
+    let setup = try credentialStore.setup(try configuration("{ \(text.joined(separator: ",")) }"))
     let contexts = setup.credentials.values.compactMap { credential in
       if case .apns(let apns) = credential.value { apns.target.tls.map { ObjectIdentifier($0) } } else { nil }
     }
     #expect(contexts.count == 300 && Set(contexts).count == 2)
   }
 
-  @Test("loads only what has changed")
+  @Test("loads only changed parts")
   func onlyChanges() throws {
     let settings = try configuration("{ a: { \(apns()), \(try fcm()) }, b: { \(apns("second.p8")) } }")
-    let before = try shelf.setup(settings)
+    let before = try credentialStore.setup(settings)
     let pools = PoolSet(before, host: LoopHost(try EventLoop()))
-    #expect(pools.reload(try shelf.setup(settings)) == [])
+    #expect(pools.reload(try credentialStore.setup(settings)) == [])
     try copy(files.otherP8, to: "key.p8")
-    let after = try shelf.setup(settings)
+    let after = try credentialStore.setup(settings)
     #expect(before.credentials.filter { after.credentials[$0.key] !== $0.value }.map(\.key.name) == ["a APNs production"])
     #expect(pools.reload(after) == ["a APNs production"])
-    #expect(pools.reload(try shelf.setup(settings)) == [])
+    #expect(pools.reload(try credentialStore.setup(settings)) == [])
   }
 
-  @Test("a file that can't be used costs only its own application, which keeps its credential")
+  @Test("an unusable file affects only its own application, which keeps its credential")
   func oneBadFile() throws {
     let settings = try configuration("{ a: { \(apns()), \(try fcm()) }, b: { \(apns("second.p8")) } }")
-    let before = try shelf.setup(settings)
+    let before = try credentialStore.setup(settings)
     try Data("no key".utf8).write(to: folder.appendingPathComponent("key.p8"))
     try copy(files.otherP8, to: "second.p8")
-    let errors = shelf.load(settings)
+    let errors = credentialStore.load(settings)
     #expect(errors.map(\.key) == ["apps.a.apns.key"])
-    for (place, credential) in shelf.credentials {
+    for (place, credential) in credentialStore.credentials {
       #expect((before.credentials[place] !== credential) == (place.app == "b"), "\(place.name)")
     }
     try copy(files.p384Key, to: "second.p8")
-    #expect(shelf.load(settings).map(\.key) == ["apps.a.apns.key", "apps.b.apns.key"])
+    #expect(credentialStore.load(settings).map(\.key) == ["apps.a.apns.key", "apps.b.apns.key"])
     #expect(throws: ConfigurationError.self) { try ShardSetup(settings) }
   }
 
-  @Test("a passphrase's file that can't be used costs only its own credential, and is watched")
+  @Test("an unusable passphrase file affects only its own credential, and is watched")
   func badPassphrase() throws {
     func write(_ text: [UInt8]) throws { try Data(text).write(to: folder.appendingPathComponent("pass.txt")) }
     try write(Array((files.passphrase + "\n").utf8))
     let sealed =
       "certificate: '\(files.client)', key: '\(files.clientEncryptedKey)', passphraseFile: 'pass.txt', ca: '\(files.authority)'"
     let text = "{ a: { apns: { \(sealed) } }, b: { \(apns()) } }"
-    let before = try shelf.setup(try configuration(text))
+    let before = try credentialStore.setup(try configuration(text))
     for broken: [UInt8]? in [nil, [0xFF, 0xFE], Array("another".utf8), []] {
       try FileManager.default.removeItem(atPath: file("pass.txt"))
       if let broken { try write(broken) }
       try copy(broken == nil ? files.otherP8 : files.p8, to: "key.p8")
       let next = try configuration(text)
       #expect(next.watchedFiles.contains(file("pass.txt")))
-      let b = try #require(shelf.credentials.first { $0.key.app == "b" }?.value)
-      let errors = shelf.load(next)
+      let b = try #require(credentialStore.credentials.first { $0.key.app == "b" }?.value)
+      let errors = credentialStore.load(next)
       #expect(errors.count == 1 && errors[0].key.hasPrefix("apps.a.apns."), "\(errors)")
       #expect(!errors.contains { "\($0)".contains("another") })
-      for (place, credential) in shelf.credentials where place.app == "a" {
+      for (place, credential) in credentialStore.credentials where place.app == "a" {
         #expect(before.credentials[place] === credential)
       }
-      if broken == nil { #expect(!shelf.credentials.values.contains { $0 === b }) }
+      if broken == nil { #expect(!credentialStore.credentials.values.contains { $0 === b }) }
       try write(Array(files.passphrase.utf8))
     }
-    #expect(shelf.load(try configuration(text)).isEmpty)
+    #expect(credentialStore.load(try configuration(text)).isEmpty)
   }
 
   @Test("a topic that is no bundle ID is refused before anything is reloaded", arguments: ["", "a.b ", "a\\nb", "###"])
@@ -129,39 +129,41 @@ final class ReloadTests {
     #expect(error?.key == "apps.a.apns.topic")
   }
 
-  @Test("a sender that gets a credential of its own is served by it, and those it shared one with are left alone")
+  @Test("a sender with a new credential uses it, and the others of the old one are unaffected")
   func apart() throws {
     let shared = "{ a: { \(apns()), senders: { '1001': { \(apns()) }, '1002': { \(apns()) } } } }"
-    let pools = PoolSet(try shelf.setup(try configuration(shared)), host: LoopHost(try EventLoop()))
+    let pools = PoolSet(try credentialStore.setup(try configuration(shared)), host: LoopHost(try EventLoop()))
     let app = pools.apps[0]
     let sender = try #require(app.senders[Array("1001".utf8)])
     #expect(pools.lanes.count == 1 && sender.apns?.pool == 0)
     let own = "{ a: { \(apns()), senders: { '1001': { \(apns("second.p8")) }, '1002': { \(apns()) } } } }"
-    #expect(pools.reload(try shelf.setup(try configuration(own))) == ["a.senders.1001 APNs production"])
+    #expect(pools.reload(try credentialStore.setup(try configuration(own))) == ["a.senders.1001 APNs production"])
     #expect(pools.lanes.count == 2 && sender.apns?.pool == 1 && app.routes.apns?.pool == 0)
-    // What was waiting for the pool that it shared is still translated.
+    // Requests that waited for the shared pool can still be translated.
     #expect(sender.apnsSettings(of: 0) != nil)
-    // The application goes over to another key: the sender stays where it is.
+    // The application changes its key, and the sender stays.
     try copy(files.otherP8, to: "key.p8")
     #expect(
-      pools.reload(try shelf.setup(try configuration(own))) == ["a APNs production", "a.senders.1002 APNs production"])
+      pools.reload(try credentialStore.setup(try configuration(own))) == [
+        "a APNs production", "a.senders.1002 APNs production",
+      ])
     #expect(pools.lanes.count == 2 && app.routes.apns?.pool == 0)
-    // And back to one for all.
-    #expect(pools.reload(try shelf.setup(try configuration(shared))) == ["a.senders.1001 APNs production"])
+    // Back to one key for all.
+    #expect(pools.reload(try credentialStore.setup(try configuration(shared))) == ["a.senders.1001 APNs production"])
     #expect(pools.lanes.count == 2 && sender.apns?.pool == 0)
   }
 
-  @Test("a shared pool whose users go two ways stays as it is for what waits there, and each gets its own")
+  @Test("a shared pool keeps its waiting requests when its users separate, and each user gets its own pool")
   func twoWays() throws {
     func apps(_ a: String, _ b: String) -> String {
       "{ a: { \(apns(a, ", topic: 'x'")) }, b: { \(apns(b, ", topic: 'x'")) } }"
     }
     try copy(files.otherP8, to: "third.p8")
     let pools = PoolSet(
-      try shelf.setup(try configuration(apps("key.p8", "key.p8"))), host: LoopHost(try EventLoop()))
+      try credentialStore.setup(try configuration(apps("key.p8", "key.p8"))), host: LoopHost(try EventLoop()))
     #expect(pools.lanes.count == 1)
     #expect(
-      pools.reload(try shelf.setup(try configuration(apps("second.p8", "third.p8")))) == [
+      pools.reload(try credentialStore.setup(try configuration(apps("second.p8", "third.p8")))) == [
         "a APNs production", "b APNs production",
       ])
     #expect(pools.lanes.count == 3)
@@ -169,10 +171,10 @@ final class ReloadTests {
     #expect([0, 1].allSatisfy { pools.apps[$0].routes.apnsSettings(of: 0) != nil })
   }
 
-  @Test("the rights of producers are taken over, and so is where results may go")
+  @Test("applies the rights of producers and the allowed result queues")
   func rights() throws {
-    let pools = PoolSet(try shelf.setup(try configuration("{ a: { \(apns()) } }")), host: LoopHost(try EventLoop()))
-    let granted = try shelf.setup(
+    let pools = PoolSet(try credentialStore.setup(try configuration("{ a: { \(apns()) } }")), host: LoopHost(try EventLoop()))
+    let granted = try credentialStore.setup(
       try configuration("{ a: { producers: ['billing'], \(apns("key.p8", ", topics: ['b']")) } }"))
     #expect(pools.apps[0].rights.producers == nil && pools.reload(granted) == ["a rights"])
     #expect(pools.apps[0].rights.producers == [Array("billing".utf8)])
@@ -182,12 +184,14 @@ final class ReloadTests {
     #expect(closed.changesForRestart(from: open) == [])
   }
 
-  @Test("topics, default priorities, quotas, timeouts and the platforms of an application are taken over")
+  @Test("applies topics, default priorities, quotas, timeouts and platforms")
   func settings() throws {
     let pools = PoolSet(
-      try shelf.setup(try configuration("{ a: { \(apns()), \(try fcm()) } }")), host: LoopHost(try EventLoop()))
+      try credentialStore.setup(try configuration("{ a: { \(apns()), \(try fcm()) } }")), host: LoopHost(try EventLoop()))
     let routes = pools.apps[0].routes
-    func reload(_ app: String) throws -> [String] { pools.reload(try shelf.setup(try configuration("{ a: { \(app) } }"))) }
+    func reload(_ app: String) throws -> [String] {
+      pools.reload(try credentialStore.setup(try configuration("{ a: { \(app) } }")))
+    }
 
     #expect(try reload("\(apns("key.p8", ", topic: 'a.beta'")), \(try fcm())") == ["a rights", "a APNs production"])
     #expect(routes.apns?.settings.topic == Array("a.beta".utf8))
@@ -201,21 +205,22 @@ final class ReloadTests {
     #expect(pools.lanes.count == 3)
   }
 
-  @Test("brokers, their authorities and passwords are taken over: no amqps address is ever without TLS")
+  @Test("applies brokers, their authorities and passwords; an amqps address never loses TLS")
   func brokers() throws {
     let apps = "{ a: { \(apns()) } }"
-    #expect(try shelf.setup(try configuration(apps)).brokers.map { $0.tls == nil } == [true])
+    #expect(try credentialStore.setup(try configuration(apps)).brokers.map { $0.tls == nil } == [true])
     let two = "broker: ['amqps://one/', 'amqp://two/', 'amqps://three/'], ca: '\(files.authority)'"
-    let secure = try shelf.setup(try configuration(apps, two))
+    let secure = try credentialStore.setup(try configuration(apps, two))
     #expect(secure.brokers.map { $0.tls == nil } == [false, true, false])
-    // A list of authorities that can't be used leaves the addresses as they were.
-    #expect(shelf.load(try configuration(apps, "broker: 'amqps://four/', ca: '\(files.serverKey)'")).map(\.key) == ["ca"])
-    #expect(shelf.brokers.map(\.uri.host) == ["one", "two", "three"])
-    let other = try shelf.setup(try configuration(apps, "broker: 'amqps://one/', ca: '\(files.otherAuthority)'"))
+    // An unusable list of authorities leaves the addresses unchanged.
+    #expect(
+      credentialStore.load(try configuration(apps, "broker: 'amqps://four/', ca: '\(files.serverKey)'")).map(\.key) == ["ca"])
+    #expect(credentialStore.brokers.map(\.uri.host) == ["one", "two", "three"])
+    let other = try credentialStore.setup(try configuration(apps, "broker: 'amqps://one/', ca: '\(files.otherAuthority)'"))
     #expect(other.brokers[0].tls !== secure.brokers[0].tls)
   }
 
-  @Test("what a running worker can't take over is named")
+  @Test("names the changes that a running worker can't apply")
   func restart() throws {
     let running = try configuration("{ a: { \(apns()) } }")
     #expect(running.changesForRestart(from: running) == [])
@@ -237,16 +242,16 @@ final class ComingAndGoingTests {
   }
 
   private func pools(_ apps: String) throws -> PoolSet {
-    PoolSet(try site.shelf.setup(try site.configuration(apps)), host: LoopHost(loop))
+    PoolSet(try site.credentialStore.setup(try site.configuration(apps)), host: LoopHost(loop))
   }
 
   private func reload(_ pools: PoolSet, _ apps: String) throws -> [String] {
-    pools.reload(try site.shelf.setup(try site.configuration(apps)))
+    pools.reload(try site.credentialStore.setup(try site.configuration(apps)))
   }
 
   private func index(_ id: String, _ pools: PoolSet) -> Int? { pools.apps.index(of: Array(id.utf8)) }
 
-  @Test("keep their index, and what is configured no longer is no application")
+  @Test("keep their index, and removed ones are no applications")
   func indices() throws {
     let one = "{ b: { \(site.apns()) } }"
     let two = "{ a: { \(site.apns("second.p8")) }, b: { \(site.apns()) } }"
@@ -257,13 +262,13 @@ final class ComingAndGoingTests {
     #expect(pools.apps.index(ofPackage: Array("a".utf8)) == 1)
     #expect(try reload(pools, one) == ["a (removed)"])
     #expect(index("a", pools) == nil && pools.apps.only == 0 && pools.apps.index(ofPackage: Array("a".utf8)) == nil)
-    // What is in hand of it still has its routes and its name.
+    // Its requests in hand keep their routes and the name.
     #expect(pools.apps[1].id == Array("a".utf8) && pools.apps[1].routes.apns != nil)
     #expect(try reload(pools, two).first == "a (added)")
     #expect(index("a", pools) == 1 && pools.apps.count == 2)
   }
 
-  @Test("bring senders and packages, and take them along")
+  @Test("bring and remove their senders and packages")
   func senders() throws {
     let plain = "{ a: { \(site.apns()) } }"
     let more = "{ a: { \(site.apns()), senders: { '1': { \(site.apns("second.p8")) } }, \(try site.fcm(", package: 'a.b'")) } }"
@@ -275,12 +280,12 @@ final class ComingAndGoingTests {
     #expect(pools.apps[0].packages.contains(Array("a.b".utf8)) && pools.apps[0].pools.count == 3)
     #expect(try reload(pools, plain) == ["a FCM"])
     #expect(pools.apps[0].senders[sender] == nil && !pools.apps[0].packages.contains(Array("a.b".utf8)))
-    // Requests that were here before are still translated.
+    // Earlier requests can still be translated.
     #expect(pools.apps[0].formerSenders.contains { $0.apnsSettings(of: pool) != nil })
     #expect(pools.letGo(inHand: ([], [])) == [1, 2] && pools.apps[0].formerSenders.isEmpty)
   }
 
-  @Test("a removed sender's pool is closed alone: what waits for its other one is still translated")
+  @Test("a removed sender's own pool is closed; requests in its other pool are still translated")
   func poolByPool() throws {
     let plain = "{ a: { \(site.apns()) } }"
     let pools = try pools("{ a: { \(site.apns()), senders: { '1': { \(site.apns("second.p8")), \(try site.fcm()) } } } }")
@@ -290,17 +295,17 @@ final class ComingAndGoingTests {
     #expect(pools.letGo(inHand: ([0], [apns])) == [fcm])
     #expect(pools.apps[0].formerSenders.contains { $0.apnsSettings(of: apns) != nil })
     #expect(pools.apps.withFormerSenders == [0])
-    // Nothing is looked for any longer, though the application is busy.
+    // Nothing is searched any longer, although the application has requests.
     #expect(pools.letGo(inHand: ([0], [])) == [apns])
     #expect(pools.apps.withFormerSenders.isEmpty && pools.apps[0].formerSenders.isEmpty)
   }
 
-  @Test("a removed sender that had its application's credential leaves nothing to be waited for")
+  @Test("a removed sender with its application's credential leaves nothing to wait for")
   func sharedSender() throws {
     let pools = try pools("{ a: { \(site.apns()), senders: { '1': { \(site.apns()) } } } }")
     _ = try reload(pools, "{ a: { \(site.apns()) } }")
     #expect(pools.apps.withFormerSenders.isEmpty && pools.apps[0].formerSenders.isEmpty)
-    // What another sender's request sends to that one's device is still translated.
+    // Another sender's request to that one's device can still be translated.
     let pipeline = Pipeline(
       apps: pools.apps, outbox: Outbox(time: loop.time, log: Log(level: .error)), time: loop.time)
     let entry = InFlight(index: 0)
@@ -308,7 +313,7 @@ final class ComingAndGoingTests {
     #expect(pipeline.translations.translator.apnsSettings(of: 0, entry) != nil)
   }
 
-  @Test("a pool that nobody uses is closed when nothing in hand goes by it, and its number is another's")
+  @Test("an unused pool is closed when no request in hand uses it, and its number is reused")
   func closed() throws {
     let one = "{ a: { \(site.apns()) } }"
     let pools = try pools("{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")), senders: { '1': { \(site.apns()) } } } }")
@@ -324,30 +329,32 @@ final class ComingAndGoingTests {
     #expect(pools.takeMade().map(\.number).count == 1 && pools.lanes.count == 3)
   }
 
-  @Test("a request in hand of one that is gone keeps its routes, those of its senders' devices as well")
+  @Test("a request of a removed application keeps its routes, and those of its senders")
   func inHand() throws {
     let pools = try pools("{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")), senders: { '1': { \(site.apns()) } } } }")
     _ = try reload(pools, "{ a: { \(site.apns()) } }")
     #expect(pools.letGo(inHand: ([1], [])) == [])
     #expect(pools.apps.unusedPools == [1, 2] && pools.apps[1].routes.apns != nil)
-    // It comes back before that has ended, and goes on with its pools.
+    // It comes back before that has ended, and continues with its pools.
     _ = try reload(pools, "{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")) } }")
     #expect(pools.apps.unusedPools == [2] && pools.apps[1].routes.apns?.pool == 1)
   }
 
-  @Test("with a file that can't be used are taken over without that credential, and the others are not held up")
+  @Test("with an unusable file are applied without that credential, and don't hold up the others")
   func unusable() throws {
     let pools = try pools("{ a: { \(site.apns()) } }")
     try Data("no key".utf8).write(to: site.folder.appendingPathComponent("second.p8"))
     let next = try site.configuration("{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")) }, c: { \(site.apns()) } }")
-    #expect(site.shelf.load(next).map(\.key) == ["apps.b.apns.key"] && site.shelf.missing == ["apps.b.apns"])
-    let setup = ShardSetup(configuration: next, credentials: site.shelf.credentials, brokers: site.shelf.brokers)
+    #expect(
+      site.credentialStore.load(next).map(\.key) == ["apps.b.apns.key"] && site.credentialStore.missing == ["apps.b.apns"])
+    let setup = ShardSetup(
+      configuration: next, credentials: site.credentialStore.credentials, brokers: site.credentialStore.brokers)
     #expect(pools.reload(setup) == ["b (added)", "c (added)"])
     #expect(index("b", pools).map { pools.apps[$0].routes.apns == nil } == true)
     #expect(index("c", pools).map { pools.apps[$0].routes.apns != nil } == true)
   }
 
-  @Test("are taken over a few in a turn, and what another setup says meanwhile is what counts")
+  @Test("are applied a few in a turn, and only the latest configuration counts")
   func portions() throws {
     func apps(_ count: Int, _ key: String) -> String {
       "{ " + (0..<count).map { "'app\($0)': { \(site.apns(key)) }" }.joined(separator: ", ") + " }"
@@ -355,9 +362,10 @@ final class ComingAndGoingTests {
     var latest: ShardSetup?
     func setup(_ text: String) throws -> ShardSetup {
       let settings = try site.configuration(text)
-      #expect(site.shelf.load(settings).isEmpty)
+      #expect(site.credentialStore.load(settings).isEmpty)
       let next = ShardSetup(
-        configuration: settings, credentials: site.shelf.credentials, brokers: site.shelf.brokers, after: latest)
+        configuration: settings, credentials: site.credentialStore.credentials, brokers: site.credentialStore.brokers,
+        after: latest)
       latest = next
       return next
     }
@@ -373,14 +381,16 @@ final class ComingAndGoingTests {
     #expect(!third && last && pools.apps.count == 3 && pools.changes.allSatisfy { $0.hasSuffix("(removed)") })
   }
 
-  @Test("what has not changed is the same object, whatever else has")
+  @Test("unchanged ones keep the same object")
   func same() throws {
-    let before = try site.shelf.setup(try site.configuration("{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")) } }"))
+    let before = try site.credentialStore.setup(
+      try site.configuration("{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")) } }"))
     let settings = try site.configuration(
       "{ a: { \(site.apns()) }, b: { \(site.apns("second.p8", ", topic: 'x'")) }, c: { \(site.apns()) } }")
-    #expect(site.shelf.load(settings).isEmpty)
+    #expect(site.credentialStore.load(settings).isEmpty)
     let after = ShardSetup(
-      configuration: settings, credentials: site.shelf.credentials, brokers: site.shelf.brokers, after: before)
+      configuration: settings, credentials: site.credentialStore.credentials, brokers: site.credentialStore.brokers,
+      after: before)
     #expect(after.apps[0] === before.apps[0] && after.apps[1] !== before.apps[1])
     #expect(after.apps.map(\.settings.id) == ["a", "b", "c"])
   }
@@ -396,7 +406,7 @@ final class FileWatchTests {
   func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
   func write(_ text: String, _ name: String) throws { try Data(text.utf8).write(to: folder.appendingPathComponent(name)) }
 
-  @Test("are looked at again when one was rewritten or replaced, but not when it is missing for a moment")
+  @Test("are checked again after a rewrite or replacement, but not when missing for a moment")
   func rewritten() throws {
     try write("one", "watched")
     var watch = FileWatch([path("watched")])
@@ -410,7 +420,7 @@ final class FileWatchTests {
     #expect(changes == [false, true, false, false, false])
   }
 
-  @Test("are looked at again when what a link leads to is exchanged, as mounted secrets are")
+  @Test("are checked again when a link leads to another file, as for mounted secrets")
   func exchanged() throws {
     let manager = FileManager.default
     for version in ["1", "2"] {
@@ -426,7 +436,7 @@ final class FileWatchTests {
     #expect(isNoticed)
   }
 
-  @Test("may come later, and a new list of them forgets no change")
+  @Test("may appear later, and a new list of files forgets no change")
   func later() throws {
     try write("one", "a")
     var watch = FileWatch([path("a"), path("b")])
@@ -438,7 +448,7 @@ final class FileWatchTests {
     #expect(changes == [true, false, true])
   }
 
-  @Test("are those of credentials, authorities and every value that stands in a file of its own")
+  @Test("are those of credentials, authorities and of every value in its own file")
   func listed() throws {
     try write("amqp://h/", "broker.txt")
     try write("secret", "pass.txt")

@@ -12,7 +12,7 @@ import Wire
 
 @Suite("Where results may go")
 struct ReplyQueuesTests {
-  /// Answers when it is told to.
+  /// Answers when the test says so.
   private final class Asked: ReplyBroker {
     var isReachable = true
     var questions: [String] = []
@@ -32,7 +32,7 @@ struct ReplyQueuesTests {
   private let changes: ChangeQueue
   private let registry: RegistryClient
 
-  /// An application without a credential: what is taken ends at once, as a dead letter and a result.
+  /// An application without a credential: an accepted request ends at once, with a dead letter and a result.
   init() throws {
     loop = try EventLoop()
     let log = Log(level: .error)
@@ -72,7 +72,7 @@ struct ReplyQueuesTests {
 
   private func turn() { loop.turn(waitingAtMost: 0) }
 
-  /// What is to be published: codes of dead letters, and queues of replies.
+  /// The publications: codes of dead letters, and queues of replies.
   private func takeAll() -> [String] {
     var all: [String] = []
     for slot in outbox.slots.indices {
@@ -86,7 +86,7 @@ struct ReplyQueuesTests {
     return all.sorted()
   }
 
-  @Test("direct reply-to, what the broker has named and what is listed need no question")
+  @Test("direct reply-to, the broker's own names and listed queues need no check")
   func byName() {
     for queue in ["amq.rabbitmq.reply-to.g1h2AA5y.6uHwoSWk==", "amq.gen-OPDmRSzGVtBb6aIJRzCAKA", "billing.replies"] {
       send(to: queue)
@@ -96,7 +96,7 @@ struct ReplyQueuesTests {
     #expect(broker.questions.isEmpty)
   }
 
-  @Test("an exclusive queue is allowed, any other is not: nothing is done and nothing said before that is known")
+  @Test("an exclusive queue is allowed, others are not; the request waits until the check is done")
   func asked() {
     for (isExclusive, queue) in [(true, "mine"), (false, "another's")] {
       send(to: queue)
@@ -114,7 +114,7 @@ struct ReplyQueuesTests {
     #expect(broker.questions == ["mine", "another's"] && pipeline.table.count == 0)
   }
 
-  @Test("for a queue that isn't there the request is done and nothing said, now or later; the next request asks again")
+  @Test("for a missing queue the request is sent without a reply, and the next request checks again")
   func missing() throws {
     send(to: "mine")
     turn()
@@ -126,7 +126,7 @@ struct ReplyQueuesTests {
     turn()
     broker.answer(.exclusive)
     #expect(takeAll() == ["MismatchSenderId", "to mine"] && broker.questions == ["mine", "mine"])
-    // What couldn't be read was not looked at any further: its replay is asked for again.
+    // The unreadable request was not checked further: its replay is checked again.
     send(to: "another", "no JSON")
     turn()
     broker.answer(.missing)
@@ -134,7 +134,7 @@ struct ReplyQueuesTests {
     #expect(unread.properties.replyTo == Array("another".utf8) && takeAll() == ["InvalidJSON"])
   }
 
-  @Test("a change whose answer's queue isn't there is made, and not answered")
+  @Test("a change with a missing reply queue is applied, without a reply")
   func missingForChange() throws {
     changes.registryChangeDelivered(delivery(to: "mine", "first", by: ""))
     turn()
@@ -142,7 +142,7 @@ struct ReplyQueuesTests {
     #expect(takeAll() != ["NotAllowed"] && changes.count == 0)
   }
 
-  @Test("what is said of a queue is the broker's answer to the question, not the end of the connection")
+  @Test("the broker's answer to the check decides, not the end of the connection")
   func kinds() {
     #expect(ReplyQueueKind(.success(.queue(messages: 0, consumers: 1)), isConnected: true) == .shared)
     #expect(ReplyQueueKind(.failure(.resourceLocked("")), isConnected: true) == .exclusive)
@@ -154,7 +154,7 @@ struct ReplyQueuesTests {
     #expect(ReplyQueueKind(.failure(.heartbeatMissed), isConnected: false) == nil)
   }
 
-  @Test("who may not send to the application has nothing asked for, and is answered only where that is known to be allowed")
+  @Test("for a producer without rights no check is made, and a reply is sent only to a queue known as allowed")
   func rightsFirst() {
     pipeline.apps.put(
       Array("com.example.app".utf8), packages: [], rights: AppRights(producers: [Array("billing".utf8)]), senders: [])
@@ -165,7 +165,7 @@ struct ReplyQueuesTests {
   }
 
   @Test(
-    "a producer's questions are bounded: what comes beyond them goes to the ladder, is asked for later, and others' at once")
+    "a producer's checks are limited; further requests go to the ladder and are checked later, other producers' at once")
   func crowd() throws {
     for number in 0..<70 { send(to: "q\(number)") }
     #expect(pipeline.table.entries.filter { $0.isInUse && $0.source.reply == .unknown }.count == 64)
@@ -183,7 +183,7 @@ struct ReplyQueuesTests {
       broker.answer(.shared)
     }
     #expect(takeAll().count == 65 && pipeline.table.count == 0)
-    // It comes back, and is asked for.
+    // It comes back, and its queue is checked.
     var returned = delivery(to: "")
     returned.exchange = Array("push.return".utf8)
     returned.properties = later.properties
@@ -194,7 +194,7 @@ struct ReplyQueuesTests {
     #expect(takeAll() == ["MismatchSenderId", "to q64"])
   }
 
-  @Test("what can't be read is not answered where no result may go")
+  @Test("an unreadable request is not answered on a queue that isn't allowed")
   func unread() {
     send(to: "another's", "no JSON")
     turn()
@@ -202,13 +202,13 @@ struct ReplyQueuesTests {
     #expect(takeAll() == ["NotAllowed"])
   }
 
-  @Test("what a worker has sent on was allowed, and is asked for no more")
+  @Test("a worker's own copy was allowed, and isn't checked again")
   func sentOn() {
     send(to: "another's", by: "push.return")
     #expect(takeAll() == ["MismatchSenderId", "to another's"])
   }
 
-  @Test("without the setting every queue but the fleet's own is allowed; an empty one allows none by its name alone")
+  @Test("without the setting all queues except the fleet's are allowed; an empty list allows none by name")
   func setting() {
     replyQueues.listed = nil
     send(to: "another's")
@@ -221,7 +221,7 @@ struct ReplyQueuesTests {
     #expect(broker.questions == ["billing.replies"])
   }
 
-  @Test("one question at a time; what couldn't be asked is asked again, and a lost channel leaves nothing behind")
+  @Test("one check at a time; a failed one is repeated, and a lost channel leaves nothing behind")
   func oneAtATime() {
     for number in 0..<3 { send(to: "q\(number)") }
     turn()
@@ -242,7 +242,7 @@ struct ReplyQueuesTests {
     #expect(broker.questions == ["q0", "q1", "q2", "q0"] && takeAll() == ["MismatchSenderId", "to q2"])
   }
 
-  @Test("a name with control characters, or that is no text, is refused without a question")
+  @Test("a name with control characters or invalid text is refused without a check")
   func oddNames() {
     send(to: "a\u{0}b")
     var odd = delivery(to: "")
@@ -252,7 +252,7 @@ struct ReplyQueuesTests {
     #expect(takeAll() == ["NotAllowed", "NotAllowed"] && broker.questions.isEmpty)
   }
 
-  @Test("changes of the registry wait in their order for what one of them asks")
+  @Test("registry changes wait in order for the check of one of them")
   func changesInOrder() {
     for (queue, body) in [("mine", "first"), ("billing.replies", "second"), ("another's", "third")] {
       changes.registryChangeDelivered(delivery(to: queue, body, by: ""))
@@ -269,7 +269,7 @@ struct ReplyQueuesTests {
     #expect(changes.count == 0)
   }
 
-  @Test("a change by who isn't a producer of its application is answered so, or a dead letter when nobody waits")
+  @Test("a change by a user without rights is refused, in its reply or as a dead letter")
   func changesOfProducers() {
     pipeline.apps.put(
       Array("com.example.app".utf8), packages: [], rights: AppRights(producers: [Array("billing".utf8)]), senders: [])
@@ -288,7 +288,7 @@ struct ReplyQueuesTests {
     #expect(letter?.properties.headers["x-push-producer"] == .string([]))
     #expect(takeAll() == ["NotAllowed"])
     change("billing", "subscribe")
-    // An operator's replay of one that a worker had found to be allowed.
+    // An operator replays a change that a worker had allowed.
     change(nil, "subscribe", by: "push.return")
     #expect(takeAll() == [] && changes.count == 2)
   }

@@ -14,7 +14,7 @@ struct ResumeTests {
     return model
   }
 
-  /// So many tokens are refused that the breaker opens, `later` milliseconds from now.
+  /// Refuses so many tokens that the breaker opens, `later` milliseconds from now.
   private func open(_ worker: FanoutModel.Worker, later: Int64) {
     var breaker = Breaker(share: 0.5, sample: 1_000)
     for _ in 0..<1_000 { _ = breaker.note(isRefused: true, at: worker.loop.now, wallClock: worker.loop.wallClock + later) }
@@ -23,7 +23,7 @@ struct ResumeTests {
 
   private func isOpen(_ worker: Int, _ model: FanoutModel) -> Bool { model.workers[worker].pipeline.feedback.marks.isOpen(0) }
 
-  /// The worker takes what is first in the queue, as far as to the next page's message.
+  /// The worker processes the first message of the queue, up to the next page's message.
   private func take(_ worker: Int, _ model: FanoutModel) {
     model.deliver(to: worker)
     model.run(worker)
@@ -37,7 +37,7 @@ struct ResumeTests {
     for state in [.held, .running] as [CampaignState] { #expect(try model.store.setState(state, of: id, now: time)) }
   }
 
-  @Test("closes the breaker of every worker that one of its pages comes to")
+  @Test("closes the breaker of every worker that receives one of its pages")
   func closes() throws {
     let model = try fleet()
     try resume(model, later: 5)
@@ -47,7 +47,7 @@ struct ResumeTests {
     #expect(!isOpen(1, model))
   }
 
-  @Test("doesn't close what has opened since, and a campaign that was never stopped closes nothing")
+  @Test("doesn't close a breaker that opened later, and only a stopped campaign's resumption counts")
   func newTrouble() throws {
     let model = try fleet(openedLater: 60_000)
     take(0, model)
@@ -57,7 +57,7 @@ struct ResumeTests {
     #expect(isOpen(1, model))
   }
 
-  @Test("lets the breaker open again when as many tokens are refused as before")
+  @Test("lets the breaker open again if as many tokens are refused as before")
   func again() throws {
     let model = try fleet()
     try resume(model, later: 5)

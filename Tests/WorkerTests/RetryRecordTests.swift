@@ -4,9 +4,9 @@ import Testing
 
 @testable import Delivery
 
-@Suite("What a request carries on the ladder")
+@Suite("A request's record on the ladder")
 struct RetryRecordTests {
-  @Test("comes back as it went")
+  @Test("survives its header form")
   func roundTrip() throws {
     let record = RetryRecord(
       attempts: 3, round: 5, deadline: 1_795_000_000_123, error: .deviceMessageRateExceeded, reason: "TooManyRequests",
@@ -22,7 +22,7 @@ struct RetryRecordTests {
     #expect(back.error == .deviceMessageRateExceeded && back.reason == "TooManyRequests" && back.settled == [1, 2, 3])
   }
 
-  @Test("is absent without its headers; what is not of its form is unreadable, or a later worker's")
+  @Test("is absent without its headers; a malformed one is unreadable, a newer one is recognised")
   func forms() {
     func read(_ headers: FieldTable) -> String {
       switch RetryRecord.read(headers) {
@@ -71,7 +71,7 @@ struct RetryRecordTests {
     #expect(none.isEmpty && name.count == 21)
   }
 
-  @Test("lets targets wait no longer for a clock that was set back while they were on the ladder")
+  @Test("shortens waits after the clock was set back")
   func clockSetBack() {
     let written: Int64 = 1_800_000_000_000
     let bytes = SettledTargets.encode([
@@ -134,7 +134,7 @@ struct RetryRecordTests {
     func delivered(_ recipients: [Recipient]) -> Int {
       recipients.count { if case .delivered = $0.state { true } else { false } }
     }
-    // The first of the devices that stand for an entry which was not reached, and every entry.
+    // The first reached device of each entry that was not reached itself, and every entry.
     let wanted = restored(SettledTargets.encode(entry.recipients, byToken: true, names: entry.namesToKeep))
     #expect(names(wanted) == Array(1...1_000) && delivered(wanted) == 1_499)
     let unwanted = SettledTargets.encode(entry.recipients, byToken: true, names: nil)
@@ -145,7 +145,7 @@ struct RetryRecordTests {
     #expect(shortened.count < 110_000 && delivered(restored(shortened)) == 1_499)
   }
 
-  @Test("knows devices by their tokens where groups change between two rounds, and a gone one by its place")
+  @Test("identifies devices by token if groups change between two rounds, and a gone one by its place")
   func namedTargets() {
     func device(_ token: UInt8, _ state: Recipient.State) -> Recipient {
       Recipient(platform: .fcm, token: [token], pool: 0, state: state)
@@ -166,7 +166,20 @@ struct RetryRecordTests {
     }
   }
 
-  @Test("lets a device that is gone meanwhile, or named twice, not wait again")
+  @Test("recognises a browser whose subscription has other keys in the next round")
+  func renewedSubscription() {
+    func browser(_ key: UInt8, _ state: Recipient.State) -> Recipient {
+      let token = Array("https://push.example.net/p/1".utf8) + [0] + [UInt8](repeating: key, count: 89)
+      return Recipient(platform: .webpush, token: token[...], pool: 0, state: state)
+    }
+    let bytes = SettledTargets.encode([browser(1, .delivered(name: []))], byToken: true)
+    var later = [browser(2, .waiting)]
+    SettledTargets.restore(bytes, to: &later, until: .max)
+    let isSettled = if case .delivered = later[0].state { true } else { false }
+    #expect(isSettled)
+  }
+
+  @Test("ends the wait of a device that is gone or named twice by now")
   func endedTargets() {
     for state in [Recipient.State.gone, .sameAs(0)] {
       let bytes = SettledTargets.encode([Recipient(platform: .apns, token: [1], pool: 0, state: .postponed(until: 5))])
@@ -179,7 +192,7 @@ struct RetryRecordTests {
     }
   }
 
-  @Test("never lets a forged record wake a target that no pool can take")
+  @Test("of a forger never opens a target without a pool")
   func refusedTargets() {
     let refused = Recipient.State.refused(Rejection(.invalidRegistration, "no"))
     for forged in [[3, 0, 0, 0, 0, 0, 1], [1, 0], [0]] as [[UInt8]] {

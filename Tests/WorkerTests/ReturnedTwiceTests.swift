@@ -3,7 +3,7 @@ import Testing
 
 @testable import Delivery
 
-@Suite("What has come back from workers twice")
+@Suite("A request that came back from workers twice")
 struct ReturnedTwiceTests {
   private func worker() throws -> FanoutModel.Worker { try FanoutModel.Worker("sqlite:/nonexistent/registry.db", 0) }
 
@@ -15,7 +15,7 @@ struct ReturnedTwiceTests {
     return message
   }
 
-  @Test("goes to the quarantine as it came, and is acknowledged when it is there")
+  @Test("goes unchanged to the quarantine, and is acknowledged when that is confirmed")
   func quarantined() throws {
     let worker = try worker()
     worker.accept(returned(["x-push-sender": .text("1001")]))
@@ -27,7 +27,7 @@ struct ReturnedTwiceTests {
     #expect(worker.held.isEmpty)
   }
 
-  @Test("with headers that can't be read it is refused: the copy would have lost them, and with them its sender")
+  @Test("with unreadable headers is refused: the copy would lose them, and with them its sender")
   func unreadable() throws {
     let worker = try worker()
     var message = returned()
@@ -38,7 +38,7 @@ struct ReturnedTwiceTests {
     #expect(publications.first?.properties.headers["x-push-reason"] == .text("headers: malformed, or nested too deep"))
   }
 
-  @Test("with more headers than a message may have it is refused, without them")
+  @Test("with too many headers is refused, without them")
   func tooManyHeaders() throws {
     let worker = try worker()
     worker.accept(returned(["own": .string([UInt8](repeating: 1, count: 20_000)), "x-push-sender": .text("1001")]))
@@ -65,7 +65,7 @@ struct ReturnedTwiceTests {
   }
 
   @Test(
-    "counts a loss whenever it comes back from the quarantine, however often it was delivered, and is a dead letter at the fourth"
+    "counts a loss whenever it comes back from the quarantine, and becomes a dead letter at the fourth"
   )
   func losses() throws {
     var message = alone()
@@ -89,14 +89,14 @@ struct ReturnedTwiceTests {
     #expect(letter.routingKey == Array("dead".utf8) && letter.body == message.body)
     #expect(letter.properties.headers.string("x-push-error") == Array("InternalServerError".utf8))
     #expect(letter.properties.headers.string("x-push-reason")?.starts(with: "poison".utf8) == true)
-    // With what earlier rounds have noted, whose outcomes aren't known here.
+    // With the notes of earlier rounds, whose outcomes are unknown here.
     #expect(letter.properties.headers["x-push-retry-attempts"] == .integer(3))
     #expect(letter.properties.headers["x-push-quarantine-losses"] == nil)
     worker.confirm()
     #expect(worker.held.isEmpty && worker.publications.isEmpty && worker.pipeline.isIdle)
   }
 
-  @Test("and is still in hand here, or was when the channel was lost, is no loss")
+  @Test("that is still in hand here, or was when the channel was lost, counts no loss")
   func stillHere() throws {
     let worker = try worker()
     var message = alone()
@@ -113,7 +113,7 @@ struct ReturnedTwiceTests {
     #expect(worker.publications.isEmpty && worker.held.count == 1 && !entry.ledger.isOrphan)
   }
 
-  @Test("and has not been begun when the worker stops, it goes back to the quarantine as a new message, notes included")
+  @Test("goes back to the quarantine as a new message with its notes if the worker stops before it begins")
   func stopped() throws {
     let worker = try worker()
     let message = alone()
@@ -132,7 +132,7 @@ struct ReturnedTwiceTests {
     #expect(worker.held.isEmpty && worker.pipeline.isIdle)
   }
 
-  @Test("and is on its way to the provider when the worker stops, its answer is waited for")
+  @Test("is waited for if it is with the provider when the worker stops")
   func stoppedUnderWay() throws {
     let worker = try worker()
     worker.accept(alone())

@@ -19,7 +19,7 @@ struct RichPageSettingsTests {
   }
 
   @Test(
-    "name the gateway's address; a page lives for 30 days and has 64 KiB, those of an application a GiB, unless they say otherwise"
+    "name the gateway's address; by default a page lives 30 days and has 64 KiB, and an application's pages have a GiB"
   )
   func taken() throws {
     let settings = try #require(try load("richPages: { url: 'https://push.example.com/' },").usedRichPages)
@@ -29,7 +29,7 @@ struct RichPageSettingsTests {
     #expect(other == RichPageSettings(url: "http://[::1]:80/a/b", keep: 90_000, bytes: 2_000, most: 2 << 20))
   }
 
-  @Test("are used where there is an address and a registry, for applications that have mps")
+  @Test("are used if there is an address and a registry, for applications with mps")
   func used() throws {
     #expect(try load("").usedRichPages == nil && load("richPages: { keep: '1d' },").usedRichPages == nil)
     let lonely = try load("richPages: { url: 'https://h' },", registry: false)
@@ -40,7 +40,7 @@ struct RichPageSettingsTests {
   }
 
   @Test(
-    "that can't be used are refused by their names",
+    "with unusable values are refused by name",
     arguments: [
       ("{ url: 'push.example.com' }", "url"), ("{ url: 'ftp://h' }", "url"), ("{ url: 'https://' }", "url"),
       ("{ url: 'https://u:p@h' }", "url"), ("{ url: 'https://h/?q' }", "url"), ("{ url: 'https://h/#f' }", "url"),

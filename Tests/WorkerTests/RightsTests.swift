@@ -10,13 +10,13 @@ import Wire
 @testable import Delivery
 @testable import Worker
 
-@Suite("What producers may ask for")
+@Suite("The rights of producers")
 struct RightsTests {
   private let loop: EventLoop
   private let outbox: Outbox
   private let pipeline: Pipeline
 
-  /// An application of two producers, for which no provider is configured: what is allowed ends for want of a credential.
+  /// An application of two producers without a credential: an allowed request ends because of that.
   init() throws {
     loop = try EventLoop()
     outbox = Outbox(time: loop.time, log: Log(level: .error))
@@ -49,7 +49,7 @@ struct RightsTests {
     return delivery
   }
 
-  /// The messages that follow from a delivery, which are then safe.
+  /// The messages that follow from a delivery, all confirmed.
   private func consequences(of delivery: Delivery, from queue: WorkQueue = .sendNormal, isAlone: Bool = false) -> [Publication]
   {
     pipeline.accept(delivery, from: queue, isAlone: isAlone)
@@ -69,12 +69,12 @@ struct RightsTests {
     publication?.properties.headers.string(name).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The code of the dead letter that a delivery ends in.
+  /// The code of a delivery's dead letter.
   private func end(_ delivery: Delivery, from queue: WorkQueue = .sendNormal) -> String? {
     text("x-push-error", consequences(of: delivery, from: queue).first { $0.kind == .deadLetter })
   }
 
-  /// A worker's copy as it comes back, by an exchange of the fleet's own.
+  /// A worker's copy that comes back by one of the fleet's exchanges.
   private func back(_ publication: Publication, by exchange: String) -> Delivery {
     var delivery = Delivery()
     delivery.exchange = Array(exchange.utf8)
@@ -86,7 +86,7 @@ struct RightsTests {
 
   private let allowed = "MismatchSenderId"
 
-  @Test("who isn't named among the producers, or names nobody, is refused, and a named one isn't")
+  @Test("a producer that isn't listed, or has no name, is refused; a listed one isn't")
   func producers() {
     #expect(end(delivery("billing")) == allowed && end(delivery("chat", by: "")) == allowed)
     for user in [nil, "", "Billing", "billing2", "guest"] {
@@ -98,7 +98,7 @@ struct RightsTests {
     #expect(pipeline.table.count == 0)
   }
 
-  @Test("no header of a producer's stands in for the broker's word, on whatever queue")
+  @Test("no header of a producer replaces the broker's user name, on any queue")
   func forged() {
     let headers: FieldTable = [
       "x-push-producer": .text("billing"), "x-push-retry-attempts": .integer(1), "x-push-retry-deadline": .integer(.max),
@@ -111,7 +111,7 @@ struct RightsTests {
     #expect(end(delivery("mallory", by: "push.fanout", Self.request, headers)) == "NotAllowed")
   }
 
-  @Test("what a worker sends on was allowed, stays allowed, and names no producer")
+  @Test("a worker's own copy is allowed, stays allowed, and names no producer")
   func sentOn() throws {
     pipeline.accept(delivery("billing"), from: .sendNormal)
     _ = takeAll()
@@ -137,7 +137,7 @@ struct RightsTests {
     }
   }
 
-  @Test("what a producer chose beside the body, and when his request was first seen, stays with it wherever it goes on")
+  @Test("a producer's choices in headers, and the time of first sight, stay with the request everywhere")
   func choices() throws {
     let entry = InFlight(index: 0)
     entry.begin(from: .sendNormal)
@@ -160,14 +160,14 @@ struct RightsTests {
       #expect(copy.properties.headers.string("x-push-environment") == Array("sandbox".utf8))
     }
     for copy in copies { #expect(copy.properties.headers["x-push-first-seen"] == .integer(entry.identity.published)) }
-    // Replayed, a request's time begins anew.
+    // A replayed request's lifetime begins again.
     #expect(letter.properties.headers["x-push-first-seen"] == nil)
     entry.delivery.properties.timestamp = 1_795_209_720
     let dated = publications.hold(record, of: 0, at: 0, for: entry)
     #expect(dated.properties.headers["x-push-first-seen"] == nil && dated.properties.timestamp == 1_795_209_720)
   }
 
-  @Test("what a worker sends on is for the application that it was found to be for, whatever the configuration says by then")
+  @Test("a worker's copy is for the application that was found, even if the configuration changes")
   func resolved() throws {
     let app = Array("com.example.app".utf8)
     let entry = InFlight(index: 0)
@@ -194,7 +194,7 @@ struct RightsTests {
     for (copy, exchange) in copies { #expect(end(back(copy, by: exchange)) == "InvalidParameters") }
   }
 
-  @Test("the same broadcast of two producers in one second is two, and one of each that comes again is the same")
+  @Test("the same broadcast of two producers in one second is two broadcasts; a redelivery of either is the same one")
   func broadcasts() throws {
     let log = Log(level: .error)
     let registry = try RegistryClient(
@@ -226,7 +226,7 @@ struct RightsTests {
     #expect(try name(returned) == billing)
   }
 
-  @Test("what is put aside before it was looked at is checked when it comes back, for the user that published it")
+  @Test("a message that was put aside unchecked is checked when it comes back, for its publisher")
   func quarantined() throws {
     for (user, code) in [("billing", allowed), ("mallory", "NotAllowed"), (nil, "NotAllowed")] {
       var suspect = delivery(user, by: "push.send", Self.request, ["x-push-producer": .text("billing")])
@@ -240,7 +240,7 @@ struct RightsTests {
     }
   }
 
-  @Test("a dead letter that an operator replays is checked again where nobody has been found to be allowed, and not otherwise")
+  @Test("a replayed dead letter is checked again only if no producer was found to be allowed")
   func replayed() throws {
     let refused = try #require(consequences(of: delivery("mallory")).first)
     #expect(end(back(refused, by: "push.return")) == "NotAllowed")
@@ -257,7 +257,7 @@ struct RightsTests {
     #expect(end(delivery("billing")) == "NotAllowed")
   }
 
-  @Test("a topic is the application's own, in a push type's form, or one that is listed; with any other no device is sent to")
+  @Test("a topic must be the application's, in a push type's form, or listed; otherwise nothing is sent")
   func topics() {
     func request(_ topic: String, isV1: Bool = false) -> String {
       let apns = #""apns":{"headers":{"apns-topic":"\#(topic)"}}"#
@@ -276,7 +276,7 @@ struct RightsTests {
     }
   }
 
-  @Test("where nothing is configured everything is allowed")
+  @Test("without settings everything is allowed")
   func open() {
     pipeline.apps.put(Array("com.example.app".utf8), packages: [], rights: AppRights(), senders: [])
     #expect(end(delivery(nil)) == allowed && end(delivery("mallory")) == allowed)

@@ -10,8 +10,8 @@ import TestSupport
 @testable import Delivery
 @testable import Worker
 
-/// A broker with one queue, a provider, and workers whose channels close between any two steps. Nothing is sent by a pool: a step
-/// takes what waits in its lanes, another one answers.
+/// A broker with one queue, a provider, and workers whose channels close between any two steps. No pool sends: one step takes
+/// waiting pushes from the lanes, another one answers them.
 final class SendModel {
   struct Message {
     var number: Int
@@ -24,7 +24,7 @@ final class SendModel {
   static let prefetch = 8
 
   var queue: [Message] = []
-  /// How often the provider has got each request, and how often it took it.
+  /// How often the provider received each request, and how often it accepted it.
   var asked: [Int: Int] = [:]
   var taken: [Int: Int] = [:]
   /// Requests that have ended as dead letters.
@@ -37,7 +37,7 @@ final class SendModel {
     for _ in 0..<count { workers.append(try Worker(configuration)) }
   }
 
-  /// One application whose provider is not to be reached.
+  /// One application whose provider is unreachable.
   static func configuration() throws -> Configuration {
     let certificates = try TestCertificates.make()
     let file = NSTemporaryDirectory() + "/pushfleet-send-\(UUID().uuidString.prefix(8)).json5"
@@ -75,7 +75,7 @@ final class SendModel {
     }
   }
 
-  /// A publication reaches its queue, and the worker hears of it or, when the connection ends first, doesn't.
+  /// A publication reaches its queue. The worker receives the confirm unless the connection ends first.
   func confirm(_ index: Int, isHeardOf: Bool) {
     guard let (slot, publication) = workers[index].nextPublication() else { return }
     defer { workers[index].settle(slot, isHeardOf: isHeardOf) }
@@ -103,7 +103,7 @@ final class SendModel {
     }
   }
 
-  /// All steps in turn until nothing is left to do.
+  /// Takes steps until nothing is left to do.
   func finish() {
     var rounds = 0
     while !isQuiet, rounds < 5_000 {
@@ -130,7 +130,7 @@ final class SendModel {
     private var sent: [Int] = []
     private var lastTag: UInt64 = 0
     private var generation: UInt32 = 0
-    /// Set by the model: whether the broker may be told that a request is done.
+    /// Set by the model: whether a request may be acknowledged.
     var mayBeDone: ((Int) -> Bool)?
     private(set) var doneTooEarly: [Int] = []
     var isReadingPaused = false
@@ -147,7 +147,7 @@ final class SendModel {
       pipeline.backpressure.acknowledger = self
     }
 
-    /// Requests that it begins at a time; what it is given beyond them waits as it came.
+    /// The limit of begun requests; others wait unchanged.
     private static let begun = 4
 
     var isIdle: Bool { pipeline.isIdle }
@@ -165,7 +165,7 @@ final class SendModel {
       pipeline.accept(delivery, from: .sendNormal)
     }
 
-    /// What a pool would be handed next.
+    /// The next push for a pool.
     func send() -> Int? {
       while let next = pipeline.dispatcher.pools[0].popFirst() {
         let entry: InFlight?
@@ -207,7 +207,7 @@ final class SendModel {
       return number
     }
 
-    /// A list of as many devices is taken, sent to and answered.
+    /// A list with one device for each answer is received, sent and answered.
     func take(list answers: [Reaction]) {
       let tokens = answers.indices.map { "\"\(String(repeating: "0", count: 63))\($0)\"" }.joined(separator: ",")
       accept(Message(number: 0, properties: BasicProperties(), body: Array("{\"registration_ids\":[\(tokens)]}".utf8)))
@@ -237,7 +237,7 @@ final class SendModel {
       pipeline.beginAhead()
     }
 
-    /// What it held, in the order of its delivery.
+    /// The messages that it had, in the order of delivery.
     func loseChannel() -> [Message] {
       let lost = held.sorted { $0.key < $1.key }.map(\.value)
       held = [:]
@@ -260,12 +260,12 @@ final class SendModel {
     }
     var isBreakerOpen: Bool { pipeline.feedback.marks.isOpen(0) }
 
-    /// The places of the requests in hand, in the order in which they came.
+    /// The places of the requests in hand, in the order of arrival.
     var places: [Int] {
       pipeline.table.entries.filter(\.isInUse).sorted { $0.delivery.token.tag < $1.delivery.token.tag }.map(\.index)
     }
 
-    /// As when the provider has been unreachable for a while.
+    /// Acts as if the provider had been unreachable for a while.
     func park() {
       while let next = pipeline.dispatcher.pools[0].popFirst() {
         switch next {
@@ -277,7 +277,7 @@ final class SendModel {
       }
     }
 
-    /// As when a minute has passed since the channel was lost.
+    /// Acts as if a minute had passed since the channel was lost.
     func forgetStrayed() {
       for index in pipeline.table.orphans.values { pipeline.table[index].source.orphanedAt = loop.now.advanced(bySeconds: -61) }
       pipeline.forgetStrayed()

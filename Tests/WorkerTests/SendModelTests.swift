@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Requests and lost channels, step by step")
 struct SendModelTests {
-  @Test("a list's copy for the ladder leaves when what follows from its other devices is safe")
+  @Test("a list's copy for the ladder leaves when the consequences of its other devices are confirmed")
   func copyOfList() throws {
     let model = try SendModel(workers: 1)
     let worker = model.workers[0]
@@ -20,7 +20,7 @@ struct SendModelTests {
     #expect(worker.held.isEmpty && worker.isIdle)
   }
 
-  @Test("whenever channels are lost, no request is acknowledged that neither reached the provider nor is kept on a queue")
+  @Test("if channels are lost, each acknowledged request has reached the provider or is kept on a queue")
   func lostChannels() throws {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))
     for seed in first..<first + 100 {
@@ -44,7 +44,7 @@ struct SendModelTests {
           model.publish(published)
           published += 1
         case 15..<18:
-          // The producer isn't sure that one of its last requests has arrived.
+          // The producer repeats one of its last requests.
           if published > 0 { model.publish(Int.random(in: max(0, published - 6)..<published, using: &generator)) }
         case 18..<45: model.deliver(to: worker)
         case 45..<65: model.send(worker)
@@ -67,7 +67,7 @@ struct SendModelTests {
     }
   }
 
-  @Test("the breaker of tokens opens without a registry too")
+  @Test("the breaker of tokens works without a registry")
   func breaker() throws {
     let model = try SendModel(workers: 1)
     for number in 0..<20 {
@@ -81,12 +81,12 @@ struct SendModelTests {
     #expect(model.workers[0].isBreakerOpen)
   }
 
-  @Test("what was only parked when its channel was lost goes to another worker alone, without a copy on the ladder")
+  @Test("a parked request whose channel was lost goes only to another worker, without a copy on the ladder")
   func parkedAndRedelivered() throws {
     let model = try SendModel(workers: 2)
     for number in 0..<5 { model.publish(number) }
     for _ in 0..<5 { model.deliver(to: 0) }
-    // One has been tried, and failed; the others wait for an unreachable provider.
+    // One was attempted and has failed; the others wait for an unreachable provider.
     model.send(0)
     model.answer(0, .overloaded, at: 0)
     model.workers[0].park()
@@ -99,7 +99,7 @@ struct SendModelTests {
     #expect(model.isQuiet && model.asked == [0: 2, 1: 1, 2: 1, 3: 1, 4: 1] && model.taken.values.allSatisfy { $0 == 1 })
   }
 
-  @Test("what was tried and parked goes on here when it comes back here")
+  @Test("an attempted and parked request continues here when it is redelivered here")
   func parkedAndBack() throws {
     let model = try SendModel(workers: 1)
     model.publish(0)
@@ -123,7 +123,7 @@ struct SendModelTests {
     return model
   }
 
-  @Test("what is delivered again by a channel that lives is sent once, and acknowledged with the first delivery, not before")
+  @Test("a redelivery on a live channel is sent once, and acknowledged with the first delivery, not before")
   func deliveredTwice() throws {
     let model = try modelWithRepeatedDelivery()
     #expect(model.workers[0].held.count == 2)
@@ -133,7 +133,7 @@ struct SendModelTests {
     #expect(model.isQuiet && model.asked == [0: 1])
   }
 
-  @Test("what was delivered twice by one channel comes back when that is lost")
+  @Test("a request delivered twice on one channel comes back when the channel is lost")
   func deliveredTwiceAndLost() throws {
     let model = try modelWithRepeatedDelivery()
     model.loseChannel(0)
@@ -162,7 +162,7 @@ struct SendModelTests {
     #expect(model.workers[0].places == (0..<4).reversed())
   }
 
-  @Test("an urgent request goes before a push that came back, which goes before the others of its kind")
+  @Test("an urgent request goes before a returned push, which goes before others of its kind")
   func lanes() throws {
     var lanes = try SendModel(workers: 1).workers[0].lanes
     func entry(_ queue: WorkQueue, hold: Int? = nil) -> InFlight {

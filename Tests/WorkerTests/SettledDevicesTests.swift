@@ -22,7 +22,7 @@ struct SettledDevicesTests {
     #expect(SettledDevices(nil) == SettledDevices())
   }
 
-  @Test("of a record that counts others than it names are none")
+  @Test("are ignored if a record's counts don't match its devices")
   func earlierBuild() {
     var bytes: [UInt8] = []
     for device in 1...3 { bytes.append(number: Int64(device)) }
@@ -31,7 +31,7 @@ struct SettledDevicesTests {
     #expect(SettledDevices(PageRecord(sent: 3, failed: 0, settled: bytes)).sent == 3)
   }
 
-  @Test("count once, though their page is put off before it is sent and begins again")
+  @Test("count once if their page is put off before it is sent and begins again")
   func putOffAndBegunAgain() {
     var random = RandomSource(seed: 1)
     var page = PageTicket(campaign: [1], number: 0, after: 0, upTo: .max, deadline: 0, using: &random)
@@ -40,7 +40,7 @@ struct SettledDevicesTests {
     let record = settled(reached: [1, 9], failed: [2, 3, 4]).record
     var missing: [Int] = []
     for _ in 0..<2 {
-      // Three of those that are left are registered no more.
+      // Three of the remaining devices are no longer registered.
       var work = AudienceWork(.all)
       missing.append(work.begin(&page, AudiencePage(devices: DeviceRows(), next: 0, isLast: true), record))
       #expect(page.sent == 11 && page.failed == 6 && page.pending == [])
@@ -48,7 +48,7 @@ struct SettledDevicesTests {
     #expect(missing == [3, 0])
   }
 
-  @Test("count once, and one that was reached stays so")
+  @Test("count once, and a reached one stays reached")
   func once() {
     let devices = settled(reached: [1, 1, 2], failed: [2, 3])
     #expect(devices.sent == 2 && devices.failed == 1)

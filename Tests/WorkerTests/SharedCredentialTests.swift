@@ -19,7 +19,7 @@ final class SharedCredentialTests {
   deinit { pools?.shutdown() }
 
   private func setUp(_ apps: String) throws -> PoolSet {
-    let setup = try site.shelf.setup(try site.configuration(apps))
+    let setup = try site.credentialStore.setup(try site.configuration(apps))
     if let pools { _ = pools.reload(setup) } else { pools = PoolSet(setup, host: LoopHost(loop)) }
     return try #require(pools)
   }
@@ -30,14 +30,14 @@ final class SharedCredentialTests {
     return pools.apps[index].routes.apns.map { pools.lanes[$0.pool].pool }
   }
 
-  @Test("is one pool with an account for each, whichever file holds the key")
+  @Test("is one pool with an account for each, whichever file has the key")
   func shared() throws {
     try site.copy(site.files.p8, to: "kept-elsewhere.p8")
     let pools = try setUp(
       "{ a: { \(site.apns()) }, b: { \(site.apns("kept-elsewhere.p8")), senders: { '1': { \(try site.fcm()) } } }, c: { \(site.apns()) } }"
     )
     #expect(pool("a") === pool("b") && pool("b") === pool("c"))
-    // A sender with settings for FCM alone has its application's account for iPhones.
+    // A sender with FCM settings only uses its application's account for iPhones.
     #expect(
       pools.lanes.map(\.account.name) == ["a APNs production", "b APNs production", "b.senders.1 FCM", "c APNs production"])
     #expect(pool("a")?.openAccounts == 3)
@@ -45,7 +45,7 @@ final class SharedCredentialTests {
   }
 
   @Test(
-    "is not shared where key, environment, endpoint, authorities or the time for an answer differ",
+    "is not shared if key, environment, endpoint, authorities or timeout differ",
     arguments: [
       ("keyID", "OTHERKEYID"), ("environment", "sandbox"), ("endpoint", "https://localhost:8443"), ("ca", "other.pem"),
       ("timeout", "5"),
@@ -59,7 +59,7 @@ final class SharedCredentialTests {
     #expect(pool("a") != nil && pool("b") != nil && pool("a") !== pool("b"))
   }
 
-  @Test("stays with the others when one goes over to another key, comes back, or is removed")
+  @Test("stays with the others when one application changes its key, comes back or is removed")
   func oneLeaves() throws {
     let all = "{ a: { \(site.apns()) }, b: { \(site.apns()) }, c: { \(site.apns()) } }"
     let pools = try setUp(all)
@@ -67,14 +67,14 @@ final class SharedCredentialTests {
     _ = pools.takeMade()
     _ = try setUp("{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")) }, c: { \(site.apns()) } }")
     #expect(pools.changes == ["b APNs production"] && pools.lanes.count == 3)
-    // Requests in the lanes go by the new credential.
+    // Requests in the lanes use the new credential.
     let moved = pools.takeMoved()
     #expect(moved.map(\.number) == [1] && moved.first?.lanes.account.pool === pool("b") && pools.takeMade().isEmpty)
     #expect(pool("a") === shared && pool("c") === shared && pool("b") !== shared)
     let own = try #require(pool("b"))
     _ = try setUp(all)
     #expect(pool("b") === shared && shared.openAccounts == 3 && own.state == .closed)
-    // The one that the log names it by is removed.
+    // The application that names it in the log is removed.
     _ = try setUp("{ b: { \(site.apns()) }, c: { \(site.apns()) } }")
     #expect(pools.letGo(inHand: ([], [])) == [0])
     #expect(shared.openAccounts == 2 && shared.state == .idle && shared.name == "b APNs production")
@@ -82,12 +82,12 @@ final class SharedCredentialTests {
     #expect(Set(pools.letGo(inHand: ([], []))) == [1, 2] && shared.state == .closed)
   }
 
-  @Test("is followed by all together when it changes, in portions too")
+  @Test("is replaced for all together when it changes, in portions too")
   func rotated() throws {
     let pools = try setUp("{ a: { \(site.apns()) }, b: { \(site.apns()) }, c: { \(site.apns()) } }")
     let before = try #require(pool("a"))
     try site.copy(site.files.otherP8, to: "key.p8")
-    let setup = try site.shelf.setup(
+    let setup = try site.credentialStore.setup(
       try site.configuration("{ a: { \(site.apns()) }, b: { \(site.apns()) }, c: { \(site.apns()) } }"))
     pools.begin(setup)
     while !pools.advance(1) {}
@@ -97,13 +97,13 @@ final class SharedCredentialTests {
     #expect(pool("b") === after && pool("c") === after)
   }
 
-  @Test("that is one application's alone changes in its place")
+  @Test("of a single application is replaced in its pool")
   func alone() throws {
     let pools = try setUp("{ a: { \(site.apns()) } }")
     let own = try #require(pool("a"))
     _ = try setUp("{ a: { \(site.apns("second.p8", ", timeout: 5")) } }")
     #expect(pool("a") === own && pools.takeMoved().isEmpty)
-    // An application that comes with the new one shares it.
+    // A new application with the new key shares it.
     _ = try setUp("{ a: { \(site.apns("second.p8", ", timeout: 5")) }, b: { \(site.apns("second.p8", ", timeout: 5")) } }")
     #expect(pool("b") === own)
   }

@@ -1,4 +1,5 @@
 import Foundation
+import Providers
 import Testing
 import Wire
 
@@ -11,7 +12,7 @@ struct SpanTests {
   private static let parent = "00f067aa0ba902b7"
 
   @Test(
-    "traceparent is read as W3C's Trace Context has it, later versions too, and anything else is none",
+    "traceparent is read by W3C's Trace Context, later versions too; other texts are ignored",
     arguments: [
       ("00-\(trace)-\(parent)-01", true), ("00-\(trace)-\(parent)-00", false), ("cc-\(trace)-\(parent)-03-what-comes", true),
     ])
@@ -22,7 +23,7 @@ struct SpanTests {
   }
 
   @Test(
-    "what is no traceparent is none",
+    "other texts are no traceparent",
     arguments: [
       "", "00", "00-\(trace)-\(parent)-01-more", "ff-\(trace)-\(parent)-01", "00-\(trace.uppercased())-\(parent)-01",
       "00-\(String(repeating: "0", count: 32))-\(parent)-01", "00-\(trace)-\(String(repeating: "0", count: 16))-01",
@@ -31,7 +32,7 @@ struct SpanTests {
     ])
   func none(text: String) { #expect(TraceContext(Array(text.utf8)) == nil) }
 
-  @Test("a span is JSON whatever its texts are, with 64-bit numbers as text, and doesn't end before it starts")
+  @Test("a span is valid JSON for any texts, with 64-bit numbers as text, and never ends before it starts")
   func json() throws {
     let hostile = "\"}],\r\n\u{1B}\u{2028}"
     var span = SpanWriter(
@@ -50,8 +51,8 @@ struct SpanTests {
     #expect(values[2]["intValue"] as? String == "\(Int64.max)")
   }
 
-  private static func post(_ body: [UInt8] = [], longestAnswer: Int = 1_000) -> HTTPCall.Request {
-    var request = HTTPCall.Request(
+  private static func post(_ body: [UInt8] = [], longestAnswer: Int = 1_000) -> HTTPFetch.Request {
+    var request = HTTPFetch.Request(
       method: "POST", host: "h:4318", path: "/v1/traces", timeout: 10, longestAnswer: longestAnswer)
     request.headers = [("X-One", "1")]
     request.body = body
@@ -59,21 +60,25 @@ struct SpanTests {
   }
 
   @Test(
-    "a call ends with what was answered, in however many pieces, and with none that is none",
+    "a call ends with its answer, in any number of pieces, and with none for invalid ones",
     arguments: [
-      ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", HTTPCall.Answer.answered(status: 200, body: Array("{}".utf8))),
+      ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", HTTPFetch.Answer.answered(status: 200, body: Array("{}".utf8))),
       ("HTTP/1.0 503 \r\n\r\n", .answered(status: 503, body: [])), ("HTTP/1.1 2", .failed("closed by the peer")),
       ("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}", .answered(status: 200, body: nil)),
       ("HTTP/1.0 200 OK\r\n\r\nto the end\r\n\r\n", .answered(status: 200, body: Array("to the end\r\n\r\n".utf8))),
       ("HTTP/1.1 200 OK\r\nX", .answered(status: 200, body: nil)),
       ("HTTP/1.1 200 OK\r\n\r\n" + String(repeating: "x", count: 2_000), .answered(status: 200, body: nil)),
-      ("garbage that is longer than a status line would be, and goes on and on and on", .failed("closed by the peer")),
+      (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n",
+        .answered(status: 200, body: Array("{}".utf8))
+      ),
+      ("garbage\r\n", .failed("the answer doesn't begin with a status")),
       ("", .failed("closed by the peer")),
     ])
-  func call(answer: String, expected: HTTPCall.Answer) {
+  func call(answer: String, expected: HTTPFetch.Answer) {
     for size in [1, 7, 10_000] {
-      var answers: [HTTPCall.Answer] = []
-      let call = HTTPCall(Self.post([UInt8](repeating: 0x20, count: 200_000))) { answers.append($0) }
+      var answers: [HTTPFetch.Answer] = []
+      let call = HTTPFetch(Self.post([UInt8](repeating: 0x20, count: 200_000))) { answers.append($0) }
       let driver = MachineDriver(call)
       let now = MonotonicTime(nanoseconds: 1)
       driver.open(at: now)
@@ -88,8 +93,8 @@ struct SpanTests {
 
   @Test("a collector that doesn't answer is given up in time")
   func silence() {
-    var answers: [HTTPCall.Answer] = []
-    let call = HTTPCall(Self.post()) { answers.append($0) }
+    var answers: [HTTPFetch.Answer] = []
+    let call = HTTPFetch(Self.post()) { answers.append($0) }
     let now = MonotonicTime(nanoseconds: 1)
     call.transportOpened(at: now)
     #expect(call.deadline == now.advanced(bySeconds: 10))
@@ -99,7 +104,7 @@ struct SpanTests {
   }
 
   @Test(
-    "a collector's address has a scheme and a host, and a base path may be in front",
+    "a collector's address has a scheme and a host, and may have a base path",
     arguments: [
       ("http://c", "c", 4_318, "/v1/traces"), ("https://c.example:443/otel/", "c.example", 443, "/otel/v1/traces"),
       ("http://[::1]:99", "::1", 99, "/v1/traces"),
@@ -111,7 +116,7 @@ struct SpanTests {
   }
 
   @Test(
-    "anything else is refused",
+    "other addresses are refused",
     arguments: [
       "", "c:4318", "ftp://c", "http://", "http://u:p@c", "http://c:0", "http://c:70000", "http://c/?q", "http://a b",
     ])
@@ -131,7 +136,7 @@ struct SpanTests {
   }
 
   @Test(
-    "what is none, what would break out of its line, and what a request has anyway is refused",
+    "malformed, multi-line and reserved headers are refused",
     arguments: ["secret", "=v", "a b=c", "a=%0d%0aX: y", "a=%00", "a=%zz", "Host=x", "content-length=0", "a:=b", "ä=b"])
   func noHeaders(text: String) { #expect(OTLPHeaders(text) == nil) }
 
@@ -168,7 +173,7 @@ struct SpanTests {
       try configuration("", ["OTEL_EXPORTER_OTLP_HEADERS": "nonsense", "OTEL_EXPORTER_OTLP_CERTIFICATE": "x"]).traces == nil)
   }
 
-  @Test("a header that can't be used, and settings without a collector, are refused without a word of a secret")
+  @Test("an unusable header, and settings without a collector, are refused without repeating a secret")
   func refusedSources() throws {
     func problem(_ settings: String, _ environment: [String: String]) -> String {
       do { _ = try configuration(settings, environment) } catch { return "\(error)" }

@@ -10,7 +10,7 @@ import Wire
 @testable import Delivery
 
 extension Pipeline {
-  /// What a shard puts together, for a test that stands in for its broker and its providers.
+  /// The parts of a shard, for a test that plays its broker and its providers.
   convenience init(
     apps: Applications, pools: [PoolLanes] = [], outbox: Outbox, time: Turn, registry: RegistryClient? = nil,
     results: ResultsSetting = .none, attemptLimit: Int = 10, steps: [RetryStep] = [RetryStep(name: "1s", delay: 1_000)],

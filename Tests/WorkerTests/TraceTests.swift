@@ -11,7 +11,7 @@ struct TraceTests {
   private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
 
   @Test(
-    "all failures are noted; a second has room for so many others, the last quarter of it for those that wait; the rest is counted"
+    "has all failures, and a limited number of others each second, the last quarter for waiting ones; the rest is counted"
   )
   func budget() throws {
     let recorder = TraceRecorder(perSecond: 8)
@@ -31,7 +31,7 @@ struct TraceTests {
     #expect(recorder.notTaken == 4 && recorder.confirmedInAll == 2 && recorder.beyondRate == 32)
   }
 
-  @Test("what nobody takes doesn't grow: it is left out")
+  @Test("is bounded in memory if the broker accepts nothing")
   func bounded() {
     let recorder = TraceRecorder(perSecond: 100_000)
     var noted = 0
@@ -45,7 +45,7 @@ struct TraceTests {
     #expect(recorder.lines.count < 2 << 20 && recorder.omittedInAll == 50_000 - noted)
   }
 
-  @Test("of a long list some pushes are reported, those that failed before those that were taken")
+  @Test("of a long list has some pushes, failed ones first")
   func pushes() {
     var trace = RequestTrace()
     for recipient in 0..<1_000 { trace.sent(recipient, at: time(2)) }
@@ -61,7 +61,7 @@ struct TraceTests {
     #expect(trace.pushes.isEmpty)
   }
 
-  @Test("a push that is sent again is reported as it went last")
+  @Test("shows the last attempt of a repeated push")
   func again() {
     var trace = RequestTrace()
     trace.sent(0, at: time(1))
@@ -71,7 +71,7 @@ struct TraceTests {
     #expect(trace.pushes.map(\.connection) == [1, 2] && trace.pushes.last?.error == nil)
   }
 
-  @Test("a token has one name in it, whichever case it was written in by the provider's rules, and no part of the token")
+  @Test("has one name for a token, in any letter case that the provider allows, and no part of the token")
   func names() {
     let token = Array(String(repeating: "0a", count: 32).utf8)
     #expect(RequestTraceName.of(token) == RequestTraceName.of(token) && RequestTraceName.of(token).count == 36)

@@ -1,7 +1,7 @@
 """Opens a page in headless Chromium, in three widths, light and dark, and says how each looks; then waits for a text to appear.
 
 Usage: browser.py CHROMIUM URL FOLDER WORD    prints one JSON object per view, then reads a line, and prints another when WORD stands in the page.
-       browser.py CHROMIUM URL FOLDER --pictures PLACE    takes whole pages into PLACE: the pictures of docs/operations.md
+       browser.py CHROMIUM URL FOLDER --pictures PLACE    takes whole pages into PLACE: the pictures of docs/operate/watching.md
 It speaks the DevTools protocol over Chromium's pipes: https://chromedevtools.github.io/devtools-protocol/
 """
 import base64
@@ -62,15 +62,20 @@ class Browser:
         os.write(self.writer, json.dumps(call).encode() + b"\0")
         while True:
             message = self.read()
-            if message.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
-                self.complaints.append(json.dumps(message["params"])[:500])
+            self.hear(message)
             if message.get("id") == self.number:
                 if "error" in message:
                     raise RuntimeError(f"{method}: {message['error']}")
                 return message["result"]
 
+    def hear(self, message):
+        if message.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
+            self.complaints.append(json.dumps(message["params"])[:500])
+
     def evaluate(self, expression):
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+        """The expression's value, or that of its promise."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        return answer["result"].get("value")
 
     def wait(self, expression):
         end = time.monotonic() + TIMEOUT
@@ -141,4 +146,5 @@ def look(browser, url, word):
     print(json.dumps({"live": browser.wait(f"document.body.innerText.includes({json.dumps(word)})")}), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
