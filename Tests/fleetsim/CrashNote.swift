@@ -1,12 +1,11 @@
 import Foundation
 import Synchronization
 
-/// Says which seed it was where the code of a worker ends the process.
+/// Prints the seed when the code of a worker crashes the process.
 enum CrashNote {
-  /// The seed that runs.
   static let seed = Atomic<UInt64>(0)
 
-  /// The signals of traps, which come on the thread that has caused them.
+  /// Handles the signals of crashes, which arrive on the thread that caused them.
   static func install() {
     for number in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE] {
       signal(number) { number in

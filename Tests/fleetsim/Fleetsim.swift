@@ -1,7 +1,6 @@
 import Foundation
 import Simulation
 
-/// The simulator's command line.
 @main
 enum Fleetsim {
   static func main() {
@@ -23,12 +22,11 @@ enum Fleetsim {
       if options.isTraced { return try trace(options) }
       return try search(options)
     } catch {
-      FileHandle.standardError.write(Data("fleetsim: the simulation can't begin: \(error)\n".utf8))
+      FileHandle.standardError.write(Data("fleetsim: the simulation can't start: \(error)\n".utf8))
       return 70
     }
   }
 
-  /// One seed, every line of it.
   private static func trace(_ options: Options) throws -> Int32 {
     let outcome = try FleetSimulation(
       seed: options.first, kinds: options.kinds, events: options.events, keepsTrace: true
@@ -71,20 +69,19 @@ enum Fleetsim {
 
 extension FleetSimulation.Outcome {
   var summary: String {
-    let kinds = afflictions.isEmpty ? "no trouble" : afflictions.map(\.rawValue).joined(separator: ", ")
+    let kinds = faultKinds.isEmpty ? "no trouble" : faultKinds.map(\.rawValue).joined(separator: ", ")
     let lines = ["seed \(seed): \(failures.isEmpty ? "ok" : "FAILED"); \(kinds)"]
     return (lines + failures.prefix(5).map { "  \($0)" }).joined(separator: "\n")
   }
 }
 
-/// What all seeds together were.
 struct Totals {
   var failed = 0
   private var seeds = 0
   private var requests = 0
   private var pushes = 0
   private var duplicates = 0
-  private var (timed, timedAfterTrouble) = (0, 0)
+  private var (timed, timedAfterFault) = (0, 0)
   private var delays = Delays()
   private var seconds = 0.0
 
@@ -94,7 +91,7 @@ struct Totals {
     pushes += outcome.pushes
     duplicates += outcome.duplicates
     timed += outcome.timed
-    timedAfterTrouble += outcome.timedAfterTrouble
+    timedAfterFault += outcome.timedAfterFault
     delays.merge(outcome.delays)
     seconds += outcome.seconds
     if !outcome.failures.isEmpty { failed += 1 }
@@ -104,17 +101,17 @@ struct Totals {
     """
     \(seeds) seeds, \(failed) failed: \(requests) requests, \(pushes) pushes, \(duplicates) of them sent again, \
     \(Int(seconds / 3600)) hours of fleets' time
-    \(timed) requests had to be sent within seconds, \(timedAfterTrouble) of them after trouble\(apart)
+    \(timed) requests had to be sent within seconds, \(timedAfterFault) of them after trouble\(apart)
     """
   }
 
-  /// How far applications' trouble was felt.
+  /// How long pushes waited because of the faults of applications and push services.
   private var apart: String {
     guard delays.beside > 0 || !delays.after.isEmpty else { return "" }
     let after = delays.after.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.rawValue) \(tenths($0.value))" }
     return
-      "\nat worst a push waited \(tenths(delays.beside)) s beside other applications' trouble; seconds until the first one after "
-      + after.joined(separator: ", ")
+      "\nat worst a push waited \(tenths(delays.beside)) s beside the trouble of other applications and push services"
+      + (after.isEmpty ? "" : "; seconds until the first one after " + after.joined(separator: ", "))
   }
 
   private func tenths(_ seconds: Double) -> String { "\((seconds * 10).rounded() / 10)" }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A line on a terminal that says how far a search has come; nothing elsewhere.
+/// A progress line on a terminal; nothing elsewhere.
 struct Progress {
   private let total: UInt64
   private var done: UInt64 = 0
