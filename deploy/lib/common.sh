@@ -1,12 +1,12 @@
-# Sourced by the scripts in deploy/ and dev/: finding Swift, private services on loopback, and ending exactly what was started.
-# Everything lives in one scratch folder; nothing outside it and the package's .build is written.
+# Sourced by the scripts in deploy/ and dev/: finds Swift, starts private services on loopback, and stops exactly those.
+# Writes only in one scratch folder and in the package's .build.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-# Debian's Python, for which python3-h2 and python3-pika are installed; another one may come first in PATH.
+# Debian's Python, which has python3-h2 and python3-pika; PATH may name another one.
 python=/usr/bin/python3
 scratch=
-# Boxes, marks and other people's names are UTF-8, whatever the machine's locale.
+# The output is UTF-8, whatever the machine's locale.
 export LC_ALL=C.UTF-8
 started=() # process group ids, in starting order
 
@@ -24,7 +24,7 @@ fail() {
   exit 1
 }
 
-# Puts `swift` into PATH, or says what to do.
+# Puts `swift` into PATH, or fails with instructions.
 require_swift() {
   local folder
   if ! command -v swift >/dev/null; then
@@ -46,9 +46,9 @@ require_swift() {
   fi
 }
 
-# build_release [PRODUCT]: builds the command line, or another product, as it is shipped; prints the folder that it is in.
+# build_release [PRODUCT]: makes a release build of pushfleet or another product; prints its folder.
 build_release() {
-  # For the build alone: the program would take it for a setting.
+  # Only for the build: the program would read it as a setting.
   local -x PUSHFLEET_COMMIT=${PUSHFLEET_COMMIT-$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || true)}
   (cd "$root" && swift build -c release --static-swift-stdlib --product "${1:-pushfleet}" >&2) || fail "the build failed"
   (cd "$root" && swift build -c release --static-swift-stdlib --show-bin-path)
@@ -61,7 +61,7 @@ make_scratch() {
   trap 'exit 143' TERM
 }
 
-# start NAME COMMAND…: runs it as a process group of its own, logging to the scratch folder; sets `pid`.
+# start NAME COMMAND…: runs a command in a new process group, with a log in the scratch folder; sets `pid`.
 start() {
   local name=$1
   shift
@@ -70,7 +70,7 @@ start() {
   started+=("$pid")
 }
 
-# stop PID [SECONDS]: SIGTERM to the group, SIGKILL to what is left of it after the given time (default 10 s).
+# stop PID [SECONDS]: sends SIGTERM to the group, and SIGKILL if it still runs after this time (default 10 s).
 stop() {
   local group=$1 tries=$((${2:-10} * 20))
   kill -TERM -- "-$group" 2>/dev/null || true
@@ -79,7 +79,7 @@ stop() {
   wait "$group" 2>/dev/null || true
 }
 
-# Last started, first stopped: clients go before the servers they talk to.
+# Stops in reverse order, so that clients end before their servers.
 stop_everything() {
   local status=$? index
   trap - EXIT
@@ -89,10 +89,10 @@ stop_everything() {
   exit "$status"
 }
 
-# When a process began, in clock ticks since boot: with its number it names the process for good.
+# began PID: start time in clock ticks since boot, which identifies the process together with its id.
 began() { sed -E 's/.*\) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20; }
 
-# Leaves everything running when the script ends; `resume_scratch` in a later run ends it.
+# Keeps everything running after the script; `resume_scratch` in a later run stops it.
 keep_scratch() {
   local group
   for group in "${started[@]}"; do
@@ -101,7 +101,7 @@ keep_scratch() {
   trap - EXIT INT TERM
 }
 
-# resume_scratch FOLDER: takes over what `keep_scratch` left, so that this script's end ends it.
+# resume_scratch FOLDER: adopts the processes that `keep_scratch` left, so that they stop when this script ends.
 resume_scratch() {
   local group birth
   [ -f "$1/running" ] || fail "$1 is not the folder of something left running"
@@ -116,7 +116,7 @@ free_port() {
   "$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# wait_for_port PORT PID NAME: until something listens, the process is gone, or a minute has passed.
+# wait_for_port PORT PID NAME: waits until something listens; fails if the process ends or a minute has passed.
 wait_for_port() {
   local tries=1200
   until (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; do
@@ -128,7 +128,7 @@ wait_for_port() {
   done
 }
 
-# A RabbitMQ of its own: node name, home, cookie, data, logs, ports and port mapper all private. Sets `broker_port`.
+# Starts a private RabbitMQ: node name, home, cookie, data, logs, ports and port mapper. Sets `broker_port`.
 start_broker() {
   [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || fail "RabbitMQ is missing: run deploy/install-dependencies"
   local home=$scratch/rabbitmq mapper_port
@@ -152,8 +152,8 @@ CONF
   wait_for_port "$broker_port" "$pid" rabbitmq
 }
 
-# A PostgreSQL of its own, reachable by a socket in its folder and nowhere else; it refuses to run as root, and then runs as the
-# system's user for it. Durable as a server is. Sets `postgres_location`.
+# Starts a private, durable PostgreSQL, reachable only by a socket in its folder. PostgreSQL refuses to run as root, so root runs
+# it as the user postgres. Sets `postgres_location`.
 start_postgres() {
   local home=$scratch/postgres binaries as=()
   binaries=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
@@ -179,8 +179,8 @@ start_postgres() {
   postgres_location="postgresql://postgres@/postgres?host=${home//\//%2F}"
 }
 
-# make_certificates FOLDER [NAME…]: a certificate authority (ca.pem) and a server's certificate (server.pem, server.key) for
-# loopback and the host names given.
+# make_certificates FOLDER [NAME…]: makes a certificate authority (ca.pem) and a server's certificate (server.pem, server.key) for
+# loopback and the host names.
 make_certificates() (
   cd "$1" || exit 1
   shift
@@ -193,5 +193,5 @@ make_certificates() (
   rm server.csr openssl.log
 )
 
-# make_apns_key FILE: a signing key in the form that Apple issues, PKCS#8 PEM on P-256.
+# make_apns_key FILE: makes a signing key in Apple's format, PKCS#8 PEM on P-256.
 make_apns_key() { openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$1" 2>/dev/null; }

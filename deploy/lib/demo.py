@@ -1,14 +1,17 @@
 #!/usr/bin/python3
-"""The scenes of deploy/demo and how they are shown.
+"""The requests of deploy/demo, and a report on what became of them.
 
-demo.py prepare FOLDER    writes requests/*.json and malformed (what is sent), devices.csv, change.json and gone.token (whom the
-                          registry knows), first.ndjson to fourth.ndjson (what is sent to them), read.ndjson (what one of them
-                          acknowledges between the last two), script.json (what the APNs simulator does with which device) and
-                          service-account.json (around account.key)
-demo.py show FOLDER       shows what came of it, from apns.ndjson, fcm.ndjson, feedback.ndjson, dead.ndjson, results.ndjson,
-                          receipts.ndjson, campaigns.ndjson and campaigns.txt; exits 1 when a request is not accounted for
+demo.py scripts FOLDER    writes apns-script.json and webpush-script.json, the scripts of the simulators
+demo.py prepare FOLDER    writes requests/*.json and malformed (the requests), devices.csv, change.json and gone.token (the
+                          registered devices), first.ndjson to fourth.ndjson (the requests to them), read.ndjson (an
+                          acknowledgement before the last requests) and service-account.json. Reads browsers.ndjson (the
+                          subscriptions of the web push simulator) and account.key
+demo.py show FOLDER       prints the outcomes from apns.ndjson, fcm.ndjson, webpush.ndjson, feedback.ndjson, dead.ndjson,
+                          results.ndjson, receipts.ndjson, campaigns.ndjson and campaigns.txt; exits 1 if a request is not
+                          accounted for
 """
 
+import base64
 import collections
 import csv
 import hashlib
@@ -16,9 +19,11 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import sys
 import textwrap
 import time
+import typing
 import unicodedata
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "Tests" / "Fixtures" / "requests"
@@ -27,88 +32,137 @@ WIDTH = 78
 COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 BOLD, DIM, RED, GREEN, PLAIN = (f"\x1b[{code}m" if COLOUR else "" for code in (1, 2, 31, 32, 0))
 
-BOTH, IPHONE, GONE, SUSPECT = "both phones", "iPhone", "feedback", "dead letter"
-# Name, what it is to show, request (None: the fixture of that name), what the iPhone's token provokes, expected end.
+DEVICE = {"apns": "iPhone", "fcm": "Android", "webpush": "browser"}
+PROVIDER = {"apns": "APNs", "fcm": "FCM", "webpush": "web push"}
+# By the path of the endpoint at the simulator.
+BROWSER = {"/fcm/": "Chrome", "/wpush/": "Firefox", "/apple/": "Safari", "/w/": "Edge", "/up/": "UnifiedPush"}
+
+DELIVERED, FEEDBACK, DEAD_LETTER = "delivery", "feedback", "dead letter"
+
+
+class Scene(typing.NamedTuple):
+    """A request to devices that aren't registered, one of each platform."""
+
+    name: str
+    meaning: str
+    end: str = DELIVERED
+    platforms: tuple = ("apns", "fcm", "webpush")
+    given: dict | None = None  # None: the fixture of this name
+    answer: dict | list | None = None  # the simulator's; None: it accepts the push
+
+    def tokens(self):
+        return [token_of((self.name, platform, "")) for platform in self.platforms]
+
+
 SCENES = [
-    ("seed000-notification", "a notification", None, None, BOTH),
-    ("seed000-data", "data only, in the background", None, None, BOTH),
-    ("seed000-hybrid", "notification and data", None, None, BOTH),
-    ("seed000-priority", "normal priority", None, None, BOTH),
-    ("seed000-ttl", "collapse key and three seconds to live", None, None, BOTH),
-    ("seed004-both-systems", "localised text with arguments", None, None, BOTH),
-    ("busy-device", "the provider refuses once, the second attempt gets through",
-     {"notification": {"title": "Patience", "body": "The second attempt was enough."}},
-     [{"status": 429, "reason": "TooManyRequests", "retry_after": 1}], IPHONE),
-    ("app-removed", "the app is no longer installed",
-     {"notification": {"body": "Anybody there?"}},
-     {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}, GONE),
-    ("wrong-environment", "a token of the other environment",
-     {"notification": {"body": "Sent to the sandbox's token."}},
-     {"status": 400, "reason": "BadDeviceToken"}, SUSPECT),
+    Scene("seed000-notification", "a notification"),
+    Scene("seed000-data", "data for the app, without a notification"),
+    Scene("seed000-hybrid", "a notification with data"),
+    Scene("seed000-priority", "normal priority"),
+    Scene("seed000-ttl", "a collapse key, and a lifetime of three seconds"),
+    Scene("seed004-both-systems", "a text that the app translates"),
+    Scene("busy-device", "APNs refuses the first attempt and accepts the second", DELIVERED, ("apns",),
+          {"notification": {"title": "Train 12", "body": "The train is five minutes late."}},
+          [{"status": 429, "reason": "TooManyRequests", "retry_after": 1}]),
+    Scene("app-removed", "the user has removed the app", FEEDBACK, ("apns",),
+          {"notification": {"body": "You have one new message."}},
+          {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}),
+    Scene("unsubscribed", "the browser has ended its subscription", FEEDBACK, ("webpush",),
+          {"notification": {"title": "Mail", "body": "You have one new mail."}}, {"status": 410}),
+    Scene("wrong-environment", "the token belongs to the sandbox", DEAD_LETTER, ("apns",),
+          {"notification": {"body": "You have one new comment."}}, {"status": 400, "reason": "BadDeviceToken"}),
 ]
 MALFORMED = '{"to": "apns:00", "notification": {"body": "cut short'
 
 APP = "com.example.app"
-# The registry's devices, all subscribed to the topic: name, platform, user.
-IMPORTED = [("ada-phone", "apns", "ada"), ("ada-tablet", "fcm", "ada"), ("ben", "apns", "ben"), ("cleo", "fcm", ""),
-            ("dora", "fcm", "dora"), ("emil", "apns", "")]
+# The registered devices, all subscribed to the topic: name, platform, user.
+IMPORTED = [("ada-phone", "apns", "ada"), ("ada-tablet", "fcm", "ada"), ("ada-laptop", "webpush", "ada"),
+            ("ben", "apns", "ben"), ("cleo", "fcm", ""), ("dora", "fcm", "dora"), ("emil", "apns", ""),
+            ("fay", "webpush", "fay")]
 BY_QUEUE, BY_COMMAND = ("ada-old-phone", "fcm", "ada"), ("sold-phone", "apns", "")
 DEVICES = [*IMPORTED, BY_QUEUE]
-# Where `devices register` will print the registration to send to.
+# Each has the subscription with the number of its place here.
+BROWSERS = [name for name, platform, _ in IMPORTED if platform == "webpush"]
+BROWSERS += [scene.name for scene in SCENES if "webpush" in scene.platforms]
+# Replaced by the registration that `devices register` prints.
 REGISTRATION = "REGISTRATION"
-# What is sent to them: when, message id, target, text, who gets it.
+# The requests to them: time, message id, target, text, expected devices.
 SENDS = [
-    ("first", "news-1", "/topics/news", "First snow.", DEVICES),
+    ("first", "news-1", "/topics/news", "Snow tonight.", DEVICES),
     ("first", "ada-1", "/users/ada", "Your parcel is here.", [device for device in DEVICES if device[2] == "ada"]),
-    ("second", "news-2", "/topics/news", "It has melted.", DEVICES),
-    ("second", "sold-1", REGISTRATION, "Still there?", []),
+    ("second", "news-2", "/topics/news", "No snow tonight.", DEVICES),
+    ("second", "sold-1", REGISTRATION, "You have an offer.", []),
 ]
 
-# A phone whose badge counts up until its owner reads: when, message id, the badge it gets.
+# A phone with a badge: time, message id, expected badge. Its owner reads one message, which sets the badge to 0.
 COUNTED = ("ben", "apns", "ben")
 BADGES = [("third", "chat-1", 1), ("third", "chat-2", 2), ("fourth", "chat-3", 1)]
 READ = "chat-2"
-# A Live Activity, by its own tokens: when, message id, event, whose token, the score.
+# A Live Activity with its tokens: time, message id, event, name of the token, score.
 ACTIVITY = [("third", "match-1", "start", "dora-start", 0), ("fourth", "match-2", "update", "dora-match", 1),
             ("fourth", "match-3", "end", "dora-match", 2)]
 
 
 def apns_token(name):
-    """A device token in Apple's form, the same in every run."""
+    """A device token in Apple's format, the same in every run."""
     return hashlib.sha256(name.encode()).hexdigest()
 
 
-def fcm_token(name):
-    """A registration token in Google's form."""
-    return f"c{apns_token(name)[:21]}:APA91b{apns_token(name)}"
-
-
 def token_of(device):
+    """The device in journals: its token, or the id of its subscription at the simulator."""
     name, platform, _ = device
-    return apns_token(name) if platform == "apns" else fcm_token(name)
+    if platform == "apns":
+        return apns_token(name)
+    if platform == "fcm":
+        return f"c{apns_token(name)[:21]}:APA91b{apns_token(name)}"
+    return f"subscription-{BROWSERS.index(name) + 1}"
 
 
-def request(name, given, expected):
-    """The scene's request, addressed to its phones."""
-    if given is None:
-        given = json.loads((FIXTURES / f"{name}.json").read_text(encoding="utf-8"))
-    phones = [f"apns:{apns_token(name)}", f"fcm:{fcm_token(name)}"]
-    target = {"registration_ids": phones} if expected == BOTH else {"to": phones[0]}
-    return {**target, **{key: value for key, value in given.items() if key != "to"}}
+def in_journals(token):
+    """The same for a token of a feedback event, which names a browser by its endpoint."""
+    return re.split("[/=]", token)[-1]
+
+
+def subscription_of(name, folder):
+    """The browser's subscription, as JavaScript has it."""
+    return read_lines(folder / "browsers.ndjson")[BROWSERS.index(name)]["subscription"]
+
+
+def target(name, platform, folder):
+    """The device as a target that needs no registry."""
+    if platform != "webpush":
+        return f"{platform}:{token_of((name, platform, ''))}"
+    subscription = json.dumps(subscription_of(name, folder)).encode()
+    return f"webpush:{base64.urlsafe_b64encode(subscription).decode().rstrip('=')}"
+
+
+def request(scene, folder):
+    """The scene's request, addressed to its devices."""
+    given = scene.given or json.loads((FIXTURES / f"{scene.name}.json").read_text(encoding="utf-8"))
+    targets = [target(scene.name, platform, folder) for platform in scene.platforms]
+    to = {"registration_ids": targets} if len(targets) > 1 else {"to": targets[0]}
+    return {**to, **{key: value for key, value in given.items() if key != "to"}}
+
+
+def request_file(number, scene, folder):
+    return folder / "requests" / f"{number:02}-{scene.name}.json"
+
+
+def scripts(folder):
+    answers = {token_of(BY_COMMAND): [{"status": 410, "reason": "Unregistered"}]}
+    answers |= {token: scene.answer for scene in SCENES if scene.answer for token in scene.tokens()}
+    subscriptions = {token for token in answers if token.startswith("subscription-")}
+    for provider, tokens in (("apns", answers.keys() - subscriptions), ("webpush", subscriptions)):
+        script = json.dumps({token: answers[token] for token in tokens})
+        (folder / f"{provider}-script.json").write_text(script, encoding="utf-8")
 
 
 def prepare(folder):
-    requests = folder / "requests"
-    requests.mkdir()
-    script = {}
-    for number, (name, _, given, provoked, expected) in enumerate(SCENES, 1):
-        text = json.dumps(request(name, given, expected), ensure_ascii=False)
-        (requests / f"{number}-{name}.json").write_text(text + "\n", encoding="utf-8")
-        if provoked:
-            script[apns_token(name)] = provoked
+    (folder / "requests").mkdir()
+    for number, scene in enumerate(SCENES, 1):
+        text = json.dumps(request(scene, folder), ensure_ascii=False)
+        request_file(number, scene, folder).write_text(text + "\n", encoding="utf-8")
     prepare_registry(folder)
-    script[token_of(BY_COMMAND)] = [{"status": 410, "reason": "Unregistered"}]
-    (folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
     (folder / "malformed").write_text(MALFORMED, encoding="utf-8")
     account = {"type": "service_account", "project_id": "example", "private_key_id": "demo",
                "private_key": (folder / "account.key").read_text(), "client_email": "demo@example.iam.gserviceaccount.com",
@@ -116,17 +170,27 @@ def prepare(folder):
     (folder / "service-account.json").write_text(json.dumps(account))
 
 
+def columns(device, folder):
+    """The device's row in devices.csv."""
+    name, platform, user = device
+    row = {"platform": platform, "user": user, "topics": "news"}
+    if platform != "webpush":
+        return row | {"token": token_of(device)}
+    subscription = subscription_of(name, folder)
+    return row | {"endpoint": subscription["endpoint"], **subscription["keys"]}
+
+
 def prepare_registry(folder):
     with open(folder / "devices.csv", "w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["platform", "token", "user", "topics"])
-        rows.writerows([device[1], token_of(device), device[2], "news"] for device in IMPORTED)
+        rows = csv.DictWriter(file, ["platform", "token", "endpoint", "p256dh", "auth", "user", "topics"])
+        rows.writeheader()
+        rows.writerows(columns(device, folder) for device in IMPORTED)
     change = {"op": "register", "app": APP, "platform": BY_QUEUE[1], "token": token_of(BY_QUEUE), "user": BY_QUEUE[2],
               "topics": ["news"]}
     (folder / "change.json").write_text(json.dumps(change), encoding="utf-8")
     (folder / "gone.token").write_text(token_of(BY_COMMAND), encoding="utf-8")
-    for when, name, target, text, _ in SENDS:
-        publish(folder, when, name, {"to": target, "notification": {"body": text}})
+    for when, name, to, text, _ in SENDS:
+        publish(folder, when, name, {"to": to, "notification": {"body": text}})
     for when, name, _ in BADGES:
         publish(folder, when, name, {"to": f"/users/{COUNTED[2]}", "notification": {"body": f"{name}: hello", "badge": "auto"}})
     for when, name, event, token, score in ACTIVITY:
@@ -148,7 +212,7 @@ def activity(event, score):
     return {"headers": {"apns-push-type": "liveactivity", "apns-priority": "10"}, "payload": {"aps": aps}}
 
 
-# --- what a phone would show ---
+# --- the devices' screens ---
 
 
 def width(text):
@@ -161,7 +225,7 @@ def pad(text, columns):
 
 
 def words(alert, text, key, arguments):
-    """The text itself, or the localisation key with its arguments, as the app will look it up."""
+    """The text, or the localisation key with its arguments, which the app looks up."""
     if key not in alert:
         return alert.get(text)
     given = ", ".join(alert.get(arguments) or [])
@@ -169,7 +233,7 @@ def words(alert, text, key, arguments):
 
 
 def apns_phone(entry):
-    """The box of the iPhone that got this journal entry's push."""
+    """The iPhone that got this journal entry's push."""
     payload, headers = entry["payload"] or {}, entry["headers"]
     aps = payload.get("aps", {})
     alert = aps.get("alert", {})
@@ -183,7 +247,7 @@ def apns_phone(entry):
 
 
 def fcm_phone(entry):
-    """The box of the Android phone that got this journal entry's push."""
+    """The Android phone that got this journal entry's push."""
     message = entry["payload"]["message"]
     android = message.get("android", {})
     notification = {**message.get("notification", {}), **android.get("notification", {})}
@@ -198,8 +262,25 @@ def fcm_phone(entry):
     return box("Android", shown, message.get("data", {}), options)
 
 
-def box(name, shown, data, options, columns=32):
-    """A phone and its notification, as lines of equal width: what the person sees, then what the app gets."""
+def browser(entry):
+    """The browser that got this journal entry's push."""
+    payload, headers = entry["payload"] or {}, entry["headers"]
+    notification = payload.get("notification", {})
+    shown = [notification.get("title"), notification.get("body"),
+             " · ".join(f"{name} {notification[name]}" for name in ("app_badge", "tag", "navigate") if name in notification)]
+    options = [f"urgency {headers.get('urgency', 'normal')}"]
+    if "topic" in headers:
+        options.append(f"topic “{headers['topic'][:8]}…”")
+    options.append(f"lives {headers['ttl']}s")
+    name = next(name for path, name in BROWSER.items() if entry["path"].startswith(path))
+    return box(name, shown, payload.get("data", {}), options)
+
+
+DRAW = {"apns": apns_phone, "fcm": fcm_phone, "webpush": browser}
+
+
+def box(name, shown, data, options, columns=20):
+    """Draws a device with lines of equal width: the visible notification, then the data for the app."""
 
     def rows(lines, begin="", end=""):
         return [f"│ {begin}{pad(part, columns)}{end} │" for line in lines for part in wrap(line, columns) or [""]]
@@ -208,17 +289,18 @@ def box(name, shown, data, options, columns=32):
         return f"{left}─ {word} " + "─" * (columns - width(word) - 1) + right
 
     shown = list(filter(None, shown))
+    unbroken = " · ".join(option.replace(" ", "\u00a0") for option in options)
     data_lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
                   for key, value in data.items()]
     return [rule("╭", name, "╮"),
-            *rows(shown[:1] or ["(nothing to see)"], BOLD if shown else DIM, PLAIN), *rows(shown[1:]),
+            *rows(shown[:1] or ["(no notification)"], BOLD if shown else DIM, PLAIN), *rows(shown[1:]),
             *([rule("├", "data for the app", "┤")] if data else []), *rows(data_lines, DIM, PLAIN),
             "╰" + "─" * (columns + 2) + "╯",
-            *[f"  {DIM}{pad(line, columns + 2)}{PLAIN}" for line in wrap(" · ".join(options), columns + 2)]]
+            *[f"  {DIM}{pad(line, columns + 2)}{PLAIN}" for line in wrap(unbroken, columns + 2)]]
 
 
 def wrap(text, columns):
-    """Wraps by columns, not characters: wide characters count twice."""
+    """Wraps by columns, not characters, because wide characters take two columns."""
     lines, line = [], ""
     for word in text.split(" "):
         while width(word) > columns:
@@ -232,12 +314,12 @@ def wrap(text, columns):
 
 
 def side_by_side(boxes):
-    """Boxes next to each other, for one request that reaches several phones."""
-    for row in itertools.zip_longest(*boxes, fillvalue=" " * 36):
-        print("    " + "  ".join(row).rstrip())
+    """Prints the devices that a request reached next to each other."""
+    for row in itertools.zip_longest(*boxes, fillvalue=" " * 24):
+        print("    " + " ".join(row).rstrip())
 
 
-# --- the whole story ---
+# --- the report ---
 
 
 def read_lines(path):
@@ -246,82 +328,99 @@ def read_lines(path):
 
 
 def short(text):
-    """A request on one or two lines, its device tokens cut: people compare beginnings."""
-    for name, *_ in SCENES:
-        for token in (fcm_token(name), apns_token(name)):
-            text = text.replace(token, token[:8] + "…")
-    return "\n         ".join(textwrap.wrap(text, WIDTH - 9, max_lines=2, placeholder=" …", break_long_words=True))
+    """A request on at most three lines, with the beginnings of its device tokens."""
+    text = re.sub('((?:apns|fcm|webpush):[^"]{8})[^"]+', r"\1…", text)
+    return "\n         ".join(textwrap.wrap(text, WIDTH - 9, max_lines=3, placeholder=" …", break_long_words=True))
+
+
+def short_token(token):
+    """The beginning of a token, or the end of an endpoint."""
+    return f"https://…{token[token.index('/', 8):]}" if token.startswith("https://") else f"{token[:8]}…"
 
 
 def heading(text):
     print(f"\n{BOLD}{text}{PLAIN}")
 
 
-def show_scene(number, scene, pushes):
-    name, meaning, given, _, expected = scene
-    print(f"\n  {BOLD}{number}. {name}{PLAIN}: {meaning}")
-    print(f"    sent {DIM}{short(json.dumps(request(name, given, expected), ensure_ascii=False))}{PLAIN}")
+def is_accepted(entry):
+    return 200 <= entry["answer"].get("status", 0) < 300
+
+
+def show_scene(number, scene, folder, pushes):
+    print(f"\n  {BOLD}{number}. {scene.name}{PLAIN}: {scene.meaning}")
+    print(f"    sent {DIM}{short(request_file(number, scene, folder).read_text(encoding='utf-8').strip())}{PLAIN}")
     boxes = []
-    for phone, token in ((apns_phone, apns_token(name)), (fcm_phone, fcm_token(name))):
-        for entry in (entry for entry in pushes if entry.get("token") == token):
-            answer = entry["answer"]
-            if answer.get("status") == 200:
-                boxes.append(phone(entry))
+    for platform, token in zip(scene.platforms, scene.tokens()):
+        for entry in (entry for entry in pushes if entry["token"] == token):
+            if is_accepted(entry):
+                boxes.append(DRAW[platform](entry))
             else:
-                print(f"    {RED}the provider answers {answer.get('status')} {answer.get('reason', '')}{PLAIN}")
+                answer = entry["answer"]
+                print(f"    {RED}{PROVIDER[platform]} answers {answer.get('status')} {answer.get('reason', '')}{PLAIN}")
     side_by_side(boxes)
 
 
-def ends(name, pushes, feedback, dead):
-    """Where a scene's request ended, in the words of SCENES, each as often as it did."""
-    got = {entry["token"] for entry in pushes if entry["answer"].get("status") == 200}
-    found = [BOTH] if {apns_token(name), fcm_token(name)} <= got else [IPHONE] if apns_token(name) in got else []
-    found += [GONE for event in feedback if event["token"] == apns_token(name) and event["event"] == "NotRegistered"]
-    return found + [SUSPECT for letter in dead if apns_token(name) in letter["body"]]
+def ends(scene, pushes, feedback, dead):
+    """The ends of a scene's request, with repeats."""
+    tokens = set(scene.tokens())
+    found = [DELIVERED] if tokens <= {entry["token"] for entry in pushes if is_accepted(entry)} else []
+    found += [FEEDBACK for event in feedback if in_journals(event["token"]) in tokens and event["event"] == "NotRegistered"]
+    return found + [DEAD_LETTER for letter in dead if any(token in letter["body"] for token in tokens)]
 
 
 def body_of(entry):
-    """The text of the notification that this journal entry's push carries."""
+    """The text of the notification in a journal entry."""
     payload = entry["payload"] or {}
     if "message" in payload:
         return payload["message"].get("notification", {}).get("body")
+    if "notification" in payload:
+        return payload["notification"].get("body")
     alert = payload.get("aps", {}).get("alert")
     return alert.get("body") if isinstance(alert, dict) else alert
 
 
+def listed(words):
+    """`A, B and C`"""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def counted(tokens):
-    """`2 iPhones and 1 Android`"""
+    """`2 iPhones, 1 Android and 1 browser`"""
     platforms = {token_of(device): device[1] for device in [*DEVICES, BY_COMMAND]}
     counts = collections.Counter(platforms[token] for token in tokens)
-    named = [f"{counts[platform]} {word}{'s' * (counts[platform] != 1)}"
-             for platform, word in (("apns", "iPhone"), ("fcm", "Android")) if counts[platform]]
-    return " and ".join(named)
+    return listed(f"{counts[platform]} {word}{'s' * (counts[platform] != 1)}" for platform, word in DEVICE.items()
+                  if counts[platform])
 
 
 def show_registry(folder, pushes, results, feedback):
-    """The registry's devices and what was sent to them; returns what is unaccounted for."""
+    """Prints the registered devices and the requests to them. Returns failures."""
     unaccounted = []
     gone = token_of(BY_COMMAND)
-    heading("A topic, a user, and a phone that is gone: devices in the registry")
-    print(f"  {counted(map(token_of, [*DEVICES, BY_COMMAND]))}: {len(IMPORTED)} by `devices import`, "
-          "1 by `devices register`,\n  1 by a message on push.registry\n")
-    for number, (_, name, target, text, expected) in enumerate(SENDS, len(SCENES) + 2):
-        shown = "pf1r~…" if target == REGISTRATION else target
-        given = json.dumps({"to": shown, "notification": {"body": text}}, ensure_ascii=False)
+    heading("Requests to registered devices: a topic, a user and a single device")
+    print(f"  {counted(map(token_of, [*DEVICES, BY_COMMAND]))} are registered: {len(IMPORTED)} by `devices import`,\n"
+          "  1 by `devices register`, 1 by a message to push.registry\n")
+    for number, (_, name, to, text, expected) in enumerate(SENDS, len(SCENES) + 2):
+        given = json.dumps({"to": "pf1r~…" if to == REGISTRATION else to, "notification": {"body": text}}, ensure_ascii=False)
         print(f"  {BOLD}{number}. {name}{PLAIN} {DIM}{given}{PLAIN}")
-        sent = [(entry["token"], entry["answer"].get("status") == 200) for entry in pushes if body_of(entry) == text]
+        sent = [(entry["token"], is_accepted(entry)) for entry in pushes if body_of(entry) == text]
         delivered, refused = ([token for token, got in sent if got is wanted] for wanted in (True, False))
         if delivered:
             print(f"    {counted(delivered)} got it")
         if refused:
-            print(f"    {RED}{counted(refused)}: 410 Unregistered, gone from now on{PLAIN}")
-        errors = [one["error"] for one in results.get(name, [{}])[0].get("results", []) if "error" in one]
-        if errors:
-            print(f"    {', '.join(errors)}{'' if sent else ', without asking the provider'}")
+            print(f"    {RED}{counted(refused)}: APNs answers 410 Unregistered; the registry marks it as gone{PLAIN}")
+        result = results[name][0] if results[name] else {}
+        counts = result.get("success"), result.get("failure")
+        errors = [one["error"] for one in result.get("results", []) if "error" in one]
+        reasons = [f"{one['error']} ({one.get('platform')})" for one in result.get("failures", [])] + errors
+        print(f"    result: success {counts[0]}, failure {counts[1]}{': ' * bool(reasons)}{', '.join(reasons)}"
+              f"{'' if sent else '; nothing was sent'}")
         if sorted(delivered) != sorted(map(token_of, expected)) or refused != [gone] * (name == "news-1"):
             unaccounted.append(f"{name}: expected {len(expected)} devices, reached {len(delivered)}, {len(refused)} refused")
-        if len(results.get(name, [])) != 1 or errors != ["NotRegistered"] * (target == REGISTRATION):
-            unaccounted.append(f"{name}: expected one result, got {results.get(name)}")
+        failures = len(refused) + (to == REGISTRATION)
+        if len(results[name]) != 1 or counts != (len(expected), failures) or errors != ["NotRegistered"] * (to == REGISTRATION):
+            unaccounted.append(f"{name}: expected one result, {len(expected)} successes and {failures} failures, "
+                               f"got {results[name]}")
 
     print(f"\n  {DIM}pushfleet campaigns{PLAIN}")
     print(textwrap.indent((folder / "campaigns.txt").read_text(encoding="utf-8").rstrip(), "  "))
@@ -337,9 +436,9 @@ def show_registry(folder, pushes, results, feedback):
 
 
 def show_badges(folder, pushes):
-    """A badge that counts up until its owner reads; returns what is unaccounted for."""
+    """Prints the badges and the receipt. Returns failures."""
     unaccounted = []
-    heading("A badge that counts up, and what was read (push.acks, push.receipts)")
+    heading("Badges and receipts (push.acks, push.receipts)")
     for _, name, expected in BADGES:
         got = [entry["payload"]["aps"].get("badge") for entry in pushes if body_of(entry) == f"{name}: hello"]
         print(f"  {BOLD}{name}{PLAIN} {DIM}\"badge\": \"auto\"{PLAIN}: badge {', '.join(map(str, got))}")
@@ -348,15 +447,15 @@ def show_badges(folder, pushes):
         if name == READ:
             receipts = [json.loads(one["body"]) for one in read_lines(folder / "receipts.ndjson")]
             for receipt in receipts:
-                print(f"    {receipt['event']} by {receipt['user']}: badge {receipt['badge']}")
+                print(f"    {receipt['user']} reads it: receipt {receipt['event']}, badge {receipt['badge']}")
             if [(one["event"], one["message_id"], one["badge"]) for one in receipts] != [("Read", READ, 0)]:
                 unaccounted.append(f"{READ}: expected one receipt, got {receipts}")
     return unaccounted
 
 
 def show_activity(pushes):
-    """A Live Activity from start to end; returns what is unaccounted for."""
-    heading("A Live Activity, by its own tokens")
+    """Prints a Live Activity from start to end. Returns failures."""
+    heading("A Live Activity")
     found = []
     for entry in pushes:
         aps = (entry["payload"] or {}).get("aps", {})
@@ -368,22 +467,48 @@ def show_activity(pushes):
     return [] if found == expected else [f"Live Activity: expected {expected}, got {found}"]
 
 
+def show_feedback(feedback):
+    heading("Feedback: tokens to delete or to check (push.feedback)")
+    for event in feedback:
+        since = f", since {event['invalid_since'][:10]}" if event.get("invalid_since") else ""
+        print(f"  {event['event']:<20} {short_token(event['token'])}  "
+              f"{event['status'] or 'not asked:'} {event['reason']}{since}")
+
+
+def show_dead_letters(dead):
+    heading("Dead letters: requests that failed (push.dead)")
+    for letter in dead:
+        headers = letter["properties"].get("headers", {})
+        print(f"  {headers.get('x-push-error'):<20} {headers.get('x-push-reason')}\n    {DIM}{short(letter['body'])}{PLAIN}")
+
+
+def show_summary(journals, feedback, dead):
+    pushes = list(itertools.chain(*journals.values()))
+    again = len(pushes) - len({(entry["token"], body_of(entry), entry["headers"].get("apns-id")) for entry in pushes})
+    accepted = listed(f"{PROVIDER[platform]} {sum(map(is_accepted, journal))}" for platform, journal in journals.items())
+    heading("Summary")
+    print(f"  {len(SCENES) + 1 + len(SENDS) + len(BADGES) + len(ACTIVITY)} requests, {len(pushes)} pushes "
+          f"(second attempts: {again}), {len(feedback)} feedback events, {len(dead)} dead letters\n"
+          f"  accepted pushes: {accepted}")
+
+
 def show(folder):
-    journals = [read_lines(folder / f"{provider}.ndjson") for provider in ("apns", "fcm")]
-    pushes = [entry for journal in journals for entry in journal if entry.get("path") != "/token" and entry.get("token")]
+    journals = {platform: [entry for entry in read_lines(folder / f"{platform}.ndjson")
+                           if entry.get("path") != "/token" and entry.get("token")] for platform in DEVICE}
+    pushes = list(itertools.chain(*journals.values()))
     feedback, dead = read_lines(folder / "feedback.ndjson"), read_lines(folder / "dead.ndjson")
     results = collections.defaultdict(list)
     for result in read_lines(folder / "results.ndjson"):
         results[result["properties"]["message_id"]].append(json.loads(result["body"]))
     unaccounted = []
 
-    heading("What was sent, and what the phones would get")
+    heading("Requests, and what the devices got")
     for number, scene in enumerate(SCENES, 1):
-        show_scene(number, scene, pushes)
-        found = ends(scene[0], pushes, feedback, dead)
-        if found != [scene[-1]]:
-            unaccounted.append(f"{scene[0]}: expected to end at {scene[-1]}, ended at {found or 'nothing'}")
-    print(f"\n  {BOLD}{len(SCENES) + 1}. malformed{PLAIN}: published with amqp-publish")
+        show_scene(number, scene, folder, pushes)
+        found = ends(scene, pushes, feedback, dead)
+        if found != [scene.end]:
+            unaccounted.append(f"{scene.name}: expected {scene.end}, got {found or 'nothing'}")
+    print(f"\n  {BOLD}{len(SCENES) + 1}. malformed{PLAIN}: sent with amqp-publish")
     print(f"    sent {DIM}{MALFORMED}{PLAIN}")
     if sum(letter["body"] == MALFORMED for letter in dead) != 1:
         unaccounted.append("malformed: expected one dead letter")
@@ -391,22 +516,9 @@ def show(folder):
     unaccounted += show_registry(folder, pushes, results, feedback)
     unaccounted += show_badges(folder, pushes)
     unaccounted += show_activity(pushes)
-
-    heading("Feedback: tokens to prune or to look at (push.feedback)")
-    for event in feedback:
-        since = f", since {event['invalid_since']}" if event.get("invalid_since") else ""
-        print(f"  {event['event']:<20} {event['token'][:8]}…  {event['status'] or 'not asked:'} {event['reason']}{since}")
-
-    heading("Dead letters: requests that will not be tried again (push.dead)")
-    for letter in dead:
-        headers = letter["properties"].get("headers", {})
-        print(f"  {headers.get('x-push-error'):<20} {headers.get('x-push-reason')}\n    {DIM}{short(letter['body'])}{PLAIN}")
-
-    accepted = sum(entry["answer"].get("status") == 200 for entry in pushes)
-    again = len(pushes) - len({(entry["token"], body_of(entry), entry["headers"].get("apns-id")) for entry in pushes})
-    heading("Summary")
-    print(f"  {len(SCENES) + 1 + len(SENDS) + len(BADGES) + len(ACTIVITY)} requests published: {len(pushes)} pushes, {again} of them a second attempt, "
-          f"{accepted} accepted by APNs and FCM;\n  {len(feedback)} feedback events, {len(dead)} dead letters")
+    show_feedback(feedback)
+    show_dead_letters(dead)
+    show_summary(journals, feedback, dead)
     for line in unaccounted:
         print(f"  {RED}{line}{PLAIN}")
     if not unaccounted:
@@ -414,7 +526,9 @@ def show(folder):
     return 1 if unaccounted else 0
 
 
+VERBS = {"scripts": scripts, "prepare": prepare, "show": show}
+
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] not in ("prepare", "show"):
+    if len(sys.argv) != 3 or sys.argv[1] not in VERBS:
         sys.exit(__doc__)
-    sys.exit({"prepare": prepare, "show": show}[sys.argv[1]](pathlib.Path(sys.argv[2])))
+    sys.exit(VERBS[sys.argv[1]](pathlib.Path(sys.argv[2])))

@@ -1,8 +1,8 @@
-"""The demo's second half: a sender written for GCM, one written for APNs' binary interface, and a device, at the gateway's doors.
+"""The second part of deploy/demo: a sender for GCM, a sender for APNs' binary interface, and a device use a gateway.
 
 python3 demo_doors.py FOLDER BROKER KEY HTTP-PORT APNS-PORT
 
-Exits 1 when something isn't as it was announced. Shares no code with pushfleet: HTTP by urllib, frames by the tests' old sender.
+Exits 1 if an answer is unexpected. Uses no code of pushfleet: HTTP with urllib, frames with the tests' old sender.
 """
 
 import json
@@ -28,7 +28,7 @@ class Doors:
         self.wrong = []
 
     def ask(self, method, path, credential, body=None):
-        """The status and the object that is answered."""
+        """Returns the status and the JSON object of the answer."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.http}{path}", method=method, data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"key={credential}", "Content-Type": "application/json"})
@@ -43,7 +43,7 @@ class Doors:
             self.wrong.append(what)
 
     def journal(self, count):
-        """What APNs got of this application, once it is so much."""
+        """The application's pushes at APNs, once there are this many."""
         deadline = time.monotonic() + 10
         while True:
             entries = [one for one in read_lines(self.folder / "apns.ndjson")
@@ -53,7 +53,7 @@ class Doors:
             time.sleep(0.05)
 
     def receipts(self, count):
-        """Prints what was noted of acknowledgements, once it is so much."""
+        """Prints the receipts, once there are this many."""
         receipts = []
         deadline = time.monotonic() + 10
         while len(receipts) < count and time.monotonic() < deadline:
@@ -61,16 +61,19 @@ class Doors:
                                    capture_output=True, text=True, check=True, timeout=30)
             receipts += [json.loads(json.loads(line)["body"]) for line in taken.stdout.splitlines()]
         for receipt in receipts:
-            print(f"    {receipt['event']} by {receipt['user']}" + (f": badge {receipt['badge']}" if receipt.get("badge") is not None else ""))
+            print(f"    receipt {receipt['event']} of {receipt['user']}"
+                  + (f", badge {receipt['badge']}" if receipt.get("badge") is not None else ""))
         self.expect(f"expected {count} receipts, got {receipts}", len(receipts) == count)
 
     def gcm(self, number):
-        """A sender of 2012: only host and key have changed."""
+        """Sends like a GCM sender of 2012, with only host and key changed."""
         body = {"registration_ids": [PHONE], "collapse_key": "mail", "data": {"n": str(number)},
                 "notification": {"body": f"{number} of Anna's mails", "badge": "auto"}}
         status, answer = self.ask("POST", "/gcm/send", self.key, body)
-        shown = json.dumps(body["notification"], ensure_ascii=False)
-        print(f"  POST /gcm/send {DIM}{{\"registration_ids\": [\"0d0d…\"], …, \"notification\": {shown}}}{PLAIN}\n    {status} {json.dumps(answer)}")
+        shown = json.dumps({"notification": body["notification"]})[:-1]
+        print(f"  POST /gcm/send {DIM}{shown}, …}}{PLAIN}")
+        counts = {name: answer[name] for name in ("success", "failure")} if status == 200 else answer
+        print(f"    {status} {json.dumps(counts)}")
         self.expect(f"/gcm/send answered {status} {answer}", status == 200 and answer["success"] == 1)
 
     def badge(self, expected, after):
@@ -81,7 +84,7 @@ class Doors:
         return entries[-1]["payload"] if entries else {}
 
     def sends(self, *lines):
-        """A sender of APNs' binary interface; what it is answered."""
+        """Sends through APNs' binary interface. Returns the answer."""
         done = subprocess.run(
             [sys.executable, SENDER, "--port", str(self.apns), "--ca", self.folder / "ca.pem", "--certificate",
              self.folder / "sender.pem", "--key", self.folder / "sender.key", "--wait", "0.5", "send"],
@@ -92,11 +95,11 @@ class Doors:
 def main(folder, broker, key, http, apns):
     doors = Doors(pathlib.Path(folder), broker, key, int(http), int(apns))
 
-    heading("A device registers, gets pushes of an old GCM sender, and says that it has read one")
+    heading("The gateway: a device registers, and a sender for GCM sends to it")
     device = {"platform": "apns", "token": PHONE, "user": "anna", "name": "Anna"}
     status, answer = doors.ask("PUT", PLACE, key, device)
     secret = answer["secret"] if status == 200 else ""
-    print(f"  PUT {PLACE}\n    {status} with a registration, and a secret by which it speaks for itself")
+    print(f"  PUT {PLACE}\n    {status} with a registration, and a secret for the device")
     doors.expect(f"the registration was answered {status} {answer}", bool(secret))
     doors.gcm(1)
     doors.badge(1, after=1)
@@ -110,13 +113,13 @@ def main(folder, broker, key, http, apns):
     doors.gcm(3)
     doors.badge(2, after=3)
 
-    heading("A sender of APNs' binary interface of before 2021")
+    heading("The gateway: a sender for APNs' binary interface")
     hello = {"aps": {"alert": "Sent as in 2012"}}
     answer = doors.sends({"id": 1, "token": "0f" * 32, "payload": hello}, {"command": 0, "token": "10" * 32, "payload": hello})
-    print(f"  two frames, commands 2 and 0: {DIM}{json.dumps(answer)}{PLAIN}")
+    print(f"  two frames, with the commands 2 and 0: {DIM}{json.dumps(answer)}{PLAIN}")
     doors.expect(f"the sender was answered {answer}", answer == {"silent": True})
     answer = doors.sends({"id": 7, "token": "11" * 32, "payload": hello}, {"id": 8, "token": "abcd", "payload": hello})
-    print(f"  a token of two bytes: {DIM}{json.dumps(answer)}{PLAIN}, invalid token size; what came before it was taken")
+    print(f"  a good frame, then a token of two bytes: {DIM}{json.dumps(answer)}{PLAIN}, invalid token size")
     doors.expect(f"the sender was answered {answer}", answer == {"status": 5, "identifier": 8})
     entries = doors.journal(6)
     tokens = [entry["token"] for entry in entries]
@@ -129,7 +132,7 @@ def main(folder, broker, key, http, apns):
     for line in doors.wrong:
         print(f"  {RED}{line}{PLAIN}")
     if not doors.wrong:
-        print(f"  {GREEN}every old sender was answered as it expects{PLAIN}")
+        print(f"  {GREEN}every old sender got the answers that it expects{PLAIN}")
     return 1 if doors.wrong else 0
 
 
