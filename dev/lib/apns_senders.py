@@ -1,11 +1,11 @@
-"""Senders of APNs' binary interface that others wrote, from PyPI, unchanged but for the address and versions of TLS that are no more: one a
-process, since they change each other's modules.
+"""Runs one sender for APNs' binary interface from PyPI, changed only in its address and its obsolete TLS versions. One sender per
+process, because they change each other's modules.
 
 Usage: apns_senders.py CLIENT FOLDER GATEWAY-PORT FEEDBACK-PORT
-FOLDER has sender.pem (certificate and key), sender.crt and sender.key, and apns.ndjson, the journal of the simulator of APNs. Sends to three
-devices and to one whose token is gone, then something that is wrong (a token too short, a payload too long) with a good one behind it, then
-reads the feedback service; says how each went, and exits 1 where it wasn't told what it should have been, or where a device didn't get what
-it should have got, once each. Their own checks of a token's length are turned off: here the door is to find it.
+FOLDER has sender.pem (certificate and key), sender.crt and sender.key, and apns.ndjson, the journal of the APNs simulator. Sends to three
+devices and to one with a dead token, then a bad notification (short token or long payload) followed by a good one, then reads the feedback
+service. Prints the results. Exits 1 if the sender got an unexpected answer, or if a device didn't get each push exactly once. The senders'
+checks of the token length are turned off, because the gateway must find the error.
 """
 
 import json
@@ -15,13 +15,13 @@ import time
 
 CLIENT, FOLDER, GATEWAY, FEEDBACK = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 HOST = "127.0.0.1"
-# The first byte tells the clients' devices apart in the simulator's journal.
+# The first byte of a token identifies the client in the simulator's journal.
 FIRST = {"pushjack": "a1", "apns-clerk": "a2", "apns-client": "a3", "apns-worker": "a4", "twisted-apns": "a5"}[CLIENT]
 GOOD = [FIRST + f"{number:02x}" + "0" * 60 for number in range(3)]
 SHORT = FIRST + "ee" * 15
 BEHIND = FIRST + "0f" + "0" * 60
 GONE = FIRST + "dd" + "0" * 60
-# When, as APNs says.
+# The time at which the token became invalid, according to APNs.
 ENDED = 1700000000
 
 
@@ -32,7 +32,7 @@ def expect(what, found, expected):
 
 
 def wait_for_feedback(read):
-    """The token's end has to come back from the provider first."""
+    """Waits until the provider's answer has reached the feedback service."""
     for _ in range(50):
         tokens = read()
         if tokens:
@@ -42,7 +42,7 @@ def wait_for_feedback(read):
 
 
 def arrived():
-    """The tokens of this client's devices that got something, each as often as it did."""
+    """The token of each delivered push of this client, with repeats."""
     with open(f"{FOLDER}/apns.ndjson") as lines:
         pushes = [json.loads(line) for line in lines if line.endswith("\n")]
     return sorted(push["token"] for push in pushes if push["answer"].get("status") == 200 and push["token"].startswith(FIRST))
@@ -74,7 +74,7 @@ def open_pushjack():
 def pushjack():
     client = open_pushjack()
     response = client.send(GOOD + [GONE], "from pushjack", badge=1, sound="default", extra={"from": "pushjack"})
-    expect("errors of what is well", response.errors, [])
+    expect("errors of valid pushes", response.errors, [])
     client.close()
     client = open_pushjack()
     response = client.send([SHORT, BEHIND], "from pushjack")
@@ -89,7 +89,7 @@ def pushjack():
 def clerk(package):
     import OpenSSL
 
-    # Pinned to versions of TLS that nobody speaks any more.
+    # The package insists on obsolete TLS versions.
     OpenSSL.SSL.TLSv1_METHOD = OpenSSL.SSL.SSLv3_METHOD = OpenSSL.SSL.TLS_METHOD
     module = __import__(package)
     module.Message._validate_tokens = staticmethod(lambda tokens: None)
@@ -100,11 +100,11 @@ def clerk(package):
         result = service.send(message)
         return {token: reason for token, (reason, _) in result.failed.items()}, result.errors, result
 
-    expect("failures of what is well", send(module.Message(GOOD + [GONE], alert=f"from {package}", badge=1))[:2], ({}, []))
+    expect("failures of valid pushes", send(module.Message(GOOD + [GONE], alert=f"from {package}", badge=1))[:2], ({}, []))
     failed, errors, result = send(module.Message([GOOD[0], SHORT, BEHIND], alert=f"from {package}"))
     expect("failures", (failed, errors), ({SHORT: 5}, []))
-    expect("what it sends again", result.needs_retry() and result.retry().tokens, [BEHIND])
-    expect("failures of that", send(result.retry())[:2], ({}, []))
+    expect("tokens to send again", result.needs_retry() and result.retry().tokens, [BEHIND])
+    expect("failures of the repeat", send(result.retry())[:2], ({}, []))
     expect_arrivals(GOOD + [GOOD[0], BEHIND])
 
     def read():
@@ -131,8 +131,8 @@ def worker():
         f"{FOLDER}/sender.key", f"{FOLDER}/sender.crt", message_grace=2, error_handler=lambda error: errors.append(error))
     manager.send_aps(GOOD + [GONE], alert="from apns-worker")
     manager.flush_messages()
-    expect("errors of what is well", errors, [])
-    # It fills short tokens up.
+    expect("errors of valid pushes", errors, [])
+    # It pads short tokens.
     manager.send_aps(GOOD[:1], alert="long " * 500)
     manager.send_aps([BEHIND], alert="from apns-worker")
     manager.flush_messages()
@@ -153,9 +153,9 @@ def twisted():
     from apns.feedbackclient import FeedbackClientFactory
     from twisted.internet import reactor
 
-    # It sends nothing on Python 3, so another one does that for it.
+    # It can't send on Python 3, so another client sends.
     client = open_pushjack()
-    expect("errors of what is well", client.send(GOOD + [GONE], "from pushjack").errors, [])
+    expect("errors of valid pushes", client.send(GOOD + [GONE], "from pushjack").errors, [])
     client.close()
     expect_arrivals(GOOD)
     FeedbackClientFactory.ENDPOINTS = {"pub": (HOST, FEEDBACK)}
@@ -167,7 +167,7 @@ def twisted():
         factory.stopTrying()
         reactor.callLater(1, reactor.stop)
 
-    # Where the list is still empty, it connects again by itself.
+    # If the list is still empty, it reconnects by itself.
     factory.listen(factory.EVENT_FEEDBACKS_RECEIVED, take)
     reactor.connectSSL(factory.hostname, factory.port, factory, factory.certificate.options())
     reactor.callLater(20, reactor.stop)

@@ -1,4 +1,4 @@
-"""What devices acknowledge, noted in the registry: by single messages, and by lists of a thousand."""
+"""Acknowledgements of devices, stored in the registry: single messages, and lists of a thousand."""
 
 import json
 import sqlite3
@@ -34,16 +34,16 @@ class Acknowledgements(Part):
         site = self.site
         single = self._noted("acks-single", self._publish_single)
         listed = self._noted("acks-list", self._publish_lists)
-        told = self._noted("acks-receipts", self._publish_lists, receipts=True)
+        receipts = self._noted("acks-receipts", self._publish_lists, receipts=True)
         served = self._noted("acks-postgres", self._publish_lists, location=site.postgres)
         return {"single_per_second": single[0], "single_us": single[1].cpu / site.count * 1e6, "list_per_second": listed[0],
-                "list_us": listed[1].cpu / site.count * 1e6, "list_wall_us": 1e6 / listed[0], "receipts_per_second": told[0],
-                "receipts_us": told[1].cpu / site.count * 1e6, "postgres_per_second": served[0],
+                "list_us": listed[1].cpu / site.count * 1e6, "list_wall_us": 1e6 / listed[0], "receipts_per_second": receipts[0],
+                "receipts_us": receipts[1].cpu / site.count * 1e6, "postgres_per_second": served[0],
                 "postgres_us": served[1].cpu / site.count * 1e6,
-                "peak_rss_mib": max(cost.memory for _, cost in (single, listed, told, served))}
+                "peak_rss_mib": max(cost.memory for _, cost in (single, listed, receipts, served))}
 
     def _noted(self, name, publish, location=None, **settings):
-        """How many a second a worker notes that finds them all in its queue, and what it costs: in a new file, or at `location`."""
+        """Stored acknowledgements per second and their cost, for a worker with a full queue and a registry in a new file or at `location`."""
         count = self.site.count
         config, registry = self.site.register(name, count, location, **settings)
         publish(count)

@@ -1,11 +1,12 @@
-// The cost of AMQP alone, through librabbitmq's blocking interface on 127.0.0.1: one half of the floor that
-// dev/bench holds the worker against, and its publisher.
+// Measures AMQP alone, with librabbitmq's blocking interface on 127.0.0.1. dev/bench compares the worker with it, and publishes
+// with it.
 //
 //   amqp_floor publish PORT QUEUE COUNT BODY-FILE DISTINCT [WINDOW]
-//     Publishes COUNT persistent messages with confirms, WINDOW (1,000) at most unconfirmed. In the body each run of eight '@' becomes
-//     eight hexadecimal digits of (message number mod DISTINCT), so that requests name different devices.
+//     Publishes COUNT persistent messages with confirms, at most WINDOW (1,000) unconfirmed. In the body, each run of eight '@' becomes
+//     the eight hexadecimal digits of (message number mod DISTINCT), so that requests name different devices. If the file has several
+//     lines, each is a body; the messages have them in turn.
 //   amqp_floor consume PORT QUEUE COUNT
-//     Consumes COUNT messages with a prefetch of 1,000, acknowledging every 100 at once.
+//     Consumes COUNT messages with a prefetch of 1,000. Acknowledges 100 at a time.
 //
 // Declares QUEUE as a durable quorum queue unless it exists. Prints "<messages per second> <µs of CPU per message>".
 #include <amqp.h>
@@ -47,8 +48,8 @@ static amqp_connection_state_t openConnection(int port) {
   return connection;
 }
 
-// A passive declaration would close the channel where the queue is missing, an active one where its arguments differ:
-// a second connection finds out which it is.
+// A passive declaration closes the channel if the queue is missing, and an active one if its arguments differ. So a second
+// connection checks first whether the queue exists.
 static void declareQueue(int port, amqp_bytes_t queue) {
   amqp_connection_state_t probe = openConnection(port);
   int exists = amqp_queue_declare(probe, channel, queue, 1, 0, 0, 0, amqp_empty_table) != NULL;
@@ -67,7 +68,7 @@ static void declareQueue(int port, amqp_bytes_t queue) {
 static amqp_bytes_t readFile(const char *path) {
   FILE *file = fopen(path, "rb");
   require(file != NULL, path);
-  amqp_bytes_t body = amqp_bytes_malloc(65536);
+  amqp_bytes_t body = amqp_bytes_malloc(1 << 20);
   body.len = fread(body.bytes, 1, body.len, file);
   fclose(file);
   return body;
@@ -87,7 +88,8 @@ static void stamp(amqp_bytes_t body, const char *pattern, unsigned number) {
 
 static void publish(amqp_connection_state_t connection, amqp_bytes_t queue, int count, const char *path, unsigned distinct,
                     int most) {
-  amqp_bytes_t body = readFile(path), pattern = amqp_bytes_malloc_dup(body);
+  amqp_bytes_t bodies = readFile(path), patterns = amqp_bytes_malloc_dup(bodies);
+  size_t line = 0;
   char identity[32];
   amqp_basic_properties_t properties = {
       ._flags = AMQP_BASIC_DELIVERY_MODE_FLAG | AMQP_BASIC_CONTENT_TYPE_FLAG | AMQP_BASIC_MESSAGE_ID_FLAG |
@@ -99,7 +101,11 @@ static void publish(amqp_connection_state_t connection, amqp_bytes_t queue, int 
   amqp_confirm_select(connection, channel);
   int confirmed = 0;
   for (int sent = 1; sent <= count; sent++) {
-    stamp(body, pattern.bytes, (unsigned)(sent - 1) % distinct);
+    const char *pattern = (const char *)patterns.bytes + line, *end = memchr(pattern, '\n', patterns.len - line);
+    amqp_bytes_t body = {.len = end ? (size_t)(end - pattern) : patterns.len - line, .bytes = (char *)bodies.bytes + line};
+    line += body.len + 1;
+    if (line >= patterns.len) line = 0;
+    stamp(body, pattern, (unsigned)(sent - 1) % distinct);
     snprintf(identity, sizeof identity, "bench-%08x", (unsigned)sent);
     properties.message_id = amqp_cstring_bytes(identity);
     require(amqp_basic_publish(connection, channel, amqp_empty_bytes, queue, 0, 0, &properties, body) == 0, "publishing");
@@ -108,14 +114,14 @@ static void publish(amqp_connection_state_t connection, amqp_bytes_t queue, int 
       require(amqp_simple_wait_frame(connection, &frame) == AMQP_STATUS_OK, "waiting for confirms");
       if (frame.frame_type == AMQP_FRAME_METHOD) {
         require(frame.payload.method.id == AMQP_BASIC_ACK_METHOD, "a confirm");
-        // Confirms may arrive out of order; the broker confirms a quorum queue's messages in order, so the last tag will do.
+        // The broker confirms a quorum queue's messages in order, so the last tag is enough.
         confirmed = (int)((amqp_basic_ack_t *)frame.payload.method.decoded)->delivery_tag;
       }
       amqp_maybe_release_buffers(connection);
     }
   }
-  amqp_bytes_free(body);
-  amqp_bytes_free(pattern);
+  amqp_bytes_free(bodies);
+  amqp_bytes_free(patterns);
 }
 
 static void consume(amqp_connection_state_t connection, amqp_bytes_t queue, int count) {

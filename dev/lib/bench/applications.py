@@ -1,4 +1,4 @@
-"""A worker with thousands of applications: how long it takes to start, and whether a reload holds up what is sent."""
+"""A worker with thousands of applications: its start, and the delay of pushes during a reload."""
 
 import base64
 import json
@@ -17,9 +17,9 @@ from fanout import unix_time
 from measure import Part, Running, cpu
 from services import APP, request
 
-# Of each hundred applications, so many have a certificate or a service account instead of a key.
+# Of each hundred applications, the numbers with a certificate and with a service account; the others have a key.
 CERTIFICATES, ACCOUNTS = 1, 1
-# Seconds between two requests, and for which they are sent before and after each reload.
+# Seconds between two requests, and seconds of sending around each reload: half before, half after.
 PACE, SECONDS = 0.004, 4
 
 
@@ -30,11 +30,11 @@ class Applications(Part):
         ("its CPU", "start_cpu_s", "{:.2f} s"),
         ("memory when ready", "rss_mib", "{:.0f} MiB"),
         ("memory after three reloads", "reloaded_rss_mib", "{:.0f} MiB"),
-        ("from SIGHUP to the shard's having a changed key", "reload_s", "{:.2f} s"),
+        ("from SIGHUP until the shard has a changed key", "reload_s", "{:.2f} s"),
         ("longest time without an arrival, before", "quiet_ms", "{:.0f} ms"),
         ("the same while a key is reloaded", "key_ms", "{:.0f} ms"),
         ("the same while a hundred applications are added", "added_ms", "{:.0f} ms"),
-        ("the same while every credential is", "all_ms", "{:.0f} ms"),
+        ("the same while all credentials are reloaded", "all_ms", "{:.0f} ms"),
     ]
     limits = [
         ("from start to ready", "start_s", 10.0, "{:.2f} s"),
@@ -81,7 +81,7 @@ class Applications(Part):
         return figures
 
     def write(self, apps, settings):
-        """The applications beside the one that is sent for, whose provider keeps a journal."""
+        """Writes a configuration with these applications and the one under load, whose provider keeps a journal."""
         port = self.site.simulator_port
         provider = {"endpoint": f"https://127.0.0.1:{port}", "ca": "ca.pem"}
         own = {"key": "AuthKey_ABC123DEFG.p8", "keyID": "ABC123DEFG", "teamID": "DEF123GHIJ", "topic": APP, **provider}
@@ -116,7 +116,7 @@ class Applications(Part):
 
 
 class Arrivals:
-    """Sends all the time, and tells the longest time between two arrivals at the provider."""
+    """Sends continuously, and finds the longest time between two arrivals at the provider."""
 
     def __init__(self, site):
         self.site, self.sending = site, True
@@ -151,7 +151,7 @@ class Arrivals:
 
 
 def key():
-    """A signing key of its own: PKCS#8 on P-256, of which OpenSSL works out the public half."""
+    """Makes a new signing key, PKCS#8 on P-256. OpenSSL computes its public key."""
     secret = bytes([random.randrange(1, 255)]) + os.urandom(31)
     inner = bytes.fromhex("3025020101" + "0420") + secret
     der = bytes.fromhex("020100301306072a8648ce3d020106082a8648ce3d030107" + "0427") + inner

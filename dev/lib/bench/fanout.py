@@ -40,19 +40,25 @@ class Fanout(Part):
         serve_devices(site)
         before = site.h2load(devices)
         everyone = broadcast(site, config, EVERYONE, devices)
-        # Before and after: neighbours on the machine come and go.
+        # Measured before and after, because other load on the machine varies.
         h2load = (before + site.h2load(devices)) / 2
         tenths = (devices + 9) // 10
         tenth = broadcast(site, self.registries.tenth(), EVERYONE, tenths)
         spread = broadcast(site, config, TENTH, tenths)
         pair = two_workers(site, config, devices)
         each, each_of_tenth = everyone.cpu / devices * 1e6, tenth.cpu / tenths * 1e6
-        # What starting costs is spread over more devices here than there, and is no cost of a device.
+        # Without the cost of starting, which is not a cost per device.
         flatness = (tenth.cpu - site.idle.cpu) / tenths / ((everyone.cpu - site.idle.cpu) / devices)
         return {"h2load_us": h2load, "all_us": each, "tenth_us": each_of_tenth, "spread_us": spread.cpu / tenths * 1e6,
                 "ratio": each / h2load, "flatness": max(flatness, 1 / flatness),
                 "devices_per_second": devices / max(everyone.wall - site.idle.wall, 1e-3),
                 "peak_rss_mib": everyone.memory, **pair, "first_push_ms": first_push(site)}
+
+    def plot(self):
+        median = self.median
+        kinds = [("all devices", "all_us"), ("a tenth as many", "tenth_us"), ("every tenth device", "spread_us"), ("two workers", "two_us")]
+        return ("CPU per device of a broadcast", "µs", "{:.1f}", [(label, median[key], median["h2load_us"]) for label, key in kinds],
+                f"h2load's request: {median['h2load_us']:.1f} µs")
 
 
 class Postgres(Part):
@@ -85,11 +91,11 @@ class Postgres(Part):
 
 
 def serve_devices(site):
-    """A name of one empty file for each device's path: all that nghttpd needs to answer 200."""
+    """Links the path of each device to one empty file, so that nghttpd answers 200."""
     folder = site.folder / "www" / "3" / "device"
     if (folder / token(site.devices - 1)).exists():
         return
-    say(f"making nghttpd know {site.devices:,} devices")
+    say(f"making files for {site.devices:,} devices")
     empty = folder / ("0" * 64)
     empty.touch()
     for number in range(site.devices):
@@ -111,8 +117,8 @@ def two_workers(site, config, devices):
 
 
 def first_push(site):
-    """Milliseconds from publishing a broadcast to the first push of it in the journal of APNs' simulator, for a worker without a
-    connection to APNs. Then the rest of the broadcast is forgotten."""
+    """Milliseconds from publishing a broadcast to its first push in the journal of the APNs simulator, for a worker that isn't
+    connected to APNs yet. Drops the rest of the broadcast."""
     config = site.configure("first", port=site.simulator_port, registry=f"sqlite:{site.folder}/registry.db")
     begin = site.journal.stat().st_size if site.journal.exists() else 0
     worker = site.start_worker(config, "--json")

@@ -1,9 +1,9 @@
--- What wrk sends: requests of GCM's kind, each for a device of its own, as a gateway knows what was sent just before.
+-- The requests of wrk, in GCM's format. Each names a different device, because a gateway recognises repeats.
 --
 --   wrk … -s gateway.lua URL -- KEY BODY-FILE FIRST [keyed]
 --
--- In the body, and in no other place, each run of eight '@' becomes eight hexadecimal digits: a number from FIRST on. With `keyed` each
--- request has it as its Idempotency-Key too.
+-- In the body, each run of eight '@' becomes eight hexadecimal digits: a number that counts from FIRST. With `keyed`, the number is also
+-- the Idempotency-Key.
 local parts, number, prefix, ending
 
 function init(args)

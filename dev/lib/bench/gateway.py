@@ -1,4 +1,4 @@
-"""The gateway's HTTP door against a server of the same library plus a confirmed publication, all of them loaded alike."""
+"""The gateway's HTTP door, compared with a server of the same library plus a confirmed publication, under the same load."""
 
 import pathlib
 import re
@@ -7,10 +7,10 @@ from applications import until_ready
 from measure import Part, Running, cpu, measured
 from services import APNS_TOKEN, APP, request
 
-# Requests at once, for what a request costs and for memory; seconds of each load.
+# Parallel requests for the cost of a request, and for memory; seconds of each load.
 TOGETHER, MANY, SECONDS = 64, 1000, 5
 SCRIPT = pathlib.Path(__file__).with_name("gateway.lua")
-QUEUE, FLOOR_QUEUE = "push.send.normal", "floor"
+FLOOR_QUEUE = "floor"
 
 
 class Gateway(Part):
@@ -62,15 +62,15 @@ class Gateway(Part):
         until_ready(self.port, gateway)
         self.load(gateway.child.pid, self.port, TOGETHER, 1)
         own = self.load(gateway.child.pid, self.port, TOGETHER)
-        site.empty(QUEUE)
+        site.purge()
         many = self.load(gateway.child.pid, self.port, MANY)
-        site.empty(QUEUE)
+        site.purge()
         cost = gateway.end()
-        # Of its own, for what it remembers of the keys is no part of the memory above.
+        # A new gateway, because the remembered idempotency keys must not count in the memory above.
         gateway = Running([site.pushfleet, "gateway", "--config", self.config])
         until_ready(self.port, gateway)
         keyed = self.load(gateway.child.pid, self.port, TOGETHER, how=["keyed"])
-        site.empty(QUEUE)
+        site.purge()
         gateway.end()
         return {"http_us": http.us, "amqp_us": amqp_us, "gateway_us": own.us, "ratio": own.us / (http.us + amqp_us),
                 "http_per_second": http.per_second, "amqp_per_second": amqp_per_second, "gateway_per_second": own.per_second,
@@ -79,7 +79,7 @@ class Gateway(Part):
                 "many_per_second": many.per_second, "peak_rss_mib": cost.memory}
 
     def load(self, pid, port, together, seconds=SECONDS, how=()):
-        """What so many connections get of the process that listens, each with one request at a time."""
+        """Loads a process with connections that each have one request at a time."""
         before = cpu(pid)
         output = measured([
             "wrk", "-t", "1", "-c", str(together), "-d", f"{seconds}s", "--latency", "-s", str(SCRIPT), f"http://127.0.0.1:{port}", "--",

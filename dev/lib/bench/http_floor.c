@@ -1,5 +1,5 @@
-// The cost of HTTP alone: a server of libmicrohttpd with the gateway's way of threading, that takes a body and answers every request with the
-// same few bytes. With amqp_floor, what dev/bench holds the gateway against.
+// Measures HTTP alone: a libmicrohttpd server with the gateway's threading. It reads a body and answers every request with the same
+// few bytes. dev/bench compares the gateway with this and amqp_floor.
 //
 //   http_floor PORT
 //

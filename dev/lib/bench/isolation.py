@@ -1,4 +1,4 @@
-"""One application in trouble, its requests in front of another's: when the other's last push comes, and what becomes of the first one's."""
+"""An application with a fault, whose requests are queued before another's: the delay of the other's pushes, and the recovery."""
 
 import collections
 import contextlib
@@ -15,12 +15,12 @@ CALM, TROUBLED = "com.example.calm", "com.example.troubled"
 OTHERS = 500
 NORMAL = {}
 TOKEN = re.compile(rb'"token":"([^"]+)"')
-# Seconds that the troubled application's requests may take after its provider is back, besides what their number takes.
+# Seconds for the application with the fault to recover after its provider is back, plus the time for the number of its requests.
 RECOVERY = 120
 
 
 class Simulator:
-    """A provider with a journal, whose script can be changed while it runs."""
+    """A simulated provider with a journal. Its script can be changed while it runs."""
 
     def __init__(self, site, name, provider, port, script=None):
         self.port = port
@@ -48,14 +48,14 @@ class Simulator:
 
 
 class Devices:
-    """How often a simulator has taken a push for each device, read from its journal as it grows."""
+    """The number of accepted pushes for each device, from a simulator's growing journal."""
 
     def __init__(self, journal):
         self.journal, self.offset, self.rest = journal, 0, b""
         self.counts = collections.Counter()
 
     def look(self):
-        """Devices that were reached so far."""
+        """Number of devices reached so far."""
         with contextlib.suppress(FileNotFoundError), open(self.journal, "rb") as file:
             file.seek(self.offset)
             data = self.rest + file.read()
@@ -82,7 +82,7 @@ def wait(holds, seconds, what):
 
 @contextlib.contextmanager
 def closed(port):
-    """Nobody listens there."""
+    """An outage: no process listens."""
     yield
 
 
@@ -96,7 +96,7 @@ def listener(port, backlog):
 
 @contextlib.contextmanager
 def black_hole(port):
-    """Takes no connection: the queue of those that nobody accepts is full, and further SYNs have no answer."""
+    """An outage: the accept queue is full, so SYNs get no answer."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(listener(port, 0))
         for _ in range(4):
@@ -108,7 +108,7 @@ def black_hole(port):
 
 @contextlib.contextmanager
 def silent(port):
-    """Accepts and never says anything."""
+    """An outage: accepts connections and never answers."""
     with contextlib.ExitStack() as stack:
         accepting = stack.enter_context(listener(port, 64))
         stop = threading.Event()
@@ -130,7 +130,7 @@ def silent(port):
 
 
 class Kind:
-    """A kind of trouble: `script` for the simulator, or `outage` in its place, and whether it ends."""
+    """A kind of fault: a `script` for the simulator, or an `outage` instead of it, and whether it ends."""
 
     def __init__(self, name, words, provider="apns", script=None, outage=None, ends=True, count=None, large=False, quota=None):
         self.name, self.words, self.provider, self.script, self.outage = name, words, provider, script, outage
@@ -140,8 +140,8 @@ class Kind:
 KINDS = [
     Kind("refused", "connections refused", outage=closed),
     Kind("black_hole", "SYNs without an answer", outage=black_hole),
-    Kind("mute", "accepts, and never speaks", outage=silent),
-    Kind("silent", "takes pushes, and never answers", script={"*": {"stall": True}}, ends=False),
+    Kind("mute", "accepts connections, then stays silent", outage=silent),
+    Kind("silent", "accepts pushes and never answers", script={"*": {"stall": True}}, ends=False),
     Kind("slow", "answers after 20 s", script={"*": {"delay_ms": 20_000}}),
     Kind("revoked", "403 for all", script={"*": {"status": 403, "reason": "InvalidProviderToken"}}, ends=False),
     Kind("throttled", "429 for all", script={"*": {"status": 429, "reason": "TooManyRequests", "retry_after": 1}}),
@@ -180,10 +180,10 @@ class Isolation(Part):
         self.limits = [limit for limit in self.limits if limit[1] in self.figures]
         return self.figures
 
-    # One kind of trouble
+    # One kind of fault
 
     def behind(self, kind):
-        """Seconds from a worker's start to the last push of the calm application, all of it in the queue behind the troubled one's."""
+        """Seconds from a worker's start to the last push of the calm application, whose requests are queued behind the other one's."""
         count = self.site.ahead if kind.count is None else kind.count
         with contextlib.ExitStack() as stack:
             scene = Scene(self.site, kind, stack)
@@ -218,7 +218,7 @@ class Isolation(Part):
     # A steady load
 
     def beside_steady_load(self, kind):
-        """Seconds for the calm application's pushes while another one's requests come all the time, a thousand a second."""
+        """Seconds for the calm application's pushes while another application gets a thousand requests a second."""
         with contextlib.ExitStack() as stack:
             scene = Scene(self.site, kind or Kind("none", "none"), stack)
             worker = self.site.start_worker(scene.config)
@@ -235,7 +235,7 @@ class Isolation(Part):
 
 
 class Scene:
-    """Two applications with a provider each (or fifty, of which one is calm), and what they have in the broker."""
+    """Two applications with separate providers (or fifty, one of them calm), and their queues."""
 
     def __init__(self, site, kind, stack):
         self.site, self.kind, self.stack = site, kind, stack
@@ -275,7 +275,7 @@ class Scene:
             self._simulator("troubled", self.kind.provider, self.port, NORMAL)
 
     def publish(self, app, first, end):
-        """A request for each device, of the application or, where there are many in trouble, of each in turn."""
+        """Publishes a request for each device, for the application or, with many faulty ones, for each of them in turn."""
         names = self.names if app == TROUBLED else [app]
         for number, name in enumerate(names):
             path = self.site.folder / "requests.ndjson"
@@ -311,7 +311,7 @@ class Scene:
             thread.join()
 
     def check(self, count, kind):
-        """Nothing is lost, dead or doubled."""
+        """Checks that nothing is lost, dead-lettered or sent twice."""
         queues = self.site.depths(self.prefix, [f"hold.{name}" for name in self.names])
         devices = Devices(self.troubled_journal)
         delivered = devices.look()

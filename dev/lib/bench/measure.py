@@ -1,4 +1,4 @@
-"""What a command costs, and how figures are shown."""
+"""Measures commands and prints figures."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ class Cost:
 
 
 class Running:
-    """A command under way. `finish` waits for it, `end` asks it to stop before that."""
+    """A running command. `finish` waits for it; `end` asks it to stop first."""
 
     def __init__(self, command, stdin=None, errors=None):
         self.command, self.begun = command, time.monotonic()
@@ -28,7 +28,7 @@ class Running:
         self.watch.start()
 
     def watch_memory(self):
-        """Notes the peak of the command's memory while it runs. What wait4 says of it is at least the peak of the process that started it."""
+        """Records the command's peak memory while it runs. The value of wait4 may be the peak of the parent process."""
         while not self.is_over.wait(0.05):
             try:
                 with open(f"/proc/{self.child.pid}/status", encoding="ascii") as status:
@@ -66,18 +66,18 @@ def measured(command, stdin=None):
 
 
 def cpu(pid):
-    """Seconds of user and system, of a process under way."""
+    """CPU seconds (user and system) of a running process."""
     fields = open(f"/proc/{pid}/stat", encoding="ascii").read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def say(words):
-    """Progress, for people."""
+    """Prints progress."""
     print(words, file=sys.stderr, flush=True)
 
 
 def machine():
-    """What kind of machine this is; nothing that names it."""
+    """The kind of machine, without its name."""
     cpu = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     return f"{cpu[0] if cpu else os.uname().machine}, {os.cpu_count()} CPUs"
 
@@ -87,11 +87,11 @@ def medians(rounds):
 
 
 class Part:
-    """One thing measured: `rounds` of figures, `rows` that say how they are shown, and `limits` that they are held against."""
+    """A measured part: the figures of its `rounds`, the `rows` of its table, and its `limits`."""
 
-    # Words, key, form.
+    # Text, key, format.
     rows = []
-    # Words, key, the most that is allowed, form.
+    # Text, key, limit, format.
     limits = []
 
     def __init__(self, site):
@@ -109,21 +109,26 @@ class Part:
         return medians(self.rounds)
 
     def table(self):
-        print(f"\n{self.title()}; {len(self.rounds)} rounds, median (least to most)\n")
+        print(f"\n{self.title()}; {len(self.rounds)} rounds, median (minimum to maximum)\n")
         for words, key, form in self.rows:
             values = [one[key] for one in self.rounds]
             print(f"  {words:<52}{form.format(self.median[key]):>12}  ({form.format(min(values))} to {form.format(max(values))})")
 
     def checks(self):
-        """Each limit with the median held against it."""
+        """Each limit with the median."""
         return [{"part": self.name, "what": words, "value": self.median[key], "limit": limit, "form": form,
                  "holds": self.median[key] <= limit} for words, key, limit, form in self.limits]
 
+    def plot(self):
+        """The arguments of `plot.svg`: each limit is 100%."""
+        bars = [(check["what"], 100 * check["value"] / check["limit"], 100) for check in self.checks()]
+        return self.title(), "% of the limit", "{:.0f}%", bars, "limit"
+
 
 def bars(checks):
-    """How much of what is allowed is used: a full bar is the limit."""
+    """Prints a bar for each check; a full bar is the limit."""
     width = 30
-    print("\nHeld against the limits\n")
+    print("\nCompared with the limits\n")
     for check in checks:
         used = check["value"] / check["limit"]
         bar = ("█" * min(width, round(used * width))).ljust(width, "░") + ("▶" if used > 1 else " ")

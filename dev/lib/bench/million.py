@@ -1,4 +1,4 @@
-"""Single requests of one application, from the moment on at which another one's million begins to come."""
+"""Single requests of one application while a million requests of another arrive."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ import pika
 from isolation import CALM, NORMAL, TROUBLED, Devices, Kind, Scene, wait
 from measure import Part, Running, say
 
-# Of the first application; a multiple of the devices that a line of the file is for.
+# Requests of the other application.
 MILLION = 1_000_000
 # Seconds between two single requests.
 PAUSE = 0.5

@@ -1,29 +1,38 @@
-"""A million devices: written as CSV, imported, and the floor of importing."""
+"""A million devices, written as CSV and imported, and the import that it is compared with."""
 
+import contextlib
 import itertools
 import shutil
 import sqlite3
 
 from measure import Part, measured, say
 
-# What sqlite3's own .import fills: indexed by what a device is found by.
+# The table for sqlite3's .import, with the same indexes.
 FLOOR = """
 CREATE TABLE devices (platform TEXT NOT NULL, token TEXT NOT NULL, installation TEXT NOT NULL, topics TEXT NOT NULL);
 CREATE UNIQUE INDEX devices_by_token ON devices (platform, token);
 CREATE UNIQUE INDEX devices_by_installation ON devices (installation);
 CREATE INDEX devices_by_topics ON devices (topics);
 """
-# Every device's topic, and the topic of every tenth.
+# The topic of all devices, and the topic of every tenth.
 EVERYONE, TENTH = "everyone", "tenth"
 
 
+def registrations(path):
+    """The registrations of all devices in a SQLite registry: the number of the device and its random number in base 32."""
+    digits = "0123456789abcdefghjkmnpqrstvwxyz"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        keys = [device << 64 | salt & (1 << 64) - 1 for device, salt in database.execute("SELECT id, salt FROM devices ORDER BY id")]
+    return ["pf1r~" + "".join(digits[key >> place & 31] for place in range(125, -1, -5)) for key in keys]
+
+
 def token(number):
-    """As random as the providers' tokens are, and different for each number."""
+    """A token that looks random, like the providers' tokens, and differs for each number."""
     return f"{(number * 0x9E3779B97F4A7C15 + 1) & (1 << 64) - 1:016x}" * 4
 
 
 class Registries:
-    """The registries that the parts share, each imported once."""
+    """The registries shared by the parts. Each is imported once."""
 
     def __init__(self, site):
         self.site = site
@@ -42,7 +51,7 @@ class Registries:
                 file.write(f"apns,{token(number)},i-{number:010d},{topics}\n")
 
     def load(self, name, location, csv=None):
-        """Imports the devices into an empty registry; returns the configuration that names it, and the cost."""
+        """Imports the devices into an empty registry. Returns its configuration and the cost."""
         self.write()
         config = self.site.configure(name, registry=location)
         cost = measured([self.site.pushfleet, "devices", "import", "--config", config, str(csv or self.csv)])
@@ -54,7 +63,7 @@ class Registries:
         return self.made.get("sqlite") or self.load("sqlite", f"sqlite:{self.site.folder}/registry.db")[0]
 
     def tenth(self):
-        """A configuration with the first tenth of the devices in SQLite, and no others."""
+        """A configuration with only the first tenth of the devices in SQLite."""
         if "tenth" not in self.made:
             self.write()
             with open(self.csv, encoding="ascii") as file, open(self.tenth_csv, "w", encoding="ascii") as part:

@@ -1,4 +1,4 @@
-"""The services that dev/bench has started, and what is asked of them."""
+"""Uses the services that dev/bench has started."""
 
 import contextlib
 import json
@@ -14,10 +14,10 @@ import pika
 from measure import Running, measured, say
 
 APP, PROJECT = "com.example.app", "example"
-# Distinct devices of single pushes, as paths differ from push to push at the providers too.
+# Number of devices of single pushes. They differ, so that paths vary as with real providers.
 DEVICES = 1000
 STEPS = ["1s", "10s", "1m", "5m", "15m", "1h"]
-# Runs of eight '@' become the number of the device.
+# Each run of eight '@' becomes the number of the device.
 APNS_TOKEN = "@" * 64
 FCM_TOKEN = "@" * 24 + ":APA91b" + "b" * 109 + "@" * 24
 PAYLOAD = {
@@ -51,7 +51,7 @@ class Site:
         measured([self.pushfleet, "topology", "--config", self.config])
 
     def _prepare_provider(self):
-        """nghttpd answers a POST to an existing file with 200 and the file: empty ones, as APNs' answers are, and FCM's answers."""
+        """Writes the files that nghttpd answers a POST with: empty ones for APNs, and FCM's answers."""
         www = self.folder / "www"
         for number in range(DEVICES):
             (www / "3" / "device" / device(number)).touch()
@@ -104,7 +104,7 @@ class Site:
     # The floors
 
     def h2load(self, count):
-        """CPU microseconds a request: one TLS connection, 1,000 streams, POSTs of 140 bytes."""
+        """CPU microseconds per request, for one TLS connection, 1,000 streams and POSTs of 140 bytes."""
         cost = measured([
             "h2load", "-n", str(count), "-c", "1", "-t", "1", "-m", "1000",
             "-d", str(self.folder / "post"), "-i", str(self.folder / "uris")])
@@ -113,18 +113,19 @@ class Site:
         return cost.cpu / count * 1e6
 
     def amqp(self, mode, queue, count, *more):
-        """Messages published or consumed by librabbitmq's blocking interface: CPU microseconds a message."""
+        """CPU microseconds per message published or consumed with librabbitmq's blocking interface."""
         return float(measured([self.floor, mode, str(self.broker_port), queue, str(count), *more]).output.split()[1])
 
     def publish_many(self, queue, target, count, badge=None):
+        """Publishes requests for a target, or for each target of a list in turn."""
         path = self.folder / "request"
-        path.write_text(request(target, badge))
+        path.write_text("\n".join(request(one, badge) for one in ([target] if isinstance(target, str) else target)))
         return self.amqp("publish", queue, count, str(path), str(DEVICES))
 
     # The registry
 
     def register(self, name, count, location=None, **settings):
-        """A registry with as many devices, in a new file or at `location`; returns the configuration that names it, and the file."""
+        """Fills a registry with `count` devices, in a new file or at `location`. Returns its configuration and the file."""
         path = self.folder / f"{name}.db"
         for leftover in self.folder.glob(f"{name}.db*"):
             leftover.unlink()
@@ -147,7 +148,7 @@ class Site:
         return Running([self.pushfleet, "worker", "--config", config or self.config, *more])
 
     def work(self, expected, config=None):
-        """A worker that ends once everything is delivered."""
+        """Runs a worker until everything is delivered."""
         cost = self.start_worker(config, "--until-empty", "--json").finish()
         self.require_delivered(expected, cost)
         return cost
@@ -159,7 +160,7 @@ class Site:
 
     @property
     def idle(self):
-        """What starting, and making sure that all queues are empty, takes: no part of the rate of pushes."""
+        """The cost of a worker that finds empty queues, which is not part of the rate of pushes."""
         if not hasattr(self, "_idle"):
             self._idle = self.work(0)
         return self._idle
@@ -171,7 +172,7 @@ class Site:
         return connection, connection.channel()
 
     def publish(self, target):
-        """One request; returns the Unix time at which it was handed to the broker."""
+        """Publishes one request. Returns the Unix time of the publication."""
         connection, channel = self.channel()
         channel.confirm_delivery()
         now = time.time()
@@ -183,7 +184,7 @@ class Site:
         return now
 
     def depths(self, prefix, more):
-        """Ready messages of each queue in which requests wait or end, by its name without the prefix; those that aren't there are empty."""
+        """Numbers of ready messages of all queues of requests, by name without the prefix; 0 for missing queues."""
         names = ["send.high", "send.normal", "quarantine", "dead", *(f"retry.{step}" for step in STEPS), *more]
         depths = dict.fromkeys(names, 0)
         for name in names:

@@ -1,4 +1,4 @@
-"""The part of dev/chaos that runs a round: services, load, faults, rest, books, report."""
+"""Runs a round of dev/chaos: services, load, faults, rest, checks, report."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ from process import Failure, end_all, eventually
 from report import Progress, table
 from fleet import Fleet
 
-# Seconds that the fleet has to come to rest, and after which an operator looks for messages that only the broker takes for delivered.
+# Seconds for the fleet to come to rest, and seconds after which an operator looks for messages that only the broker counts as delivered.
 PATIENCE, LOOK = 180, 90
 
 
@@ -44,7 +44,7 @@ def parse(arguments):
 
 
 class Round:
-    """One round: load and faults, rest, books."""
+    """One round: load and faults, rest, checks."""
 
     def __init__(self, options, planned):
         self.options, self.planned, self.seconds = options, planned, options.minutes * 60
@@ -55,7 +55,7 @@ class Round:
         self.progress.step(f"seed {self.options.seed}: {len(self.planned)} faults in {self.seconds:.0f} s")
         begun = time.monotonic()
         self.fleet.start()
-        self.progress.step(f"three brokers, PostgreSQL, {len(self.fleet.workers)} workers and two providers run after "
+        self.progress.step(f"three brokers, PostgreSQL, {len(self.fleet.workers)} workers and three providers run after "
                            f"{time.monotonic() - begun:.0f} s")
         self.fleet.start_producing(self.options.seed, self.options.rate)
         nemesis = Nemesis(self.fleet, self.planned, self.seconds, self.progress)
@@ -63,23 +63,23 @@ class Round:
         self.faults = nemesis.done
         self.rest()
         self.fleet.stop_workers()
-        self.progress.step("reading what came out")
+        self.progress.step("reading the outcomes")
         self.fleet.write_requests()
         self.books = Books(self.fleet.requests, self.fleet.outcomes(), self.fleet.bound(self.faults))
         self.blamed = blame(self.books.doubled_pushes, [(fault.began, fault.ended, fault.may_double) for fault in self.faults])
         self.trouble = [(words, []) for words in self.fleet.trouble] + self.books.trouble
 
     def rest(self):
-        """Everything is mended; the fleet as it is, without help, has so long to come to rest."""
-        self.progress.step("no more faults; waiting until everything is at rest")
+        """Waits until the fleet is at rest, after all repairs."""
+        self.progress.step("no more faults; waiting until the fleet is at rest")
         begun = time.monotonic()
         self.fleet.finish_producing()
         self.led_anew = []
         if not eventually(self.fleet.is_empty, LOOK, every=0.5):
-            # RabbitMQ 3.10 can miss that a consumer's node has died where that node was frozen before: docs/runbook.md.
+            # If a node was frozen and then died, RabbitMQ 3.10 may keep its consumers: docs/operate/runbook.md.
             self.led_anew = self.fleet.left_by_broker()
             for queue in self.led_anew:
-                self.progress.step(f"nobody has the messages of {queue}: an operator moves its leader")
+                self.progress.step(f"no worker has the messages of {queue}: its leader is moved")
                 self.fleet.cluster.move_leader(queue)
             if not eventually(self.fleet.is_empty, PATIENCE - LOOK, every=0.5):
                 waiting = {name: count for name, count in self.fleet.cluster.depths().items() if count}
@@ -98,7 +98,7 @@ class Round:
         else:
             table(figures, self.faults, self.blamed, self.trouble)
         if self.trouble:
-            self.progress.step(f"the same again: {self.again}")
+            self.progress.step(f"to repeat: {self.again}")
 
     @property
     def again(self):

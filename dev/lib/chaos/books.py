@@ -1,37 +1,37 @@
-"""The books: sets of ids, and what must hold between them. No I/O, no clock.
+"""Checks the outcomes of all requests. No I/O, no clock.
 
-An id is a request and a device's token. What was accepted (confirmed to the producer) must be in exactly one end each: delivered, gone,
-suspect, dead or expired. Where a worker died, or was cut off, before it heard an answer or a confirm, the same push may go out twice,
-be told twice, or end in two ways; how often is counted, and held against what can have been in flight.
+An id is a request and a device's token. Each accepted id (confirmed to the producer) must have exactly one end: delivered, gone,
+suspect, dead or expired. If a worker died or lost its connection before an answer or a confirm, a push may be sent twice, reported
+twice, or end in two ways. These cases are counted and compared with the largest possible number in flight.
 """
 
 import collections
 import json
 
-# Feedback that comes with a dead letter, since a wrong setting may be the cause.
+# Feedback that comes with a dead letter, because a wrong setting may be the cause.
 SUSPECT = {"InvalidRegistration", "MismatchSenderId"}
 
 
 class Bound:
-    """What can have been in flight whenever a worker died or was cut off: requests of the lanes, devices of broadcasts, pushes of both."""
+    """The most that was in flight at all losses of workers: requests of the lanes, devices of broadcasts, pushes of both."""
 
     def __init__(self, requests=0, devices=0, longest=1):
         self.requests, self.devices, self.pushes = requests, devices, requests * longest + devices
 
 
 class Outcomes:
-    """What was found once everything was at rest.
+    """The outcomes at rest.
 
-    - delivered: (request, token, time) of every push that a provider took
+    - delivered: (request, token, time) of every push that a provider accepted
     - feedback, dead, results: messages as {"id", "body", "headers"}
-    - resolve: the token of a device that a dead letter names by its registration
+    - resolve: returns the token of a registration or browser named in a dead letter
     - left: messages still in a lane, by queue
     - campaigns: states of broadcasts by request
-    - violations: what was done to a provider that no client must do
+    - violations: violations of a provider's rules
     """
 
     def __init__(self, delivered=(), feedback=(), dead=(), results=(), left=None, campaigns=None, violations=(),
-                 resolve=lambda registration: None):
+                 resolve=lambda target: None):
         self.delivered, self.feedback, self.dead, self.results, self.violations = delivered, feedback, dead, results, violations
         self.left, self.campaigns, self.resolve = left or {}, campaigns or {}, resolve
 
@@ -59,7 +59,7 @@ class Books:
         self._count_doubles()
         self.strangers = sorted({name for name, _ in self.pushes if name not in self.requests})
 
-    # What was found, by id
+    # Outcomes by id
 
     def _read_feedback(self, messages):
         self.feedback = collections.defaultdict(set)
@@ -69,7 +69,7 @@ class Books:
 
     def _read_dead(self, outcomes):
         self.dead = set()
-        # Requests that ended as they came, and those that the broker gave up: without a worker's word, and so without a result.
+        # Requests that failed as a whole, and those that the broker gave up, which have no result.
         self.dead_whole, self.given_up, self.dead_pages = set(), set(), set()
         for letter in outcomes.dead:
             request, headers = self.requests.get(letter["id"]), letter["headers"]
@@ -79,7 +79,7 @@ class Books:
                 self.dead_pages.add(letter["id"])
                 continue
             target = json.loads(letter["body"]).get("to") or ""
-            token = outcomes.resolve(target) if target.startswith("pf1r~") else target.partition(":")[2]
+            token = outcomes.resolve(target) if target.startswith(("pf1r~", "webpush:")) else target.partition(":")[2]
             if request and token and any(device.token == token for device in request.devices):
                 self.dead.add((letter["id"], token))
             else:
@@ -90,10 +90,10 @@ class Books:
         for message in messages:
             self.results[message["id"]].append(json.loads(message["body"]))
 
-    # What must hold
+    # Checks
 
     def _end(self, request, device):
-        """In which way it ended: one, or it is lost."""
+        """Finds the end of an id. Without one it is lost."""
         key = request.id, device.token
         events = self.feedback.get(key, set())
         ends = set()
@@ -104,7 +104,7 @@ class Books:
         if events & SUSPECT:
             ends.add("suspect")
             if key not in self.dead and request.id not in self.dead_whole:
-                # Its worker was lost between the two, and it had expired when it came back.
+                # The worker was lost between feedback and dead letter, and the redelivered request had expired.
                 if self._is_said_to_be_expired(request, device):
                     ends.add("expired")
                 else:
@@ -119,7 +119,7 @@ class Books:
             self.in_two.append(key)
         if ends:
             self.ends[min(ends)] += 1
-        # Once a broadcast has found out that a device is gone, the registry leaves it out of the next.
+        # After a broadcast found a device gone, the registry leaves it out of the next ones.
         elif request.kind != "topic" or device.nature != "gone":
             self.lost.append(key)
 
@@ -129,7 +129,7 @@ class Books:
             for other, said in zip(request.devices, result.get("results", ())) if other is device)
 
     def _check_results(self):
-        """One result each, and none that claims what no provider has said."""
+        """Each request has one result, which agrees with the providers' answers."""
         self.without_result, self.doubled_results, self.lies = [], [], []
         for request in self.accepted:
             results = self.results.get(request.id, [])
@@ -142,7 +142,7 @@ class Books:
     def _is_true(self, request, result):
         reached = [(request.id, device.token) in self.pushes for device in request.devices]
         if request.kind == "topic":
-            # As many as were sent to: all that are not gone, and of those that are, who was asked.
+            # The result counts the devices that were sent to: all that aren't gone, and perhaps some that are.
             certain = sum(device.nature != "gone" for device in request.devices)
             return (result["success"] <= sum(reached) and certain <= result["success"] + result["failure"] <= len(request.devices))
         said = ["message_id" in one for one in result["results"]]
@@ -155,8 +155,8 @@ class Books:
             and campaigns.get(request.id) != "completed")
 
     def _count_doubles(self):
-        """What a provider took more than once; a request that the producer published again is expected to."""
-        # When it was taken before, and when again.
+        """Counts pushes that a provider accepted more than once. Requests that the producer repeated are not counted."""
+        # The times of the earlier and the later push.
         self.doubled_pushes = []
         self.doubled_requests, self.doubled_devices = set(), []
         for (name, token), times in self.pushes.items():
@@ -171,19 +171,19 @@ class Books:
             else:
                 self.doubled_requests.add(name)
 
-    # The verdict
+    # Result
 
     @property
     def trouble(self):
-        """What must not be: words, and the first ids that show it."""
+        """The violations: a text and the ids that show it."""
         found = [("lost", self.lost), ("left in a queue", sorted(self.left.items())), ("without a result", self.without_result),
-                 ("a result that isn't true", self.lies), ("feedback without its dead letter", self.half),
-                 ("a broadcast that isn't completed", self.unfinished), ("a push of no request", self.strangers),
-                 ("a provider's rule broken", self.violations)]
+                 ("a wrong result", self.lies), ("feedback without its dead letter", self.half),
+                 ("an unfinished broadcast", self.unfinished), ("a push without a request", self.strangers),
+                 ("a broken rule of a provider", self.violations)]
         for words, what, most in (
-                ("pushes of a request doubled", sorted(self.doubled_requests), self.bound.requests),
-                ("pushes of a broadcast doubled", self.doubled_devices, self.bound.devices),
-                ("results doubled", [name for name in self.doubled_results if self.requests[name].attempts == 1], self.bound.requests),
+                ("doubled pushes of requests", sorted(self.doubled_requests), self.bound.requests),
+                ("doubled pushes of broadcasts", self.doubled_devices, self.bound.devices),
+                ("doubled results", [name for name in self.doubled_results if self.requests[name].attempts == 1], self.bound.requests),
                 ("with two ends", self.in_two, self.bound.pushes)):
             if len(what) > most:
                 found.append((f"{words}, more than the {most} that can have been in flight", what))
@@ -202,9 +202,8 @@ class Books:
 
 
 def blame(doubled_pushes, faults):
-    """How many doubled pushes each fault has to answer for, by its place in the list: of those that were there when the push went out
-    again or since it went out before, the latest that can double one. Faults are (begin, end, may double); -1 counts what none answers
-    for."""
+    """The number of doubled pushes that each fault caused, by its place in the list. The cause is the latest fault that may double
+    pushes and was active between the two pushes. Faults are (begin, end, may double). -1 counts pushes without a cause."""
     counts = collections.Counter()
     for before, again in doubled_pushes:
         there = [(may_double, begin, place) for place, (begin, end, may_double) in enumerate(faults) if begin <= again and end >= before]

@@ -1,4 +1,4 @@
-"""Three RabbitMQ nodes in a cluster, all their own: names, home, cookie, data, logs, ports and port mapper."""
+"""A private cluster of three RabbitMQ nodes: names, home, cookie, data, logs, ports and port mapper."""
 
 import os
 import subprocess
@@ -6,23 +6,23 @@ import time
 
 from process import Failure, Process, free_ports, wait_for
 
-# Seconds without a sign of life after which the nodes take each other for gone.
+# Seconds of silence after which a node considers another one as dead.
 TICK = 8
 
-# Seconds after which an expiring queue sends on again what the next queue has not confirmed; three minutes by default, which would be
-# all the time that a round has to come to rest.
+# Seconds after which an unconfirmed dead letter is sent again. RabbitMQ's default of three minutes is the whole time for a round to come
+# to rest.
 DEAD_LETTER_PATIENCE = 15
 
 
 class Node:
-    """One RabbitMQ. Its start script replaces itself by the node, so that what is killed is the node."""
+    """One RabbitMQ. Its start script replaces itself with the node, so that a kill hits the node."""
 
     def __init__(self, number, cluster):
         self.number, self.cluster = number, cluster
         self.name = f"pushfleet{number}-{os.getpid()}@localhost"
         self.port, self.distribution_port = free_ports(2)
         self.home = cluster.folder / f"broker{number}"
-        # Killed, frozen or isolated, and not part of the cluster again.
+        # True from a kill, freeze or isolation until the node is part of the cluster again.
         self.is_away = False
         self.process = Process(f"broker{number}", ["/usr/lib/rabbitmq/bin/rabbitmq-server"], cluster.folder, self.environment)
 
@@ -35,7 +35,7 @@ class Node:
             "RABBITMQ_DIST_PORT": str(self.distribution_port), "RABBITMQ_CONFIG_FILE": f"{self.home}/rabbitmq.conf",
             "RABBITMQ_ENABLED_PLUGINS_FILE": f"{self.home}/enabled_plugins", "RABBITMQ_MNESIA_BASE": f"{self.home}/data",
             "RABBITMQ_LOG_BASE": f"{self.home}/log", "RABBITMQ_LOGS": f"{self.home}/broker.log", "RABBITMQ_SCHEDULER_BIND_TYPE": "u",
-            # No thread spins while it waits: cores are few here, and others need them.
+            # Waiting threads don't spin, because there are few cores.
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS":
                 f"-kernel inet_dist_use_interface {{127,0,0,1}} -kernel net_ticktime {TICK} +sbwt none +sbwtdcpu none +sbwtdio none "
                 f"-rabbit dead_letter_worker_publisher_confirm_timeout {DEAD_LETTER_PATIENCE * 1000}",
@@ -49,15 +49,15 @@ class Node:
         (self.home / "enabled_plugins").write_text("[].\n")
         lines = [f"listeners.tcp.1 = 127.0.0.1:{self.port}", "log.file.level = info", "disk_free_limit.absolute = 50MB",
                  "cluster_partition_handling = pause_minority", "cluster_formation.peer_discovery_backend = classic_config",
-                 # The first knows nobody, and so waits for nobody; the others join it.
+                 # The first node has no peers to wait for. The others join it.
                  f"cluster_formation.classic_config.nodes.1 = {self.cluster.nodes[0].name}",
-                 # Small, so that taking snapshots of the log is part of the round.
+                 # Small, so that the round includes snapshots of the log.
                  "raft.wal_max_size_bytes = 16777216"]
         (self.home / "rabbitmq.conf").write_text("\n".join(lines) + "\n")
 
     @property
     def has_started(self):
-        """The banner of the latest start ends with this when connections are taken."""
+        """True if the banner of the latest start says that the node accepts connections."""
         return b"completed with" in self.process.log.read_bytes()[self.log_begin:]
 
     def start(self):
@@ -65,7 +65,7 @@ class Node:
         self.process.start()
 
     def begin_control(self, *arguments):
-        """`rabbitmqctl` (about two seconds of CPU), under way."""
+        """Starts `rabbitmqctl`, which needs about two seconds of CPU."""
         return subprocess.Popen(["/usr/lib/rabbitmq/bin/rabbitmqctl", "--quiet", "--timeout", "60", *arguments], text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment)
 
@@ -78,10 +78,10 @@ class Node:
 
 
 class Recovery:
-    """What becomes of a node that was killed, frozen or isolated, until it runs and sees both others: before that none of them must be
-    taken away. `poll` returns whether it is over; it never waits."""
+    """Brings a killed, frozen or isolated node back, until it runs and sees both others. Before that, no other node may be disturbed.
+    `poll` returns true when it is done; it never waits."""
 
-    # Seconds after which an operator restarts it, and after which the round is given up.
+    # Seconds before an operator restarts the node, and before the round is given up.
     patience, limit = 15, 240
 
     def __init__(self, node):
@@ -103,8 +103,8 @@ class Recovery:
         if seen == str(len(self.node.cluster.nodes)):
             return True
         if now - self.waiting_since > self.patience:
-            # A node that was frozen may take the others for a partition that is over before it has paused: it stays outside until
-            # somebody restarts it (rabbitmq.com/docs/partitions, "Suspend and Resume").
+            # A frozen node may see a partition that ended before it paused. It then stays outside until an operator restarts it
+            # (rabbitmq.com/docs/partitions, "Suspend and Resume").
             self.restarts += 1
             self.node.process.kill()
             self.node.start()
@@ -120,7 +120,7 @@ class Cluster:
         self.alarmed = []
 
     def start(self):
-        """The first node makes the cluster, the others join it."""
+        """Starts the first node, then the others, which join it."""
         cookie = os.urandom(12).hex()
         self.mapper.start()
         for node in self.nodes:
@@ -135,7 +135,7 @@ class Cluster:
         wait_for(lambda: node.has_started, node.process, seconds, "start")
 
     def wait(self, seconds=180):
-        """Until every node has started."""
+        """Waits until every node has started."""
         for node in self.nodes:
             self.wait_for(node, seconds)
 
@@ -143,7 +143,7 @@ class Cluster:
         return self.nodes[number - 1]
 
     def isolate(self, node):
-        """Cuts a node off from its peers, both ways: with another cookie no distribution connection is made."""
+        """Isolates a node from its peers in both directions: another cookie prevents distribution connections."""
         peers = ",".join(f"'{other.name}'" for other in self.nodes if other is not node)
         node.control("eval", f"[begin erlang:set_cookie(N, elsewhere), erlang:disconnect_node(N) end || N <- [{peers}]].")
 
@@ -152,24 +152,24 @@ class Cluster:
         node.control("eval", f"[erlang:set_cookie(N, erlang:get_cookie()) || N <- [{peers}]].")
 
     def raise_alarm(self):
-        """Blocks publishing in the whole cluster, by one node that is at hand."""
+        """Blocks publishing in the whole cluster, with an alarm on one available node."""
         node = next(node for node in self.nodes if not node.is_away)
         node.control("set_vm_memory_high_watermark", "0.0000001")
         self.alarmed.append(node)
 
     def clear_alarm(self):
-        """Of nodes that are away once they are back: whoever lets them back calls this again."""
+        """Clears alarms of available nodes. Call it again when others are back."""
         for node in [node for node in self.alarmed if not node.is_away]:
             node.control("set_vm_memory_high_watermark", "0.4")
             self.alarmed.remove(node)
 
     def move_leader(self, queue):
-        """Another node leads the queue. The new leader looks whether each consumer is still there, and takes back what the others had."""
+        """Moves the queue's leader to another node. The new leader checks all consumers and takes back messages of dead ones."""
         self.nodes[0].control(
             "eval", f"{{ok, Ms, {{Q, L}}}} = ra:members({{'%2F_{queue}', node()}}), [O | _] = [N || {{_, N}} <- Ms, N =/= L], "
                     "ok = ra:transfer_leadership({Q, L}, {Q, O}).")
 
     def depths(self):
-        """Messages of each queue, whether ready or in a consumer's hands."""
+        """Number of messages of each queue, ready and unacknowledged."""
         lines = self.nodes[0].control("list_queues", "name", "messages", "--no-table-headers").splitlines()
         return {name: int(count) for name, count in (line.split("\t") for line in lines if "\t" in line)}

@@ -1,4 +1,4 @@
-"""What came out: the outcomes on their queues and the providers' journals, read once everything is at rest."""
+"""Reads the outcomes: the outcome queues and the providers' journals, once everything is at rest."""
 
 import collections
 import datetime
@@ -9,12 +9,12 @@ import pika
 from process import Failure
 
 OUTCOMES = ["results", "feedback", "dead"]
-# Everything through which requests travel, and where nothing may be left.
+# All queues of requests, which must be empty at the end.
 LANES = ["send.high", "send.normal", "fanout.high", "fanout.normal", "quarantine", "registry", "retry.1s", "retry.3s", "retry.10s"]
 
 
 class Visit:
-    """A connection of this program's own, straight to a node."""
+    """A connection directly to a node."""
 
     def __init__(self, port):
         self.connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, heartbeat=0, socket_timeout=10))
@@ -30,11 +30,11 @@ class Visit:
             pass
 
     def ready(self, names):
-        """Messages that wait in these queues."""
+        """Number of ready messages in these queues."""
         return {name: self.channel.queue_declare(f"push.{name}", passive=True).method.message_count for name in names}
 
     def take(self, name, path):
-        """All messages of a queue that is at rest, kept as one line of JSON each in a file and returned."""
+        """Consumes all messages of a queue at rest, writes them to a file as NDJSON and returns them."""
         taken, count = [], self.ready([name])[name]
         messages = self.channel.consume(f"push.{name}", auto_ack=True, inactivity_timeout=10)
         with open(path, "w", encoding="utf-8") as file:
@@ -50,10 +50,11 @@ class Visit:
 
 
 class Journal:
-    """What a provider was asked and what it said: `delivered` has (request, device token, Unix time) of each push that it took, in order;
-    `others` how often it said something else; `violations` what no client of the real one must do."""
+    """A provider's requests and answers. `delivered`: (request, device token, Unix time) of each accepted push, in order; `others`: the
+    numbers of other answers; `violations`: violations of the provider's rules. `tokens`: the tokens of devices by their names here."""
 
-    def __init__(self, path):
+    def __init__(self, path, tokens):
+        self.tokens = tokens
         self.delivered, self.others, self.violations = [], collections.Counter(), []
         with open(path, encoding="utf-8") as lines:
             for line in lines:
@@ -64,10 +65,10 @@ class Journal:
         answer = entry.get("answer", {})
         if not entry.get("token"):
             return
-        if answer.get("status") == 200:
+        if 200 <= answer.get("status", 0) < 300:
             payload = entry["payload"]
-            data = payload["message"]["data"] if "message" in payload else payload
+            data = payload.get("message", payload).get("data", payload)
             at = datetime.datetime.fromisoformat(entry["time"]).timestamp()
-            self.delivered.append((data["request"], entry["token"], at))
+            self.delivered.append((data["request"], self.tokens.get(entry["token"], entry["token"]), at))
         else:
             self.others[answer.get("fault") or f"{answer.get('status')} {answer.get('reason', '')}"] += 1

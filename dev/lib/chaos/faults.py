@@ -1,4 +1,4 @@
-"""What can go wrong. Each kind chooses whom it hits and for how long, begins, and ends."""
+"""The kinds of faults. Each chooses its target and duration, begins, and ends."""
 
 import time
 
@@ -9,15 +9,15 @@ WORKERS, BROKERS = 4, 3
 
 
 class Fault:
-    """`target` says whom it hits; `cut_off` how many workers may have lost by it what they had in hand."""
+    """A fault. `target`: the affected part; `cut_off`: how many workers may lose their unacknowledged requests."""
 
     name = target = ""
-    # Seconds that it lasts.
+    # Range of its duration in seconds.
     least = most = 0
     cut_off = 0
     # Unix times.
     began = ended = None
-    # The broker `number` is away: before the next fault it has to see its peers again.
+    # True if broker `number` leaves the cluster: it must see its peers again before the next fault.
     breaks_cluster = False
 
     def __init__(self, choose):
@@ -31,7 +31,7 @@ class Fault:
         raise NotImplementedError
 
     def is_over(self, fleet):
-        """Asked again and again once its seconds have passed; never waits."""
+        """Called repeatedly after its duration. Never waits."""
         return True
 
     def end(self, fleet):
@@ -39,12 +39,12 @@ class Fault:
 
     @property
     def may_double(self):
-        """Whether pushes that went out twice may be its doing."""
+        """True if the fault may cause pushes to be sent twice."""
         return self.cut_off > 0
 
     @property
     def kind(self):
-        """Its name in a table, without numbers."""
+        """The name in tables, without numbers."""
         return f"{self.name} {self.target.rstrip('0123456789')}".strip()
 
     def __str__(self):
@@ -78,9 +78,10 @@ class WorkerFrozen(WorkerKilled):
 
 
 class WorkerKilledUnderAlarm(WorkerKilled):
-    """While nobody may publish: what a worker has delivered by then it can't have had confirmed, and so must not have acknowledged.
+    """Kills a worker while publishing is blocked. The worker can't have confirms for its last deliveries, so it must not have acknowledged
+    their requests.
 
-    All workers are frozen first, so that there is work for them when the alarm is there.
+    All workers are frozen first, so that requests are waiting when the alarm begins.
     """
 
     name, least, most = "memory alarm and then kill -9 of", 2, 2
@@ -91,7 +92,7 @@ class WorkerKilledUnderAlarm(WorkerKilled):
         self.steps = [(1.5, self.block), (0, self.kill)]
 
     def is_over(self, fleet):
-        """After each step so many seconds pass."""
+        """Runs the steps. Each is followed by its pause."""
         if not self.steps:
             return True
         if time.monotonic() >= getattr(self, "not_before", 0):
@@ -114,7 +115,7 @@ class WorkerKilledUnderAlarm(WorkerKilled):
 
 
 class WorkersReplaced(Fault):
-    """As a deployment does, one after the other; each must end by itself, with status 0."""
+    """Restarts the workers one after the other, like a deployment. Each must exit with status 0."""
 
     name, target = "restart one after the other of", "all workers"
 
@@ -159,7 +160,7 @@ class BrokerFrozen(BrokerKilled):
 
 
 class BrokerIsolated(BrokerKilled):
-    """Its clients still reach it, its peers don't."""
+    """Isolates a broker from its peers, not from its clients."""
 
     name, least, most = "partition of", 5, 12
 
@@ -171,7 +172,7 @@ class BrokerIsolated(BrokerKilled):
 
 
 class MemoryAlarm(Fault):
-    """Publishers of the whole cluster are held up."""
+    """Blocks publishers of the whole cluster."""
 
     name, target, least, most = "memory alarm of", "a broker", 3, 8
 
@@ -209,7 +210,7 @@ class PostgresFrozen(PostgresKilled):
 
 
 class Network(Fault):
-    """The ways of some workers to one service."""
+    """Disturbs the connections of some workers to one service."""
 
     least, most = 2, 12
     service = ""
@@ -247,7 +248,7 @@ class BrokerNetwork(Network):
 
 
 class OneBrokerNetwork(Network):
-    """Workers that see only two of the three brokers."""
+    """Some workers see only two of the three brokers."""
 
     def aim(self, choose):
         self.service = f"broker{choose.randint(1, BROKERS)}"
@@ -300,7 +301,7 @@ class ProviderFrozen(Fault):
 
 
 class KeysReplaced(Fault):
-    """While all is well: no push may notice."""
+    """Replaces keys without a fault. No push may be affected."""
 
     name, target = "new keys for", "all workers"
 
@@ -311,7 +312,7 @@ class KeysReplaced(Fault):
 
 
 class KeyRefused(Fault):
-    """APNs refuses the key, until an operator replaces it."""
+    """APNs refuses the key until an operator replaces it."""
 
     name, target, least, most = "apns:", "the key is refused, then replaced", 3, 10
 
@@ -325,7 +326,7 @@ class KeyRefused(Fault):
             worker.reload()
 
 
-# Those of one track are never there at once.
+# Faults of one track never overlap.
 TRACKS = {
     "machines": [BrokerKilled, BrokerFrozen, BrokerIsolated, MemoryAlarm, PostgresKilled, PostgresFrozen, BrokerNetwork, OneBrokerNetwork,
                  PostgresNetwork],

@@ -1,4 +1,4 @@
-"""One round's place: its folder and everything that runs in it."""
+"""The fleet of one round: its folder and all processes."""
 
 import functools
 import json
@@ -8,7 +8,7 @@ import pika.exceptions
 
 from cluster import Cluster
 from collect import LANES, OUTCOMES, Journal, Visit
-from devices import PROJECT, Devices
+from devices import BROWSERS, PROJECT, Devices, endpoint_of
 from faults import WORKERS
 from books import Bound, Outcomes
 from postgres import Postgres
@@ -18,7 +18,7 @@ from providers import Provider
 from proxy import Proxy
 from workers import DRAIN, PAGE, PAGES, PATIENCE, PREFETCH, Worker
 
-# Devices that are sent to by their tokens, and that are members of the topic.
+# Numbers of devices addressed by token, and of members of the topic.
 RAW, MEMBERS = 2000, 1000
 PRODUCERS = 3
 
@@ -27,19 +27,19 @@ class Fleet:
     def __init__(self, folder, pushfleet):
         self.folder, self.pushfleet = folder, pushfleet
         self.trouble = []
-        self.devices = Devices(RAW, MEMBERS)
+        self.devices = Devices(RAW, MEMBERS, BROWSERS)
         self.cluster, self.postgres, self.proxy = Cluster(folder), Postgres(folder), Proxy()
-        self.providers = {name: Provider(name, self) for name in ("apns", "fcm")}
+        self.providers = {name: Provider(name, self) for name in ("apns", "fcm", "webpush")}
         self.workers, self.producers = [], []
 
     def note_trouble(self, words):
-        """What must not be, beside what the books find."""
+        """Notes a violation that the checks of outcomes don't find."""
         self.trouble.append(words)
 
     def worker(self, name):
         return self.workers[int(name[1:]) - 1]
 
-    # Its beginning
+    # Start
 
     def start(self):
         self.postgres.make()
@@ -48,14 +48,17 @@ class Fleet:
             provider.start()
         self.cluster.start()
         self.postgres.wait()
+        if not eventually(lambda: self.devices.subscribe(self.providers["webpush"].subscriptions), 30):
+            raise Failure("the simulator has not written the subscriptions of all browsers")
         self.write_account()
+        self.write_vapid_key()
         self.workers = [Worker(number, self) for number in range(1, WORKERS + 1)]
         self.command("topology")
-        self.devices.write_members(self.folder / "devices.csv")
-        self.command("devices", "import", operands=[str(self.folder / "devices.csv")])
+        self.devices.write_members(self.folder / "devices.ndjson")
+        self.command("devices", "import", operands=[str(self.folder / "devices.ndjson")])
         for worker in self.workers:
             worker.start()
-        if not eventually(lambda: all(worker.is_consuming() for worker in self.workers), 60):
+        if not eventually(lambda: all(worker.is_consuming for worker in self.workers), 60):
             raise Failure("a worker did not begin to consume: " + "\n".join(worker.process.log_tail(3) for worker in self.workers))
 
     def write_account(self):
@@ -65,8 +68,12 @@ class Fleet:
             "type": "service_account", "project_id": PROJECT, "private_key_id": "chaos", "private_key": key,
             "client_email": f"chaos@{PROJECT}.iam.example", "token_uri": "https://oauth2.googleapis.com/token"}))
 
+    def write_vapid_key(self):
+        subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
+                        self.folder / "vapid.pem"], check=True, capture_output=True)
+
     def command(self, *words, operands=()):
-        """A command of the program, with the first worker's configuration."""
+        """Runs a command of pushfleet with the first worker's configuration."""
         done = subprocess.run([self.pushfleet, *words, "--config", str(self.workers[0].folder / "config.json5"), *operands],
                               capture_output=True, text=True, timeout=120, check=False)
         if done.returncode != 0:
@@ -78,10 +85,10 @@ class Fleet:
         for producer in self.producers:
             producer.start()
 
-    # Its end
+    # End
 
     def finish_producing(self, seconds=120):
-        """No new requests; those in hand are published until they are confirmed."""
+        """Stops new requests. Current ones are repeated until they are confirmed."""
         for producer in self.producers:
             producer.stop()
         for producer in self.producers:
@@ -92,12 +99,12 @@ class Fleet:
                 self.note_trouble(f"{producer.name} ended: {type(producer.fault).__name__}: {producer.fault}")
 
     def waiting(self):
-        """Messages that wait in the lanes."""
+        """Number of ready messages in the lanes."""
         with Visit(self.cluster.nodes[0].port) as visit:
             return visit.ready(LANES)
 
     def is_empty(self):
-        """Nothing waits, and nothing is in a worker's hands. What can't be known isn't so."""
+        """True if no message is ready or unacknowledged. False if that can't be determined."""
         try:
             if any(self.waiting().values()):
                 return False
@@ -107,8 +114,8 @@ class Fleet:
         return not any(depths.get(f"push.{name}", 1) for name in LANES)
 
     def left_by_broker(self):
-        """Lanes whose messages are in nobody's hands: the broker counts them as unacknowledged, and no worker has a request. What can't be known
-        isn't so."""
+        """Lanes with messages that the broker counts as unacknowledged although no worker holds a request. Empty if that can't be
+        determined."""
         try:
             if any(self.waiting().values()):
                 return []
@@ -122,27 +129,28 @@ class Fleet:
         return [f"push.{name}" for name in LANES if depths.get(f"push.{name}")]
 
     def stop_workers(self):
-        """Each must end by itself, with status 0."""
+        """Stops the workers. Each must exit with status 0."""
         for worker in self.workers:
             status = worker.process.terminate(DRAIN + PATIENCE)
             if status != 0:
                 self.note_trouble(f"{worker.name} ended with {'SIGKILL, too late' if status is None else status}")
 
-    # What came of it
+    # Outcomes
 
     @property
     def requests(self):
         return [request for producer in self.producers for request in producer.requests]
 
     def write_requests(self):
-        """For those who look into what went wrong."""
+        """Writes all requests to a file, for the analysis of failures."""
         with open(self.folder / "requests.ndjson", "w", encoding="utf-8") as file:
             for one in self.requests:
                 file.write(json.dumps({"id": one.id, "kind": one.kind, "lane": one.lane, "published": one.attempts,
                                        "accepted": one.is_accepted, "at": one.accepted_at, "body": one.body}) + "\n")
 
     def outcomes(self):
-        journals = {name: Journal(provider.journal) for name, provider in self.providers.items()}
+        tokens = self.devices.tokens
+        journals = {name: Journal(provider.journal, tokens) for name, provider in self.providers.items()}
         self.said = {name: journal.others for name, journal in journals.items()}
         with Visit(self.cluster.nodes[0].port) as visit:
             left = visit.ready(LANES)
@@ -154,14 +162,15 @@ class Fleet:
                         feedback=taken["feedback"], dead=taken["dead"], results=taken["results"], left=left,
                         campaigns=campaigns, resolve=functools.cache(self.token_of))
 
-    def token_of(self, registration):
-        """The provider's token of a device in the registry."""
-        shown = json.loads(self.command("devices", "show", "--json", "--registration", registration))
+    def token_of(self, target):
+        """The provider token of a registered device, or the endpoint of a browser that isn't registered."""
+        if target.startswith("webpush:"):
+            return endpoint_of(target)
+        shown = json.loads(self.command("devices", "show", "--json", "--registration", target))
         return shown["token"]
 
     def bound(self, faults):
-        """What may have gone out twice: of each worker that was cut off or died, what it had in hand, and so of each connection that the
-        provider dropped."""
+        """The most pushes that may be sent twice: everything in progress at each loss of a worker and of each provider connection."""
         cuts = sum(fault.cut_off for fault in faults)
         drops = sum(said["close"] for said in self.said.values())
         return Bound(requests=(cuts + drops) * (2 * PREFETCH + 1), devices=(cuts + drops) * 2 * PAGES * PAGE, longest=LIST)

@@ -1,8 +1,8 @@
-"""When what goes wrong: a schedule that is a function of the seed alone, and what carries it out.
+"""The schedule of faults, which depends only on the seed, and its execution.
 
-There are three tracks beside each other: machines and networks, workers, providers and credentials. Within a track one fault ends before
-the next one begins, so that never two of three brokers are away at once. Times slip where a machine is slow, and what would begin too late
-is left out; what happens, to whom and in which order within its track does not change.
+There are three parallel tracks: machines and networks, workers, providers and credentials. Within a track one fault ends before the next
+one begins, so two of the three brokers are never away at once. On a slow machine times may slip, and late faults are left out. Kinds,
+targets and order within a track stay the same.
 """
 
 import random
@@ -11,7 +11,7 @@ import time
 from cluster import Recovery
 from faults import TRACKS
 
-# Seconds at the beginning and at the end of a round in which no fault begins, and between two of a track.
+# Seconds without new faults at the beginning and end of a round, and range of the pause between two faults of a track.
 QUIET_BEGINNING, QUIET_END = 2, 6
 PAUSE = {"machines": (1, 4), "workers": (3, 10), "providers": (1, 4)}
 
@@ -22,7 +22,7 @@ class Planned:
 
 
 def schedule(seed, seconds, kinds=None):
-    """All faults of a round of so many seconds, by the second at which they are to begin: each kind once before any comes again."""
+    """All faults of a round, ordered by start. Each kind occurs once before any kind repeats."""
     planned = []
     for track, members in TRACKS.items():
         choose = random.Random(f"{seed} {track}")
@@ -37,14 +37,14 @@ def schedule(seed, seconds, kinds=None):
 
 
 class Nemesis:
-    """Carries out a schedule, in the main thread, since what it starts dies with the thread that started it."""
+    """Executes a schedule. Use it in the main thread, because child processes die with the thread that started them."""
 
     def __init__(self, fleet, planned, seconds, say):
         self.fleet, self.seconds, self.say = fleet, seconds, say
         self.waiting = {track: [one for one in planned if one.track == track] for track in TRACKS}
         self.current, self.free_at = {}, dict.fromkeys(TRACKS, 0)
         self.done = []
-        # Of the broker that was away last, until it is part of the cluster again.
+        # The recovery of a broker, until it is part of the cluster again.
         self.recovery = self.recovering = None
         self.log = open(fleet.folder / "nemesis.log", "w", encoding="utf-8")
         self.begun = time.monotonic()
@@ -54,7 +54,7 @@ class Nemesis:
         return time.monotonic() - self.begun
 
     def run(self):
-        """Until the round's time is over, every fault has ended, and the brokers are whole."""
+        """Runs until the round's time is over, every fault has ended, and the cluster is complete."""
         while self.now < self.seconds or self.current or self.recovery:
             for track in TRACKS:
                 self.turn(track)
@@ -63,7 +63,7 @@ class Nemesis:
         self.log.close()
 
     def turn(self, track):
-        """Ends what is over, or begins what is due."""
+        """Ends a finished fault, or begins a due one."""
         if track in self.current:
             fault, until = self.current[track]
             if self.now >= until and fault.is_over(self.fleet):

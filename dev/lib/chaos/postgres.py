@@ -1,4 +1,4 @@
-"""A PostgreSQL of its own, reached through a socket in its folder, durable as a server is."""
+"""A private, durable PostgreSQL, reached through a socket in its folder."""
 
 import glob
 import os
@@ -9,7 +9,7 @@ from process import Failure, Process, wait_for
 
 
 class Postgres:
-    """It refuses to run as root, and then runs as the system's user for it."""
+    """PostgreSQL refuses to run as root, so root runs it as the user postgres."""
 
     def __init__(self, folder):
         found = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"), key=lambda path: int(path.split("/")[4]))
@@ -33,7 +33,7 @@ class Postgres:
             raise Failure(f"PostgreSQL's cluster can't be made: {done.stderr}")
 
     def start(self):
-        # Of one that was killed; every process of it is gone.
+        # Left by a killed server, whose processes have all ended.
         (self.home / "data" / "postmaster.pid").unlink(missing_ok=True)
         self.process.start()
 

@@ -1,4 +1,4 @@
-"""Child processes that die with this program, can be killed, frozen and started again, and log to the round's folder."""
+"""Child processes that die with this program. They can be killed, frozen and restarted, and log to the round's folder."""
 
 import os
 import signal
@@ -10,16 +10,16 @@ running = []
 
 
 class Failure(Exception):
-    """The round can't go on: something of the test's own did not do what it must."""
+    """The round can't continue, because a part of the test itself has failed."""
 
 
 class Process:
-    """One program, again and again: the command and the log stay, the process id changes."""
+    """A program that can be restarted with the same command and log. The process id changes."""
 
     def __init__(self, name, command, folder, environment=None, user=None):
         self.name, self.command, self.environment = name, command, environment
         self.log = folder / f"{name}.log"
-        # Whatever happens to this program, its children end with it.
+        # Children always end with this program.
         self.prefix = ["setpriv", "--pdeathsig", "KILL"]
         if user:
             self.prefix += ["--reuid", user, "--regid", user, "--clear-groups"]
@@ -27,7 +27,7 @@ class Process:
         self.is_frozen = False
 
     def start(self):
-        """Only from the main thread: a child dies with the thread that began it."""
+        """Call it in the main thread: a child dies with the thread that started it."""
         with open(self.log, "ab") as log:
             self.child = subprocess.Popen([*self.prefix, *map(str, self.command)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                           cwd="/", env=self.environment, start_new_session=True)
@@ -45,7 +45,7 @@ class Process:
             os.kill(self.child.pid, number)
 
     def family(self):
-        """The process and all that came of it, children last."""
+        """The ids of the process and all its descendants, children last."""
         parents = {}
         for entry in os.listdir("/proc"):
             if entry.isdigit():
@@ -68,7 +68,7 @@ class Process:
                     pass
 
     def kill(self):
-        """As a power cut would: SIGKILL to it and to its children, all at once."""
+        """Sends SIGKILL to the process and its descendants at once, like a power cut."""
         self._signal_all(signal.SIGKILL)
         if self.child:
             self.child.wait()
@@ -82,7 +82,7 @@ class Process:
         self.is_frozen = False
 
     def terminate(self, seconds):
-        """SIGTERM; returns the exit status, or None when it took longer than the seconds given and was killed."""
+        """Sends SIGTERM. Returns the exit status, or None if the time was over and the process was killed."""
         self.signal(signal.SIGTERM)
         try:
             return self.child.wait(seconds)
@@ -98,7 +98,7 @@ class Process:
 
 
 def end_all():
-    """Last started, first ended."""
+    """Kills all processes in reverse order."""
     for process in reversed(running):
         process.kill()
     running.clear()
@@ -115,7 +115,7 @@ def free_ports(count):
 
 
 def eventually(condition, seconds, every=0.05):
-    """Whether the condition came true within so many seconds."""
+    """Waits for a condition. Returns false if the time is over."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -133,6 +133,6 @@ def listens(port):
 
 
 def wait_for(condition, process, seconds, what):
-    """Waits for what a process that was started must do; says what it printed last when it doesn't."""
+    """Waits until a process has met a condition. Fails with the end of its log."""
     if not eventually(lambda: condition() or not process.is_running, seconds) or not process.is_running:
         raise Failure(f"{process.name} did not {what}:\n{process.log_tail()}")

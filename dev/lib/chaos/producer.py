@@ -1,4 +1,4 @@
-"""A backend that is none of ours: Python's pika, with confirms. What wasn't confirmed is published again under the same message id."""
+"""An independent backend: Python's pika, with confirms. It repeats unconfirmed requests with the same message id."""
 
 import json
 import logging
@@ -11,14 +11,14 @@ import pika.exceptions
 
 from devices import APP, TOPIC
 
-# Lost connections are what is expected here.
+# Lost connections are expected here.
 logging.getLogger("pika").setLevel(logging.CRITICAL)
 # Devices of the longest list.
 LIST = 10
 
 
 class Request:
-    """What was sent: to `devices` in this order, or to the topic's members. Its identity is `id`."""
+    """A request to `devices` in this order, or to the topic's members. `id` is its message id."""
 
     def __init__(self, name, kind, devices, body, lane):
         self.id, self.kind, self.devices, self.body, self.lane = name, kind, devices, body, lane
@@ -27,7 +27,7 @@ class Request:
 
 
 class Producer(threading.Thread):
-    """One connection, one request at a time, each until it is confirmed: by any node that takes it."""
+    """Publishes one request at a time on one connection, and repeats it on any node until it is confirmed."""
 
     def __init__(self, number, fleet, seed, rate):
         super().__init__(name=f"producer{number}", daemon=True)
@@ -41,10 +41,10 @@ class Producer(threading.Thread):
         self.connection = self.channel = None
 
     def stop(self):
-        """No new request; the one in hand is published until it is confirmed."""
+        """Stops new requests. The current one is repeated until it is confirmed."""
         self.stopping.set()
 
-    # What is sent
+    # Requests
 
     def next_request(self):
         name = f"chaos-{self.number}-{len(self.requests)}"
@@ -59,7 +59,7 @@ class Producer(threading.Thread):
             devices = self.random.sample(raw, self.random.randint(2, LIST))
             target = {"registration_ids": [device.target for device in devices]}
         body = {**target, "notification": {"title": "Portugal vs. Denmark", "body": "great match!"}, "data": {"request": name}}
-        # Of a broadcast nobody says which devices it has expired for.
+        # Broadcasts don't report for which devices they expired.
         if kind != "topic" and self.random.random() < 0.1:
             body["time_to_live"] = self.random.choice([3, 10, 60])
         return Request(name, kind, devices, json.dumps(body, separators=(",", ":")), random_lane)
@@ -71,14 +71,14 @@ class Producer(threading.Thread):
                 request = self.next_request()
                 self.requests.append(request)
                 self.publish(request)
-                # What a fault has held up is not made up for all at once.
+                # After a fault, don't send all delayed requests at once.
                 begun = max(begun, time.monotonic() - len(self.requests) / self.rate - 1)
                 time.sleep(max(0, begun + len(self.requests) / self.rate - time.monotonic()))
             self.close()
         except Exception as fault:  # pylint: disable=broad-except
             self.fault = fault
 
-    # How
+    # Publishing
 
     def publish(self, request):
         while True:

@@ -1,13 +1,13 @@
-"""APNs and FCM, simulated, with journals, and the storms that they can be in."""
+"""The simulated APNs, FCM and push service of browsers with their journals, and their faults, called storms."""
 
 import json
 import os
 import signal
 
-from devices import PROJECT
+from devices import BROWSERS, PROJECT
 from process import Process, eventually, free_ports, listens, wait_for
 
-# What a provider does to every token that isn't refused for good. APNs' 503 without Retry-After would mean a quarter of an hour.
+# Answers to all tokens that aren't always refused. APNs' 503 without Retry-After would mean a pause of 15 minutes.
 STORMS = {
     "apns": {
         "goaway": {"goaway": {"last": "previous", "reason": "Shutdown"}, "every": 40},
@@ -33,6 +33,17 @@ STORMS = {
         "unauthenticated": {"status": 401, "reason": "UNAUTHENTICATED", "every": 20},
         "token endpoint": {"status": 503},
     },
+    "webpush": {
+        "goaway": {"goaway": True, "every": 40},
+        "too many requests": {"status": 429, "retry_after": 1, "every": 3},
+        "unavailable": {"status": 503, "retry_after": 1},
+        "internal errors": {"status": 500, "every": 3},
+        "refused streams": {"refuse": True, "every": 3},
+        "reset streams": {"reset": True, "every": 5},
+        "closed connections": {"close": True, "every": 50},
+        "no answers": {"stall": True, "every": 4},
+        "slow answers": {"delay_ms": 1500},
+    },
 }
 
 
@@ -42,7 +53,8 @@ class Provider:
         self.port, = free_ports(1)
         self.journal = fleet.folder / f"{name}.ndjson"
         self.script = fleet.folder / f"{name}-script.json"
-        more = ["--project", PROJECT] if name == "fcm" else []
+        self.subscriptions = fleet.folder / "subscriptions.ndjson"
+        more = {"fcm": ["--project", PROJECT], "webpush": ["--subscriptions", str(BROWSERS), self.subscriptions]}.get(name, [])
         self.process = Process(name, [fleet.pushfleet, "simulate", name, "--listen", f"127.0.0.1:{self.port}", "--certificate",
                                       fleet.folder / "server.pem", "--key", fleet.folder / "server.key", "--journal", self.journal,
                                       "--script", self.script, *more], fleet.folder)
@@ -54,7 +66,7 @@ class Provider:
         wait_for(lambda: listens(self.port), self.process, 60, "start")
 
     def storm(self, kind):
-        """From now on, until `calm`; connections stay."""
+        """Starts a storm, which lasts until `calm`. Connections stay open."""
         step = STORMS[self.name][kind]
         self._play({"/token" if kind == "token endpoint" else "*": step})
 
@@ -67,7 +79,7 @@ class Provider:
         os.replace(path, self.script)
 
     def _play(self, storm):
-        """Frozen, it reads the script once it goes on."""
+        """Loads a script. A frozen simulator reads it when it resumes."""
         self._write(storm)
         self.process.signal(signal.SIGHUP)
         self.scripts_played += 1
