@@ -1,9 +1,9 @@
-"""Speaks to a gateway through clients that others wrote for Google's servers; dev/clients runs it.
+"""Uses a gateway through existing clients for Google's servers. dev/clients runs it.
 
 Usage: clients.py CLIENT URL KEY GOOD GONE BAD JOURNAL ACCOUNT
-GOOD and GONE: tokens of a device that is there and of one that isn't any more; BAD: one that APNs knows nothing of; JOURNAL: where the
-simulator of APNs writes what it got; ACCOUNT: the service account's file for libraries of FCM v1.
-Prints what went wrong, and exits 1 then.
+GOOD: a valid device token; GONE: a token of a removed app; BAD: a token unknown to APNs; JOURNAL: the journal of the APNs simulator;
+ACCOUNT: the service account file for FCM v1 libraries.
+Prints failures, and exits 1 if there are any.
 """
 
 import json
@@ -15,7 +15,7 @@ client, url, key, good, gone, bad, journal, account = sys.argv[1:9]
 with open(account) as file:
     project = json.load(file)["project_id"]
 failures = []
-# What is sent, and whether the device that is there has to get it.
+# The sent data, and whether the valid device must get it.
 sent = {}
 
 
@@ -25,14 +25,14 @@ def check(what, condition, seen=None):
 
 
 def data(arrives=True):
-    """Never the same twice: the gateway takes that for a retransmission."""
+    """Data that never repeats, because the gateway would treat a repeat as a retransmission."""
     number = str(uuid.uuid4())
     sent[number] = arrives
     return {"n": number}
 
 
 def arrived():
-    """What of it the device that is there got, each as often as it got it."""
+    """The data that the valid device received, with repeats."""
     with open(journal) as lines:
         pushes = [json.loads(line) for line in lines if line.endswith("\n")]
     return sorted(push["payload"]["n"] for push in pushes if push.get("token") == good and push["payload"].get("n") in sent)
@@ -131,7 +131,7 @@ def pushjack():
 
 
 def set_up_django():
-    """A project of one file, its database in memory."""
+    """A project in one file, with its database in memory."""
     import django
     from django.conf import settings
     from django.core.management import call_command
@@ -179,7 +179,7 @@ def django():
 
 
 def run_curl(path, *options, credential=key):
-    """The status and the body of an answer."""
+    """Returns status and body of the answer."""
     import subprocess
 
     run = subprocess.run(
@@ -222,7 +222,7 @@ def curl():
 
 
 def start_firebase():
-    """Firebase's own library: a service account's file, and the host of messages, which stands in its code."""
+    """Firebase's library, with a service account file. Its code contains the host name, which is replaced."""
     import firebase_admin as admin
     from firebase_admin import messaging
 

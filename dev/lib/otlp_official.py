@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""By hand: a collector that reads spans with OpenTelemetry's own protobuf definitions (PyPI's opentelemetry-proto).
+"""A collector that reads spans with OpenTelemetry's protobuf definitions (PyPI's opentelemetry-proto). Run it by hand.
 
 Usage: python3 -m venv venv && venv/bin/pip install opentelemetry-proto && venv/bin/python dev/lib/otlp_official.py
 
-Prints its address, for `traces` or OTEL_EXPORTER_OTLP_ENDPOINT, then each request as protobuf's text. The JSON encoding of OTLP differs from
-protobuf's own in that ids are hexadecimal.
+Prints its address for the setting `traces` or OTEL_EXPORTER_OTLP_ENDPOINT, then each request as protobuf text. Unlike protobuf's JSON, OTLP's
+JSON has hexadecimal ids.
 """
 
 import base64

@@ -1,16 +1,16 @@
-"""A TCP proxy with faults: every way from a worker to a service is a link of its own, which can be slow, silent or cut."""
+"""A TCP proxy with faults. Each pair of worker and service has a separate link, which can be slow, silent or cut."""
 
 import asyncio
 import socket
 import struct
 import threading
 
-# RST instead of FIN when a socket is closed.
+# Makes a close send RST instead of FIN.
 ABORT = struct.pack("ii", 1, 0)
 
 
 class Link:
-    """One listening port and where it leads: a port on loopback, or the path of a Unix socket.
+    """A listening port and its destination: a port on loopback, or the path of a Unix socket.
 
     Its methods may be called from any thread.
     """
@@ -30,27 +30,27 @@ class Link:
         server = await asyncio.start_server(self._accepted, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
 
-    # What can be done to it
+    # Faults
 
     def slow(self, seconds):
-        """Each piece arrives so much later."""
+        """Delays each piece of data by this many seconds."""
         self.delay = seconds
 
     def stall(self):
-        """Nothing gets through in either direction, and nobody is told: a half-open connection, a broken switch."""
+        """Silently stops both directions, like a half-open connection or a broken switch."""
         self._call(self.open_gate.clear)
 
     def reset(self):
-        """Every connection ends with RST; new ones are taken."""
+        """Ends every connection with RST. Accepts new ones."""
         self._call(self._reset)
 
     def cut(self):
-        """Every connection ends with RST, and so does every new one."""
+        """Ends every connection with RST, including new ones."""
         self.is_cut = True
         self.reset()
 
     def mend(self):
-        """As it was in the beginning; what was under way in a stalled connection arrives."""
+        """Removes all faults. Data of stalled connections arrives."""
         self.delay, self.is_cut = 0.0, False
         self._call(self.open_gate.set)
 
@@ -74,7 +74,7 @@ class Link:
             else:
                 up_reader, up_writer = await asyncio.open_unix_connection(self.upstream)
         except OSError:
-            # As the service itself would: nobody listens.
+            # Refuse the connection, like a service that doesn't listen.
             self.connections.discard(writer)
             return abort(writer)
         self.connections.add(up_writer)
@@ -86,7 +86,7 @@ class Link:
             one.close()
 
     async def _pump(self, reader, writer):
-        """Until the end of one direction; whether it was an orderly end, after which the other may go on."""
+        """Copies one direction until its end. Returns true after an orderly end, when the other direction may continue."""
         try:
             while piece := await reader.read(65536):
                 if self.delay:
@@ -119,7 +119,7 @@ class Proxy:
     def __init__(self):
         self.links = {}
         self.loop = asyncio.new_event_loop()
-        # What ends a connection is what this is for.
+        # Ended connections are intended.
         self.loop.set_exception_handler(lambda *_: None)
         threading.Thread(target=self.loop.run_forever, name="proxy", daemon=True).start()
 
@@ -130,7 +130,7 @@ class Proxy:
         return link
 
     def some(self, *, worker=None, service=None):
-        """The links of a worker, to a service, or both; names are `w1-broker2`, `w1-postgres`, `w1-apns`, `w1-fcm`."""
+        """The links of a worker, of a service, or of both. Names are `w1-broker2`, `w1-postgres`, `w1-apns`, `w1-fcm`."""
         return [link for name, link in self.links.items()
                 if worker in (None, name.split("-")[0]) and (service is None or name.split("-")[1].startswith(service))]
 

@@ -1,4 +1,4 @@
-"""How a round is shown: a line that moves while it runs, a table at its end."""
+"""The output of a round: a progress line, and a table at the end."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ WIDTH = 30
 
 
 class Progress:
-    """On a terminal one line that is written over; elsewhere only what begins, line by line, on standard error."""
+    """On a terminal, one line that is overwritten. Elsewhere, one line for each step on standard error."""
 
     def __init__(self, seconds):
         self.seconds, self.is_terminal = seconds, sys.stderr.isatty()
@@ -35,7 +35,7 @@ class Progress:
 
 
 def table(figures, faults, blamed, trouble):
-    """Figures and verdict, for people. `blamed` has how many doubled pushes each fault answers for."""
+    """Prints figures and result. `blamed`: the number of doubled pushes that each fault caused."""
     def row(words, value):
         print(f"  {words:<58}{value:>14}")
 
@@ -48,25 +48,25 @@ def table(figures, faults, blamed, trouble):
         times, doubled = kinds.get(fault.kind, (0, 0))
         kinds[fault.kind] = times + 1, doubled + blamed[place]
     if blamed[-1]:
-        kinds["none that was there then"] = 0, blamed[-1]
+        kinds["none of these"] = 0, blamed[-1]
     for kind, (times, doubled) in sorted(kinds.items()):
         print(f"  {kind:<48}{times or '':>10}{doubled or '':>16}")
-    print(f"\n{BOLD}The books{PLAIN}")
-    row("requests accepted, broadcasts among them", f"{count(figures['requests'])}, {count(figures['broadcasts'])}")
-    row("devices of these", count(figures["devices"]))
+    print(f"\n{BOLD}Outcomes{PLAIN}")
+    row("accepted requests, and broadcasts of these", f"{count(figures['requests'])}, {count(figures['broadcasts'])}")
+    row("devices of these requests", count(figures["devices"]))
     for end, number in figures["ends"].items():
         row(f"  {end}", count(number))
     row("lost", count(figures["lost"]))
-    row("with two ends: an answer or a confirm was lost", count(figures["in_two_ends"]))
-    row("pushes that a provider took twice", count(figures["doubled_pushes"]))
-    row("  requests among them, at most", f"{count(figures['doubled_requests'])}, {count(figures['bound_requests'])}")
-    row("  devices of broadcasts, at most", f"{count(figures['doubled_devices_of_broadcasts'])}, {count(figures['bound_devices'])}")
+    row("with two ends, because an answer or a confirm was lost", count(figures["in_two_ends"]))
+    row("pushes that a provider accepted twice", count(figures["doubled_pushes"]))
+    row("  requests of these, and the limit", f"{count(figures['doubled_requests'])}, {count(figures['bound_requests'])}")
+    row("  devices of broadcasts, and the limit", f"{count(figures['doubled_devices_of_broadcasts'])}, {count(figures['bound_devices'])}")
     row("results that came twice", count(figures["doubled_results"]))
-    row("requests that the producers had to publish again", count(figures["published_again"]))
+    row("requests that producers published again", count(figures["published_again"]))
     row("requests that the broker gave up", count(figures["given_up_by_the_broker"]))
     if figures["led_anew"]:
-        row("queues whose leader an operator had to move", count(len(figures["led_anew"])))
-    row("seconds until everything was at rest", f"{figures['rested_after']:.1f}")
+        row("queues whose leader was moved", count(len(figures["led_anew"])))
+    row("seconds until the fleet was at rest", f"{figures['rested_after']:.1f}")
     print()
     for words, what in trouble:
         shown = ", ".join(map(plain, what[:5])) + (f" and {len(what) - 5} more" if len(what) > 5 else "")
@@ -76,5 +76,5 @@ def table(figures, faults, blamed, trouble):
 
 
 def plain(found):
-    """An id as people read it: a request, or a request and the beginning of a device's token."""
+    """An id for people: a request, or a request and the beginning of a device's token."""
     return found if isinstance(found, str) else " ".join(str(part)[:16] for part in found)

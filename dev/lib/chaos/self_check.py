@@ -1,4 +1,4 @@
-"""Tests of the test: whatever the books, the proxy and the schedule are there for is put before them, and they see it."""
+"""Tests of the chaos test: checks, proxy and schedule must find every mistake put before them."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from books import Books, Bound, Outcomes, blame  # noqa: E402
-from devices import Device  # noqa: E402
+from devices import Browser, Device, Devices, endpoint_of  # noqa: E402
 from faults import TRACKS  # noqa: E402
 from nemesis import schedule  # noqa: E402
 from producer import Request  # noqa: E402
@@ -19,12 +19,12 @@ from proxy import Proxy  # noqa: E402
 
 
 def device(nature="good"):
-    """The first device of that nature."""
+    """The first device with this nature."""
     return next(one for one in map(lambda number: Device("raw", number), range(200)) if one.nature == nature)
 
 
 class Story:
-    """One accepted request to a good device, one to each of the others, a list, a broadcast; and what becomes of them when all is well."""
+    """One accepted request to a good device, one to each other kind, a list and a broadcast, with their correct outcomes."""
 
     def __init__(self):
         good, gone, suspect, refused = (device(nature) for nature in ("good", "gone", "suspect", "refused"))
@@ -84,7 +84,7 @@ class BooksTests(unittest.TestCase):
 
     def test_a_push_that_no_provider_has_seen_is_lost_and_its_result_a_lie(self):
         self.story.delivered.pop(0)
-        self.assertEqual(self.found(), ["lost", "a result that isn't true"])
+        self.assertEqual(self.found(), ["lost", "a wrong result"])
 
     def test_a_request_of_which_nothing_is_known_is_lost(self):
         self.story.delivered.pop(0)
@@ -113,12 +113,12 @@ class BooksTests(unittest.TestCase):
     def test_a_doubled_push_is_counted_and_held_against_what_was_in_flight(self):
         self.story.delivered.append(self.story.delivered[0])
         self.assertEqual(self.story.books().doubled_pushes, [(1, 1)])
-        self.assertEqual(self.found(), ["pushes of a request doubled, more than the 0 that can have been in flight"])
+        self.assertEqual(self.found(), ["doubled pushes of requests, more than the 0 that can have been in flight"])
         self.assertEqual(self.found(Bound(requests=1)), [])
 
     def test_a_doubled_device_of_a_broadcast_is_held_against_the_pages_in_flight(self):
         self.story.delivered.append(self.story.delivered[2])
-        self.assertEqual(self.found(Bound(requests=9)), ["pushes of a broadcast doubled, more than the 0 that can have been in flight"])
+        self.assertEqual(self.found(Bound(requests=9)), ["doubled pushes of broadcasts, more than the 0 that can have been in flight"])
         self.assertEqual(self.found(Bound(devices=1)), [])
 
     def test_what_the_producer_published_again_may_be_delivered_again(self):
@@ -129,10 +129,10 @@ class BooksTests(unittest.TestCase):
     def test_a_second_result_is_counted_and_held_to_be_true(self):
         self.story.results.append(self.story.results[0])
         self.assertEqual(self.story.books().doubled_results, ["good"])
-        self.assertEqual(self.found(), ["results doubled, more than the 0 that can have been in flight"])
+        self.assertEqual(self.found(), ["doubled results, more than the 0 that can have been in flight"])
         self.assertEqual(self.found(Bound(requests=1)), [])
         self.story.results.append(self.story.result("late", {"message_id": "1"}))
-        self.assertIn("a result that isn't true", self.found())
+        self.assertIn("a wrong result", self.found())
 
     def test_a_missing_result_is_found(self):
         self.story.results.pop(self.story.of(self.story.results, "refused"))
@@ -168,27 +168,41 @@ class BooksTests(unittest.TestCase):
     def test_a_broadcast_that_counts_wrongly_or_never_ends_is_found(self):
         self.story.results[-1] = self.story.message("all", {"success": 2, "failure": 0})
         self.story.campaigns = {"all": "running"}
-        self.assertEqual(self.found(), ["a result that isn't true", "a broadcast that isn't completed"])
+        self.assertEqual(self.found(), ["a wrong result", "an unfinished broadcast"])
 
-    def test_a_push_that_nobody_asked_for_is_found(self):
-        self.story.delivered.append(("nobody", device().token, 4))
-        self.assertEqual(self.found(), ["a push of no request"])
+    def test_a_push_without_a_request_is_found(self):
+        self.story.delivered.append(("unknown", device().token, 4))
+        self.assertEqual(self.found(), ["a push without a request"])
 
-    def test_what_no_client_must_do_to_a_provider_is_found(self):
+    def test_a_violation_of_a_providers_rules_is_found(self):
         self.story.violations = ["the payload is not JSON"]
-        self.assertEqual(self.found(), ["a provider's rule broken"])
+        self.assertEqual(self.found(), ["a broken rule of a provider"])
 
-    def test_a_doubled_push_is_put_down_to_the_latest_fault_that_was_there(self):
+    def test_the_latest_active_fault_is_blamed_for_a_doubled_push(self):
         faults = [(0, 10, True), (20, 30, True), (25, 26, True), (27, 50, False)]
         self.assertEqual(blame([(5, 6), (5, 22), (28, 29), (28, 40), (11, 12)], faults), {0: 1, 1: 3, -1: 1})
 
 
+class DevicesTests(unittest.TestCase):
+    def test_a_browser_is_known_by_its_endpoint(self):
+        browser = Browser(7)
+        browser.subscribe({"endpoint": "https://localhost:1/up/subscription-7", "keys": {"p256dh": "x", "auth": "y"}})
+        self.assertEqual(endpoint_of(browser.target), browser.token)
+
+    def test_browsers_are_among_those_addressed_and_those_registered(self):
+        devices = Devices(2, 4, 6)
+        self.assertEqual(([one.platform for one in devices.raw].count("webpush"),
+                          [one.platform for one in devices.members].count("webpush")), (4, 2))
+        self.assertEqual(set(devices.script("webpush")), {"subscription-1", "subscription-2", "subscription-3", "subscription-4",
+                                                          "subscription-5", "subscription-6"})
+
+
 class ScheduleTests(unittest.TestCase):
     def test_it_is_a_function_of_the_seed(self):
-        def told(seed):
+        def planned(seed):
             return [f"{one.at} {one.fault}" for one in schedule(seed, 600)]
-        self.assertEqual(told(7), told(7))
-        self.assertNotEqual(told(7), told(8))
+        self.assertEqual(planned(7), planned(7))
+        self.assertNotEqual(planned(7), planned(8))
 
     def test_within_a_track_one_fault_ends_before_the_next_begins(self):
         for seed in range(50):
@@ -203,7 +217,7 @@ class ScheduleTests(unittest.TestCase):
 
 
 class ProxyTests(unittest.TestCase):
-    """An upstream that echoes; events are waited for, and what must not come is looked for after what must has."""
+    """An upstream that echoes. Waits for expected events first, then checks that no others came."""
 
     def setUp(self):
         self.server = socket.create_server(("127.0.0.1", 0))

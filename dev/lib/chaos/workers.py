@@ -1,4 +1,4 @@
-"""The workers of the fleet, each with ways of its own to everything it talks to."""
+"""The workers of the fleet. Each has separate links to all services."""
 
 import json
 import os
@@ -7,11 +7,13 @@ import subprocess
 import time
 
 from devices import APP
-from process import Process
+from process import Process, eventually
 
 PREFETCH, PAGE, PAGES = 50, 100, 2
-# Seconds a stopping worker may take for what is on its way, and what this program waits beyond that.
+# Seconds for a stopping worker to finish its requests, and extra seconds that this program waits.
 DRAIN, PATIENCE = 10, 15
+# Seconds to wait at most for a started worker to handle signals.
+LONGEST_LOADING = 10
 
 
 class Worker:
@@ -19,16 +21,18 @@ class Worker:
         self.number, self.fleet = number, fleet
         self.name = f"w{number}"
         self.generation = 0
+        self.log_begin = 0
         self.folder = fleet.folder / self.name
         self.folder.mkdir()
         self.brokers = [fleet.proxy.link(f"{self.name}-broker{node.number}", node.port) for node in fleet.cluster.nodes]
         self.postgres = fleet.proxy.link(f"{self.name}-postgres", str(fleet.postgres.socket))
-        self.providers = {name: fleet.proxy.link(f"{self.name}-{name}", provider.port) for name, provider in fleet.providers.items()}
+        # The address of web push is in each subscription, so all workers have the same.
+        self.providers = {name: fleet.proxy.link(f"{self.name}-{name}", fleet.providers[name].port) for name in ("apns", "fcm")}
         self.rotate()
         self.process = Process(self.name, [fleet.pushfleet, "worker", "--config", self.folder / "config.json5"], fleet.folder)
 
     def rotate(self):
-        """A new key with a new id, as an operator replaces them: the key's file first, then what names it."""
+        """Replaces the key like an operator: first the key file, then the configuration with the new id."""
         self.generation += 1
         key = self.folder / "AuthKey.p8"
         subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", f"{key}.new"],
@@ -37,38 +41,50 @@ class Worker:
         self._configure()
 
     def _configure(self):
-        # Each begins with another broker.
+        # Each worker starts with a different broker.
         order = [self.brokers[(self.number + step) % len(self.brokers)].port for step in range(len(self.brokers))]
         shared = self.fleet.folder
         settings = {
             "broker": [f"amqp://guest:guest@127.0.0.1:{port}/" for port in order],
             "registry": f"postgresql://postgres@127.0.0.1:{self.postgres.port}/postgres?sslmode=disable",
-            # Every step of every request, for those who look into what went wrong.
+            # Log every step of every request, for the analysis of failures.
             "log": "debug", "results": "all", "prefetch": PREFETCH, "drainTimeout": DRAIN, "fanOut": {"pageSize": PAGE, "prefetch": PAGES},
             "retry": {"steps": ["1s", "3s", "10s"], "attempts": 20},
             "apps": {APP: {
                 "apns": {"key": "AuthKey.p8", "keyID": f"KEY{self.number}{self.generation:06d}", "teamID": "DEF123GHIJ", "topic": APP,
                          "endpoint": f"https://127.0.0.1:{self.providers['apns'].port}", "ca": str(shared / "ca.pem"), "timeout": 5},
                 "fcm": {"serviceAccount": str(shared / "service-account.json"),
-                        "endpoint": f"https://127.0.0.1:{self.providers['fcm'].port}", "ca": str(shared / "ca.pem")}}}}
+                        "endpoint": f"https://127.0.0.1:{self.providers['fcm'].port}", "ca": str(shared / "ca.pem")},
+                "webpush": {"key": str(shared / "vapid.pem"), "subject": "mailto:chaos@example.com", "hosts": ["localhost"],
+                            "ca": str(shared / "ca.pem")}}}}
         path = self.folder / "config.new"
         path.write_text(json.dumps(settings, indent=1))
         os.replace(path, self.folder / "config.json5")
 
     def start(self):
+        self.log_begin = self.process.log.stat().st_size if self.process.log.exists() else 0
         self.process.start()
 
     def reload(self):
-        self.process.signal(signal.SIGHUP)
+        """Sends SIGHUP to a running worker, once it handles signals: the signal would end a process that is still being loaded."""
+        if eventually(lambda: self.has_logged("worker starts") or not self.process.is_running or self.process.is_frozen, LONGEST_LOADING):
+            self.process.signal(signal.SIGHUP)
+        else:
+            self.fleet.note_trouble(f"{self.name} has not logged its start after {LONGEST_LOADING} s")
 
-    def is_consuming(self, since=0):
-        return self.process.log.read_bytes()[since:].find(b'"consuming"') >= 0
+    @property
+    def is_consuming(self):
+        return self.has_logged("consuming")
+
+    def has_logged(self, message):
+        """True if the process has logged the message since its latest start."""
+        return f'"{message}"'.encode() in self.process.log.read_bytes()[self.log_begin:]
 
 
 class Restart:
-    """SIGTERM, wait, start, wait until it consumes as far as the brokers let it. `poll` returns whether it is over; it never waits."""
+    """Restarts a worker with SIGTERM, and waits until it consumes as far as the brokers allow. `poll` returns true when done; it never waits."""
 
-    # Seconds after which the next one goes on.
+    # Seconds before the next worker is restarted.
     longest_start = 5
 
     def __init__(self, worker):
@@ -85,7 +101,6 @@ class Restart:
                 return False
             if process.child.returncode != 0:
                 self.trouble = f"{self.worker.name} was asked to stop, and ended with {process.child.returncode}"
-            self.log_begin = process.log.stat().st_size
             self.worker.start()
             self.started_at = now
-        return self.worker.is_consuming(self.log_begin) or not process.is_running or now - self.started_at > self.longest_start
+        return self.worker.is_consuming or not process.is_running or now - self.started_at > self.longest_start
