@@ -91,7 +91,7 @@ final class Workload {
   }
 
   static func shown(_ stored: [UInt8], _ platform: Platform) -> String {
-    String(decoding: platform == .webpush ? WebPushSubscription.endpoint(of: stored[...]) : stored[...], as: UTF8.self)
+    String(decoding: platform.identity(of: stored[...]), as: UTF8.self)
   }
 
   /// True for a registered device, which audiences contain.

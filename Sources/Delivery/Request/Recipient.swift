@@ -50,7 +50,7 @@ struct Recipient {
   }
 
   /// The part of the token that distinguishes the device from others of its platform.
-  var identity: ArraySlice<UInt8> { platform == .webpush ? WebPushSubscription.endpoint(of: token) : token }
+  var identity: ArraySlice<UInt8> { platform.identity(of: token) }
 }
 
 /// A group of a request's recipients with the same translation.

@@ -44,9 +44,7 @@ package final class WebPushRoute {
 
   /// For new subscriptions.
   var rules: SubscriptionRules? {
-    credentials.keys.first.map { [hosts = credentials.hosts] key in
-      SubscriptionRules(keyID: key.id, allows: { hosts.allows($0) })
-    }
+    credentials.keys.first.map { SubscriptionRules(keyID: $0.id, allows: credentials.hosts.allows) }
   }
 
   package var pools: [Int] { origins.map(\.pool) }

@@ -14,7 +14,7 @@ extension Registration {
   }
 
   /// The part of the token that distinguishes the device from others of its application and platform.
-  var identity: [UInt8] { platform == .webpush ? Array(WebPushSubscription.endpoint(of: token[...])) : token }
+  public var identity: [UInt8] { Array(platform.identity(of: token[...])) }
 
   /// The token to store. A subscription that names no VAPID key keeps the one that the registry knows.
   /// - Parameter former: the token that the registry has for the same device; empty if it has none.

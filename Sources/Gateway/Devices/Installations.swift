@@ -42,7 +42,7 @@ struct Installations {
     object.set("sender", record.device.sender)
     object.set("state", "\(record.state)")
     object.set("registered_at", time: record.registeredAt)
-    if withToken { object.set("token", record.device.subscription?.endpoint ?? record.device.token) }
+    if withToken { object.set("token", record.device.identity) }
   }
 
   func put(_ call: HTTPCall, _ caller: InstallationCaller) {

@@ -10,7 +10,7 @@ public final class VAPIDKey: Sendable, CustomStringConvertible {
   /// Seconds from the begin of a token's period to its expiry. Services allow 24 hours from now on; the rest is for wrong clocks.
   private static let lifetime: Int64 = 18 * 3600
 
-  /// The first 8 bytes of the SHA-256 of the public point. A subscription's token has the id of its key.
+  /// A subscription's token has the id of its key (``WebPushSubscription/keyID(ofPoint:)``).
   public let id: [UInt8]
   /// An uncompressed point of P-256, 65 bytes.
   public let publicPoint: [UInt8]
@@ -27,7 +27,7 @@ public final class VAPIDKey: Sendable, CustomStringConvertible {
       throw CredentialError(file: file, reason: "it is an RSA key; web push needs a key on the curve P-256")
     }
     publicPoint = point
-    id = Array(Digest.sha256(point).prefix(8))
+    id = WebPushSubscription.keyID(ofPoint: point)
     self.subject = subject
   }
 

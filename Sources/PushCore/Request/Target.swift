@@ -14,6 +14,11 @@ public enum Platform: UInt8, CaseIterable, Sendable {
   }
   /// The name in messages.
   public var word: String { String(describing: self) }
+
+  /// The part of a token that distinguishes the device from others of its application: for web push, the endpoint.
+  public func identity(of token: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    self == .webpush ? WebPushSubscription.endpoint(of: token) : token
+  }
 }
 
 public enum Target: Equatable, Sendable {

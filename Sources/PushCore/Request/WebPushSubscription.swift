@@ -83,11 +83,13 @@ public struct WebPushSubscription: Equatable, Sendable {
   }
 
   /// The id of a VAPID key, 8 bytes; nil if it is no point of P-256.
-  /// - Parameter key: Base64 of the public key, as browsers take it.
+  /// - Parameter key: Base64 of the public key, in the form that browsers accept.
   public static func keyID(ofApplicationServerKey key: [UInt8]) -> [UInt8]? {
-    guard let point = Base64URL.decode(key, isLenient: true), CurvePoint.isValid(point) else { return nil }
-    return Array(Digest.sha256(point).prefix(8))
+    Base64URL.decode(key, isLenient: true).flatMap { CurvePoint.isValid($0) ? keyID(ofPoint: $0) : nil }
   }
+
+  /// The id of a VAPID key, 8 bytes: the first of the SHA-256 of its public point.
+  public static func keyID(ofPoint point: [UInt8]) -> [UInt8] { Array(Digest.sha256(point).prefix(8)) }
 
   /// - Parameter keyID: the id of the VAPID key, 8 bytes.
   public func token(keyID: [UInt8] = noKeyID) -> [UInt8] { endpoint + [0] + keyID + publicKey + auth }

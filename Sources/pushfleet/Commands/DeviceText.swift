@@ -13,7 +13,7 @@ extension DeviceRecord {
   var json: JSONObject {
     [
       "registration": registration, "app": device.app, "platform": device.platform.word,
-      "token": device.subscription?.endpoint ?? device.token,
+      "token": device.identity,
       "state": state.word,
       "reason": reason, "installation": device.installation, "environment": environment, "sender": device.sender,
       "user": device.user, "name": device.name, "locale": device.locale, "time_zone": device.timeZone,

@@ -70,22 +70,22 @@ final class DoctorProviders: DoctorLook {
         "check that its key has not been deleted, and this machine's clock")
     case .answered(let meaning, let clock):
       if let clock { judgeClock(clock, name) }
-      judge(meaning, name, isFCM: credential.topic == nil)
+      judge(meaning, name, credential.topic == nil ? .fcm : .apns)
     }
   }
 
-  private func judge(_ meaning: ReplyMeaning, _ name: String, isFCM: Bool) {
-    let words = isFCM ? FCMReply.words(for: meaning) : APNsReply.words(for: meaning)
+  private func judge(_ meaning: ReplyMeaning, _ name: String, _ platform: Platform) {
+    let words = platform == .fcm ? FCMReply.words(for: meaning) : APNsReply.words(for: meaning)
     // If the provider gives no reason, the reason is `HTTP` and the status.
     let said =
       meaning.reason.hasPrefix("HTTP ")
       ? meaning.reason : "\(meaning.status) \(meaning.reason)".trimmingCharacters(in: .whitespaces)
-    let good = isFCM ? "account, project and permission are accepted" : "key, team and topic are accepted"
-    let remedy = ProviderRemedy.words(for: meaning, isFCM ? .fcm : .apns)
+    let good = platform == .fcm ? "account, project and permission are accepted" : "key, team and topic are accepted"
+    let remedy = ProviderRemedy.words(for: meaning, platform)
     switch meaning.reaction {
     case .delivered, .suspect, .gone: report(.ok, name, "\(good) (\(said))", nil)
     case .drop(let code) where code != .invalidAPNsCredential && code != .internalServerError:
-      if ProviderRemedy.isKnown(meaning, isFCM ? .fcm : .apns) { return report(.ok, name, "\(good) (\(said))", nil) }
+      if ProviderRemedy.isKnown(meaning, platform) { return report(.ok, name, "\(good) (\(said))", nil) }
       report(
         .warning, name, "the provider's answer says nothing about the credential: \(said)", "check `endpoint`, and send a push")
     // A worker reacts by fetching a new token; the doctor doesn't.
