@@ -4,7 +4,7 @@ public struct ConfigurationError: Error, Equatable, CustomStringConvertible {
   public let key: String
   /// The environment variable that provided the value; nil for the file.
   public let variable: String?
-  /// What is wrong and what is expected.
+  /// The fault, and the expected value.
   public let problem: String
 
   public init(key: String, variable: String? = nil, problem: String) {

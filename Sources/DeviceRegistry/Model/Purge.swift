@@ -8,7 +8,7 @@ public enum Purge: Sendable {
   case secrets
   /// Campaigns that are over.
   case campaigns
-  /// What is known of messages on devices.
+  /// The known states of messages on devices.
   case notes
   /// Places of collapse keys whose requests wait no more.
   case waiting

@@ -1,6 +1,6 @@
 import PushCore
 
-/// What the configuration says about new subscriptions to web push.
+/// The configuration's rules for new subscriptions to web push.
 public struct SubscriptionRules: Sendable {
   /// Returns the rules of an application, or of its sender; nil if it has no web push.
   public typealias LookUp = (_ app: [UInt8], _ sender: [UInt8]?) -> SubscriptionRules?

@@ -1,4 +1,4 @@
-/// What an answer means for its device: feedback, dead letter or retry (docs/send/outcomes.md).
+/// The meaning of an answer for its device: feedback, dead letter or retry (docs/send/outcomes.md).
 public enum Reaction: Equatable, Sendable {
   case delivered
   /// Permanent failure: a dead letter with this code. Says nothing about the token.
@@ -31,7 +31,7 @@ public enum Reaction: Equatable, Sendable {
   }
 }
 
-/// What an answer means for its connection and for the credential.
+/// The meaning of an answer for its connection and for the credential.
 public enum ConnectionReaction: String, Equatable, Sendable, CaseIterable {
   case keep
   case replace

@@ -27,7 +27,7 @@ public struct SimulatedSubscription: Sendable {
   /// The name of the subscription in scripts and journals.
   public static func id(_ number: Int) -> String { "subscription-\(number)" }
 
-  /// What a browser's `PushSubscription` becomes as JSON.
+  /// A browser's `PushSubscription` as JSON.
   public var json: [UInt8] {
     var json = JSONObjectWriter()
     json.set("endpoint", endpoint)

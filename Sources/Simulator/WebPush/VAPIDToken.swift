@@ -31,7 +31,7 @@ struct VAPIDToken {
     return point
   }
 
-  /// What is wrong with the claims (RFC 8292 §2); nil if nothing is.
+  /// The fault of the claims (RFC 8292 §2); nil if there is none.
   /// - Parameters:
   ///   - origin: of the push service.
   ///   - now: Unix seconds.

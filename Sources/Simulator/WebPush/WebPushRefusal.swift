@@ -15,7 +15,7 @@ enum WebPushRefusal: Error, Equatable {
   case tooLarge
   case undecryptable
 
-  /// What the sender did wrong, for the journal; nil for what a sender can't know.
+  /// The sender's mistake, for the journal; nil if a sender can't know it.
   var violation: String? {
     switch self {
     case .unknownSubscription, .otherKey: nil

@@ -8,7 +8,7 @@ enum HKDF {
   static func extract(_ material: [UInt8], salt: [UInt8]) -> [UInt8] { authenticator(of: material, key: salt) }
 
   /// The first 32 bytes of output.
-  /// - Parameter key: what `extract` returns.
+  /// - Parameter key: the result of `extract`.
   static func expand(_ key: [UInt8], info: [UInt8]) -> [UInt8] { authenticator(of: info + [1], key: key) }
 
   private static func authenticator(of message: [UInt8], key: [UInt8]) -> [UInt8] {

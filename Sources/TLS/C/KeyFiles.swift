@@ -79,7 +79,7 @@ enum KeyFiles {
     }
   }
 
-  /// What `body` writes; nil if it fails.
+  /// The output of `body`; nil if it fails.
   static func written(by body: (OpaquePointer?) -> Bool) -> [UInt8]? {
     let bio = BIO_new(BIO_s_mem())
     defer { BIO_free(bio) }

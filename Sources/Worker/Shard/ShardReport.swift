@@ -70,7 +70,7 @@ package struct ShardReport: Sendable {
     /// The state in one word, and the reason of trouble.
     var state = "idle"
     var reason: String?
-    /// What to do; nil if there is no trouble.
+    /// The remedy; nil if there is no trouble.
     var remedy: ProviderRemedy? {
       isInTrouble ? ProviderRemedy.of(reason ?? "", isCredentialRefused: isCredentialRefused) : nil
     }

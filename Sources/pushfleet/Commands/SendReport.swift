@@ -85,7 +85,7 @@ final class SendReport {
     id.hasPrefix("projects/") ? .fcm : id.count == 16 && id.allSatisfy(\.isHexDigit) ? .webpush : .apns
   }
 
-  /// Which provider accepted the pushes: by the ids of a list, otherwise by the application's credentials.
+  /// The provider that accepted the pushes: by the ids of a list, otherwise by the application's credentials.
   private func provider(_ result: [String: Any], _ app: [UInt8]?) -> String {
     let ids = (result["results"] as? [[String: Any]] ?? []).compactMap { $0["message_id"] as? String }
     guard ids.isEmpty else {

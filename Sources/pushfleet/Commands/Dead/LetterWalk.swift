@@ -121,7 +121,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   /// Called when all held letters go back; the awaited letter will be delivered again.
   func givesBack() {}
 
-  /// What had been done when the connection was lost, for error messages.
+  /// The progress at the loss of the connection, for error messages.
   var progress: String { "nothing has been changed" }
 
   func publisherReady(_ publisher: Publisher) {}

@@ -12,10 +12,10 @@ struct Finding {
   }
 
   var level: Level
-  /// What was checked, such as `broker 127.0.0.1:5672`.
+  /// The subject of the check, such as `broker 127.0.0.1:5672`.
   var subject: String
   var sentence: String
-  /// What to do; nil if nothing is to be done.
+  /// The remedy; nil if nothing is to be done.
   var remedy: String?
 
   init(_ level: Level, _ subject: String, _ sentence: String, _ remedy: String? = nil) {

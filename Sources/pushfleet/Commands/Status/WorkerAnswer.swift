@@ -9,7 +9,7 @@ struct WorkerAnswer {
     /// Start of the trouble; empty if there is none.
     var since: String
     var reason: String
-    /// What to do, with a link to the documentation; empty if there is no trouble.
+    /// The remedy, with a link to the documentation; empty if there is no trouble.
     var remedy: String
     var connections: Int
     var streams: Int
