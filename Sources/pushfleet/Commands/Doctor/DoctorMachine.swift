@@ -40,8 +40,14 @@ enum DoctorMachine {
 
   static var program: String? { program(of: "self") }
 
-  /// The name of the program that listens on a TCP port; nil if this user may not see it.
+  /// The name of the program that listens on a TCP port; nil if this user may not see it. Looks three times, because the kernel
+  /// may skip a row of a table that changes during the reading.
   static func listener(on port: UInt16) -> String? {
+    for _ in 0..<3 { if let name = currentListener(on: port) { return name } }
+    return nil
+  }
+
+  private static func currentListener(on port: UInt16) -> String? {
     let suffix = ":" + String(Int(port) + 0x10000, radix: 16).suffix(4).uppercased()
     var sockets: Set<String> = []
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
