@@ -18,16 +18,20 @@ struct ProxyChoiceTests {
       ("192.168.8.0/22", "192.168.12.0", false), ("0.0.0.0/0", "8.8.8.8", true), ("0.0.0.0/0", "::1", false),
       ("10.0.0.0/33", "10.0.0.1", false), ("10.0.0.0/x", "10.0.0.1", false), ("::1", "::1", true), ("[::1]", "0:0::1", true),
       ("fd00::/8", "fd12::1", true), ("fd00::/8", "fe80::1", false), ("localhost", "localhost", true), (",, ,", "a", false),
+      ("example.com:443", "push.example.com", true), ("example.com:8443", "push.example.com", false),
+      ("10.1.2.3:443", "10.1.2.3", true), ("10.1.2.3:8443", "10.1.2.3", false), ("*:443", "a", true),
+      ("example.com:port", "example.com", false),
     ])
   func exceptions(list: String, host: String, isDirect: Bool) throws {
     let proxy = try #require(ProxyAddress("http://proxy:3128"))
-    #expect(ProxyChoice(proxy, except: ProxyExceptions(list)).proxy(for: host) == (isDirect ? nil : proxy))
+    #expect(ProxyChoice(proxy, except: ProxyExceptions(list)).proxy(for: Endpoint(host: host, port: 443)) == (isDirect ? nil : proxy))
   }
 
   @Test("is none without a proxy, and has no exceptions by default")
   func simple() throws {
     let proxy = try #require(ProxyAddress("http://proxy:3128"))
-    #expect(ProxyChoice.direct.proxy(for: "a") == nil && ProxyChoice(proxy).proxy(for: "localhost") == proxy)
+    let place = Endpoint(host: "localhost", port: 443)
+    #expect(ProxyChoice.direct.proxy(for: place) == nil && ProxyChoice(proxy).proxy(for: place) == proxy)
   }
 
   @Test("reaches every target of a credential")

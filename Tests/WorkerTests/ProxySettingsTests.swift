@@ -23,7 +23,7 @@ struct ProxySettingsTests {
   }
 
   func proxy(_ configuration: Configuration, of host: String = "api.push.apple.com") -> String? {
-    configuration.apps[0].credentials.apns.first?.proxy.proxy(for: host)?.host
+    configuration.apps[0].credentials.apns.first?.proxy.proxy(for: Endpoint(host: host, port: 443))?.host
   }
 
   @Test("apply to every credential that names no proxy of its own")
@@ -76,7 +76,7 @@ struct ProxySettingsTests {
     let variables = ["HTTPS_PROXY": "http://proxy:1", "NO_PROXY": "near.example"]
     func host(_ traces: String, _ settings: String = "") throws -> String? {
       let read = try #require(try load("\(settings) traces: '\(traces)',", variables).traces)
-      return read.proxy.proxy(for: read.address.host)?.host
+      return read.proxy.proxy(for: Endpoint(host: read.address.host, port: read.address.port))?.host
     }
     #expect(
       try host("http://far.example") == nil && host("https://far.example") == "proxy" && host("https://near.example") == nil)

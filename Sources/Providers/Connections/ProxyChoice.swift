@@ -14,10 +14,9 @@ public struct ProxyChoice: Hashable, Sendable {
     self.exceptions = exceptions
   }
 
-  /// - Parameter host: a name or a numeric address; IPv6 without brackets.
   /// - Returns: nil for a direct connection.
-  public func proxy(for host: String) -> ProxyAddress? {
-    guard let address, !exceptions.contains(host) else { return nil }
+  public func proxy(for endpoint: Endpoint) -> ProxyAddress? {
+    guard let address, !exceptions.contains(endpoint) else { return nil }
     return address
   }
 }
@@ -25,6 +24,6 @@ public struct ProxyChoice: Hashable, Sendable {
 extension DialTarget {
   public init(_ endpoint: Endpoint, tls: TLSClientContext?, through proxy: ProxyChoice, timeout: Double = 10) {
     self.init(host: endpoint.host, port: endpoint.port, tls: tls, timeout: timeout)
-    self.proxy = proxy.proxy(for: endpoint.host)
+    self.proxy = proxy.proxy(for: endpoint)
   }
 }

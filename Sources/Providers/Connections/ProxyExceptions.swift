@@ -1,7 +1,8 @@
 import Reactor
 
 /// The hosts that are reached without a proxy, in the form of the variable `NO_PROXY`: entries with commas or spaces between them.
-/// An entry is a domain, which includes its subdomains; an address; a network such as `10.0.0.0/8`; or `*` for every host.
+/// An entry is a domain, which includes its subdomains; an address; a network such as `10.0.0.0/8`; or `*` for every host. A domain
+/// or an IPv4 address may have a port.
 public struct ProxyExceptions: Hashable, Sendable {
   fileprivate enum Rule: Hashable {
     case everything
@@ -10,18 +11,32 @@ public struct ProxyExceptions: Hashable, Sendable {
     case network([UInt8], bits: Int)
   }
 
-  private let rules: [Rule]
+  private struct Entry: Hashable {
+    let rule: Rule
+    /// Nil for every port.
+    let port: UInt16?
 
-  public init(_ text: String = "") {
-    rules = text.split { $0 == "," || $0.isWhitespace }.map { Rule($0.lowercased()) }
+    init(_ text: String) {
+      let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+      // An IPv6 address has more colons.
+      port = parts.count == 2 ? UInt16(parts[1]) : nil
+      rule = Rule(port == nil ? text : String(parts[0]))
+    }
   }
 
-  /// - Parameter host: a name or a numeric address; IPv6 without brackets.
-  public func contains(_ host: String) -> Bool {
-    guard !rules.isEmpty else { return false }
-    let address = NumericAddress.bytes(host)
-    let name = host.lowercased()
-    return rules.contains { rule in address.map { rule.contains($0) } ?? rule.contains(name) }
+  private let entries: [Entry]
+
+  public init(_ text: String = "") {
+    entries = text.split { $0 == "," || $0.isWhitespace }.map { Entry($0.lowercased()) }
+  }
+
+  public func contains(_ endpoint: Endpoint) -> Bool {
+    guard !entries.isEmpty else { return false }
+    let address = NumericAddress.bytes(endpoint.host)
+    let name = endpoint.host.lowercased()
+    return entries.contains { entry in
+      (entry.port == nil || entry.port == endpoint.port) && (address.map { entry.rule.contains($0) } ?? entry.rule.contains(name))
+    }
   }
 }
 
