@@ -211,7 +211,7 @@ public final class EventLoop {
     let id = nextResolution
     nextResolution += 1
     resolutions[id] = answer
-    let resolver = resolver ?? (policy == .publicOnly ? Resolver.ofStrangers : .shared)
+    let resolver = resolver ?? (policy == .publicOfStranger ? Resolver.ofStrangers : .shared)
     resolver.ask(endpoint) { [mailbox] resolution in
       mailbox.post { loop in loop.resolutions.removeValue(forKey: id)?(resolution) }
     }

@@ -12,9 +12,11 @@ struct HostPolicyTests {
     for host in ["push.apple.com", ".push.apple.com", "evilpush.apple.com", "googleapis.com", "127.0.0.1", ""] {
       #expect(!policy.allows(host), "\(host)")
     }
-    #expect(policy.allowsPrivate("localhost") && policy.allowsPrivate("::1") && !policy.allowsPrivate("web.push.apple.com"))
-    let open = try #require(HostPolicy(["*", "ntfy.home"]))
-    #expect(open.allows("any.example") && !open.allowsPrivate("any.example") && open.allowsPrivate("ntfy.home"))
+    #expect(policy.addresses(of: "localhost") == .any && policy.addresses(of: "::1") == .any)
+    #expect(policy.addresses(of: "web.push.apple.com") == .publicOnly)
+    let open = try #require(HostPolicy(["*", "ntfy.home", "*.push.apple.com"]))
+    #expect(open.allows("any.example") && open.addresses(of: "any.example") == .publicOfStranger)
+    #expect(open.addresses(of: "ntfy.home") == .any && open.addresses(of: "web.push.apple.com") == .publicOnly)
   }
 
   @Test(

@@ -72,7 +72,7 @@ final class WebPushSettingsTests {
     let configuration = try load("webpush: { key: ['one.pem', 'two.pem'], \(Self.subject), hosts: 'localhost' }")
     let credentials = try Self.credentials(configuration)
     #expect(credentials.keys.map(\.publicPoint) == keys.map(\.publicPoint))
-    #expect(credentials.hosts.allowsPrivate("localhost") && !credentials.hosts.allows("fcm.googleapis.com"))
+    #expect(credentials.hosts.addresses(of: "localhost") == .any && !credentials.hosts.allows("fcm.googleapis.com"))
     #expect(configuration.watchedFiles.count == 2)
     var store = CredentialStore()
     #expect(store.load(configuration).isEmpty)

@@ -34,8 +34,12 @@ public struct HostPolicy: Hashable, Sendable {
 
   /// - Parameter host: in small letters; IPv6 without brackets.
   public func allows(_ host: String) -> Bool {
+    lists(host) || isOpen && Self.isPublic(host)
+  }
+
+  /// True if the host is allowed by more than `*`.
+  private func lists(_ host: String) -> Bool {
     names.contains(host) || suffixes.contains { host.hasSuffix($0) && host.utf8.count > $0.utf8.count }
-      || isOpen && Self.isPublic(host)
   }
 
   /// Ports other than 443 are for hosts that are listed by their exact names, except Google's.
@@ -43,6 +47,8 @@ public struct HostPolicy: Hashable, Sendable {
     allows(origin.host) && (origin.port == 443 || names.contains(origin.host) && origin.host != Self.google)
   }
 
-  /// True if the host may have a private or loopback address.
-  public func allowsPrivate(_ host: String) -> Bool { names.contains(host) }
+  /// The addresses that the host may have.
+  public func addresses(of host: String) -> AddressPolicy {
+    names.contains(host) ? .any : lists(host) ? .publicOnly : .publicOfStranger
+  }
 }

@@ -2,7 +2,7 @@ import PushCore
 import Reactor
 import TLS
 
-/// What an application needs to send to browsers, whatever their push services.
+/// The keys and rules with which an application sends to browsers, the same for all push services.
 public struct WebPushCredentials: Sendable {
   /// Never empty. The first is for new subscriptions.
   public let keys: [VAPIDKey]
@@ -20,8 +20,8 @@ public struct WebPushCredentials: Sendable {
 
   func target(of origin: WebPushOrigin) -> DialTarget {
     DialTarget(
-      host: origin.host, port: origin.port, tls: tls, proxy: proxy.proxy(for: origin.host),
-      addresses: hosts.allowsPrivate(origin.host) ? .any : .publicOnly)
+      host: origin.host, port: origin.port, tls: tls, proxy: proxy.proxy(for: Endpoint(host: origin.host, port: origin.port)),
+      addresses: hosts.addresses(of: origin.host))
   }
 
   /// A subscription's key; nil if it isn't configured. Unregistered subscriptions have no key's id and use the first.
