@@ -96,7 +96,7 @@ extension ProviderPool {
   /// - Returns: false if the answer says nothing about the credential or the topic.
   private func credentialAnswered(_ response: Response, _ generation: Int, _ account: Int?) -> Bool {
     guard let stop = stop(of: account) else { return true }
-    let meaning = provider.interpret(response)
+    let meaning = provider.interpret(response, to: nil)
     let isTaken =
       switch meaning.connection {
       case .keep, .replace: response.status != 403

@@ -25,7 +25,8 @@ protocol PushProvider: AnyObject {
 
   // MARK: Answers
 
-  func interpret(_ response: Response) -> ReplyMeaning
+  /// - Parameter slot: of the push that the provider has answered; nil for a probe.
+  func interpret(_ response: Response, to slot: Int?) -> ReplyMeaning
   /// The meaning of a refused authorisation that the provider accepts for other pushes.
   func blamesPush(_ meaning: ReplyMeaning) -> ReplyMeaning
   func words(for meaning: ReplyMeaning) -> String

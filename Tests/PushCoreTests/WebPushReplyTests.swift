@@ -163,6 +163,19 @@ struct WebPushReplyTests {
     }
   }
 
+  @Test("no part of the endpoint's path is in the reason")
+  func path() {
+    let path = Array("/upAbC123?up=1&token=SeCretToken".utf8)
+    for body in [#"{"error":"topic upAbC123 unknown"}"#, "no topic 'upAbC123', token=SeCretToken!", "<title>upAbC123</title>"] {
+      for headers in [WebPushReply.Headers(), .init(wnsError: Array(body.utf8))] {
+        let reason = WebPushReply.interpret(status: 400, body: Array(body.utf8), path: path, headers: headers).reason
+        #expect(!reason.contains("AbC123") && !reason.contains("SeCret"), "\(reason)")
+      }
+    }
+    #expect(
+      WebPushReply.interpret(status: 400, body: Array("topic upAbC123 unknown".utf8), path: path).reason == "topic unknown")
+  }
+
   @Test("a long or hostile word is cut and cleaned")
   func cleaned() {
     #expect(Self.answer(400, #"{"reason":"a\u001b[31m\r\nb"}"#).reason == "a [31m b")

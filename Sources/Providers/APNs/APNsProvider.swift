@@ -92,7 +92,7 @@ public final class APNsProvider: PushProvider {
 
   // MARK: Answers
 
-  func interpret(_ response: Response) -> ReplyMeaning {
+  func interpret(_ response: Response, to slot: Int?) -> ReplyMeaning {
     APNsReply.interpret(
       status: response.status, body: response.body, retryAfter: response.header(ProviderPool.retryAfter), now: time.wallClock)
   }

@@ -59,7 +59,7 @@ public final class FCMProvider: PushProvider {
 
   // MARK: Answers
 
-  func interpret(_ response: Response) -> ReplyMeaning {
+  func interpret(_ response: Response, to slot: Int?) -> ReplyMeaning {
     FCMReply.interpret(
       status: response.status, body: response.body, retryAfter: response.header(ProviderPool.retryAfter), now: time.wallClock)
   }

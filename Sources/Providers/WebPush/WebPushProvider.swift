@@ -33,7 +33,9 @@ public final class WebPushProvider: PushProvider {
 
   let platform = Platform.webpush
   var endpoint: ProviderEndpoint {
-    ProviderEndpoint(target: credentials.target(of: origin), keptHeaders: Self.keptHeaders, allowsHTTP1: true)
+    // WNS may say in a header of a success that it drops the push.
+    ProviderEndpoint(
+      target: credentials.target(of: origin), keptHeaders: Self.keptHeaders, keepsHeadersOfSuccess: true, allowsHTTP1: true)
   }
   var credentialName: String { credentials.keys.map(\.description).joined(separator: ", ") }
 
@@ -90,9 +92,9 @@ public final class WebPushProvider: PushProvider {
 
   // MARK: Answers
 
-  func interpret(_ response: Response) -> ReplyMeaning {
+  func interpret(_ response: Response, to slot: Int?) -> ReplyMeaning {
     WebPushReply.interpret(
-      status: response.status, body: response.body,
+      status: response.status, body: response.body, path: slot.flatMap { messages[$0]?.path } ?? [],
       headers: .init(
         retryAfter: response.header(ProviderPool.retryAfter), wnsError: response.header(Self.wnsError),
         wnsStatus: response.header(Self.wnsStatus)), now: time.wallClock)

@@ -7,31 +7,39 @@
 /// | Google | an HTML page, whose title is the word, or a line of text |
 /// | others | text, or JSON with `error` or `message` |
 ///
-/// The word never has the endpoint, which is a secret: what looks like an address or a path is left out.
-enum WebPushErrorBody {
+/// The word never has the endpoint, which is a secret: what looks like an address, or has a part of the path, is left out.
+struct WebPushErrorBody {
+  /// The parts of the endpoint's path that may be secrets.
+  private let parts: [ArraySlice<UInt8>]
+
+  /// - Parameter path: of the endpoint, with its query.
+  init(path: [UInt8]) {
+    parts = path.split { Self.separators.contains($0) }.filter { $0.count >= Self.shortestPart }
+  }
+
   /// Nil if the body has none. Accepts any body.
-  static func word(_ body: [UInt8]) -> String? {
+  func word(_ body: [UInt8]) -> String? {
     guard body.count <= ErrorBody.largest, let first = body.first(where: { $0 > 0x20 }) else { return nil }
     switch first {
-    case UInt8(ascii: "{"), UInt8(ascii: "["): return ErrorBody.document(body).flatMap(word)
+    case UInt8(ascii: "{"), UInt8(ascii: "["): return ErrorBody.document(body).flatMap { word($0) }
     case UInt8(ascii: "<"): return title(body)
     default:
       return cleaned(body.drop { $0 <= 0x20 }.prefix { $0 != 0x0A && $0 != 0x0D })
     }
   }
 
-  private static func word(_ document: JSONDocument) -> String? {
+  private func word(_ document: JSONDocument) -> String? {
     if let reason = document.string("reason") { return cleaned(reason) }
     if let node = document.value("errno", of: document.root), let number = try? document.integer(node) {
       return "errno \(number)"
     }
-    return (document.string("error") ?? document.string("message")).flatMap(cleaned)
+    return (document.string("error") ?? document.string("message")).flatMap { cleaned($0) }
   }
 
-  private static func title(_ page: [UInt8]) -> String? {
-    guard let start = place(of: "<title>", in: page[...]) else { return nil }
+  private func title(_ page: [UInt8]) -> String? {
+    guard let start = Self.place(of: "<title>", in: page[...]) else { return nil }
     let rest = page[(start + 7)...]
-    return place(of: "</title>", in: rest).flatMap { cleaned(rest[..<$0]) }
+    return Self.place(of: "</title>", in: rest).flatMap { cleaned(rest[..<$0]) }
   }
 
   /// - Parameter tag: in lower case. The page may have it in any letter case.
@@ -39,12 +47,19 @@ enum WebPushErrorBody {
     page.indices.first { page[$0] == UInt8(ascii: "<") && TextForm.isAnyCase(page[$0...].prefix(tag.utf8.count), of: tag.utf8) }
   }
 
-  /// At most 200 printable ASCII characters; nil if nothing is left. Omits each word that is long, or has the signs of an address.
-  static func cleaned(_ text: some Collection<UInt8>) -> String? {
-    let words = text.split { $0 <= 0x20 }.filter { $0.count <= longestWord && !$0.contains(where: addressSigns.contains) }
+  /// At most 200 printable ASCII characters; nil if nothing is left. Omits each word that is long, has the signs of an address,
+  /// or has a part of the endpoint's path.
+  func cleaned(_ text: some Collection<UInt8>) -> String? {
+    let words = text.split { $0 <= 0x20 }.filter { word in
+      word.count <= Self.longestWord && !word.contains(where: Self.addressSigns.contains)
+        && !parts.contains { word.contains($0) }
+    }
     return words.isEmpty ? nil : ErrorBody.word(Array(words.joined(separator: [0x20])))
   }
 
   private static let longestWord = 64
+  private static let separators = Array("/?&=".utf8)
+  /// Shorter parts are no secrets.
+  private static let shortestPart = 6
   private static let addressSigns = Array(#"/%\"#.utf8)
 }

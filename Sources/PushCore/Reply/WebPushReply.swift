@@ -16,9 +16,11 @@ public enum WebPushReply {
   }
 
   /// Never fails.
-  /// - Parameter now: Unix milliseconds; nil ignores a `Retry-After` that is a date.
+  /// - Parameters:
+  ///   - path: of the endpoint, which is a secret: the reason has no part of it.
+  ///   - now: Unix milliseconds; nil ignores a `Retry-After` that is a date.
   public static func interpret(
-    status: Int, body: [UInt8], headers: Headers = Headers(), now: Int64? = nil
+    status: Int, body: [UInt8], path: [UInt8] = [], headers: Headers = Headers(), now: Int64? = nil
   ) -> ReplyMeaning {
     var meaning: ReplyMeaning
     if let wnsStatus = headers.wnsStatus, TextForm.isAnyCase(wnsStatus, of: throttled.reason.utf8) {
@@ -26,7 +28,7 @@ public enum WebPushReply {
     } else if 200...299 ~= status {
       return ReplyMeaning(reaction: .delivered, reason: "", status: status)
     } else {
-      meaning = Self.meaning(status: status, body, headers)
+      meaning = Self.meaning(status: status, body, path, headers)
     }
     meaning.retryAfter = headers.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
     return meaning
@@ -36,11 +38,11 @@ public enum WebPushReply {
     (rows + textRows).first { $0.reason == meaning.reason }?.words ?? StatusRow.words(meaning.status, by: statusRows)
   }
 
-  private static func meaning(status: Int, _ body: [UInt8], _ headers: Headers) -> ReplyMeaning {
+  private static func meaning(status: Int, _ body: [UInt8], _ path: [UInt8], _ headers: Headers) -> ReplyMeaning {
+    let reader = WebPushErrorBody(path: path)
     let word =
-      WebPushErrorBody.word(body) ?? headers.wnsError.flatMap(WebPushErrorBody.cleaned)
-      ?? headers.wnsStatus.flatMap(WebPushErrorBody.cleaned)
-    // Whatever the word, a subscription has ended with these.
+      reader.word(body) ?? headers.wnsError.flatMap { reader.cleaned($0) } ?? headers.wnsStatus.flatMap { reader.cleaned($0) }
+    // With these, a subscription has ended. The word does not matter.
     guard status != 404, status != 410 else { return StatusRow.judge(status, word, by: statusRows) }
     let row = word.flatMap { word in rows.first { $0.reason == word } } ?? textRow(body)
     guard let row, row.status / 100 == status / 100 else { return StatusRow.judge(status, word, by: statusRows) }

@@ -125,7 +125,7 @@ extension Target {
 
   /// - Parameter text: without `webpush:`.
   private static func subscription(_ text: ArraySlice<UInt8>) -> Result<Target, Rejection> {
-    guard let object = Base64URL.decode(text), let document = try? JSONDocument(object) else {
+    guard let object = Base64URL.decode(text, isLenient: true), let document = try? JSONDocument(object) else {
       return refused("expected base64url of a subscription's JSON object after webpush:")
     }
     do throws(Rejection) {
