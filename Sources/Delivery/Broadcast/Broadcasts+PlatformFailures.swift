@@ -6,6 +6,18 @@ struct PlatformFailure: Hashable {
   /// The raw value is part of a page's ticket.
   enum Cause: UInt8 {
     case untranslatable, noCredential, otherSender
+    /// Of web push: the subscription's VAPID key isn't configured, or its push service isn't allowed.
+    case unknownKey, disallowedHost
+
+    init(_ rejection: Rejection) {
+      self =
+        switch rejection {
+        case .noCredential: .noCredential
+        case .unknownKey: .unknownKey
+        case .disallowedHost: .disallowedHost
+        default: .otherSender
+        }
+    }
   }
 
   var platform: Platform
@@ -16,6 +28,8 @@ struct PlatformFailure: Hashable {
 extension Rejection {
   static let noCredential = Rejection(.mismatchSenderID, "no credential for the device's platform, environment and sender")
   static let otherSender = Rejection(.mismatchSenderID, "the device is registered with another sender")
+  static let unknownKey = Rejection(.mismatchSenderID, "the subscription's VAPID key is not configured")
+  static let disallowedHost = Rejection(.invalidRegistration, "the endpoint's host or port is not allowed by `webpush.hosts`")
 }
 
 extension Broadcasts {
@@ -39,7 +53,7 @@ extension Broadcasts {
           letters += letter(.untranslatable, recipient.platform, rejection, entry)
         }
       case .refused(let rejection):
-        letters += letter(rejection == .noCredential ? .noCredential : .otherSender, recipient.platform, rejection, entry)
+        letters += letter(PlatformFailure.Cause(rejection), recipient.platform, rejection, entry)
       default: continue
       }
     }

@@ -51,7 +51,8 @@ package struct SpanObserver {
       start: nanoseconds(of: push.sentAt), end: nanoseconds(of: isAnswered ? push.answeredAt : push.sentAt))
     span.attribute("http.request.method", "POST")
     span.attribute("network.protocol.name", "http")
-    span.attribute("network.protocol.version", "2")
+    // A push service may have HTTP/1.1 alone.
+    if recipient.platform != .webpush { span.attribute("network.protocol.version", "2") }
     if pools.indices.contains(recipient.pool) {
       let account = pools[recipient.pool].account
       span.attribute("server.address", account.pool.server.host)

@@ -59,7 +59,7 @@ package final class WebPushRoute {
   /// - Parameter token: see ``WebPushSubscription``.
   func pool(for token: ArraySlice<UInt8>) -> Result<Int, Rejection> {
     guard credentials.key(WebPushSubscription.keyID(of: token)) != nil else {
-      return .failure(Rejection(.mismatchSenderID, "the subscription's VAPID key is not configured"))
+      return .failure(.unknownKey)
     }
     let text = WebPushSubscription.origin(of: token)
     uses += 1
@@ -68,7 +68,7 @@ package final class WebPushRoute {
       return .success(place.pool)
     }
     guard let origin = WebPushOrigin(text), credentials.hosts.allows(origin) else {
-      return .failure(Rejection(.invalidRegistration, "the endpoint's host or port is not allowed by `webpush.hosts`"))
+      return .failure(.disallowedHost)
     }
     if places.count >= Self.mostPools, let oldest = places.min(by: { $0.value.used < $1.value.used })?.key {
       places[oldest] = nil
