@@ -9,7 +9,7 @@ final class Connection {
   private(set) var phase = Phase.idle
   /// The first reason for the end. Later reasons follow from it and aren't reported.
   private var cause: ConnectionEnd?
-  /// What the broker announced about itself; nil before that.
+  /// The broker's announcement about itself; nil before it comes.
   private(set) var server: BrokerServer?
   /// The largest frame in either direction in bytes, including overhead.
   private(set) var frameMax: Int

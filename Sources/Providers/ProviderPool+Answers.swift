@@ -16,7 +16,7 @@ extension ProviderPool {
   private func answered(
     _ slot: Int, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
   ) {
-    let meaning = provider.interpret(response)
+    let meaning = provider.interpret(response, to: slot)
     answerTimes?.record(seconds: time.now.seconds(since: slots[slot].sentAt))
     connection.answers += 1
     paused(health.answered(meaning, at: time.now, using: &time.random))
@@ -213,8 +213,10 @@ extension ProviderPool {
   }
 
   /// There is no connection, and none is being made.
-  func unreachable() {
+  /// - Parameter isAskedAgain: the next connection is made when a push waits then.
+  func unreachable(isAskedAgain: Bool) {
     health.lostProvider()
+    if isAskedAgain { isStarved = false }
     giveBackResends(.unreachable)
     rearm()
   }

@@ -46,7 +46,7 @@ public final class ProviderPool {
   var silence = SilenceDetector()
   var credentialCanary: ProviderProbe?
   /// True if a caller found no capacity and must be notified.
-  private(set) var isStarved = false
+  var isStarved = false
   /// The number of the connection that the currently reported push used.
   public internal(set) var answering = 0
   private(set) var isClosing = false
@@ -118,6 +118,13 @@ public final class ProviderPool {
     }
     if connections.isConnecting { return .connecting }
     return connections.retryAt == nil ? .idle : .backingOff(reason: connections.lastFailure)
+  }
+
+  /// The time of the next try to serve a push, while nothing can be sent; nil if a push may be sent as soon as a stream is free.
+  public var nextTrial: MonotonicTime? {
+    if let stop = health.stop { return stop.isDue ? nil : stop.askAt }
+    if health.isPaused { return health.deadline }
+    return connections.isOpen || connections.isConnecting ? nil : connections.retryAt
   }
 
   /// Seconds without an expected answer, after which the provider counts as silent.

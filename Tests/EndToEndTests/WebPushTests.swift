@@ -49,6 +49,8 @@ struct WebPushTests {
     #expect(browsers.pushes.allSatisfy { $0["wrong"] == nil }, "\(browsers.pushes)")
     let texts = browsers.plaintexts
     #expect(texts.mapValues(\.count) == [0: 1, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1])
+    // PyPI's http-ece and py-vapid have checked every push too.
+    if Browsers.arePeersInstalled { #expect(browsers.pushes.allSatisfy { $0["peers"] as? Bool == true }) }
     let first = try #require(texts[0]?.first)
     let notification = first["notification"] as? [String: Any]
     #expect(first["web_push"] as? Int == 8030 && notification?["title"] as? String == "Portugal vs. Denmark")
@@ -127,6 +129,49 @@ struct WebPushTests {
     }
     #expect(Set(keys.filter { $0.0 == 0 }.map(\.1)).count == 1 && Set(keys.map(\.1)).count == 2)
     #expect(!worker.outputSoFar.contains("/push/0/"), "an endpoint is in the log")
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+  }
+
+  @Test("a request for a push service that is gone for good expires, and a broadcast's page doesn't wait for it")
+  func gone() throws {
+    let site = try Site()
+    let (good, bad) = (try site.startBrowsers(1), try site.startBrowsers(1))
+    try site.startFleet(settings: "fanOut: { prefetch: 1 },", apps: webPush(site))
+    try register(good, site, 0..<1, fields: ["topics": ["all"]])
+    try register(bad, site, 0..<1, fields: ["installation": "other", "topics": ["all"]])
+    bad.service.end()
+    try site.publish([(["to": try bad.target(0), "data": ["k": "v"], "time_to_live": 12], ["message_id": "single"])])
+    try site.publish(
+      (0..<3).map { number in
+        (
+          ["to": "/topics/all", "data": ["m": "\(number)"], "time_to_live": 12] as [String: Any],
+          ["message_id": "page-\(number)"] as [String: Any]
+        )
+      })
+    try site.drain()
+    #expect(good.plaintexts[0]?.count == 3)
+    let results = try site.results()
+    #expect(results["single"]! == (0, 1, 1), "\(results)")
+    for number in 0..<3 { #expect(results["page-\(number)"]?.success == 1 && results["page-\(number)"]?.failure == 1, "\(results)") }
+    #expect(try site.take("dead").isEmpty)
+  }
+
+  @Test("a slow push service doesn't hold up an iPhone, even of the same application")
+  func slow() throws {
+    let site = try Site()
+    let browsers = try site.startBrowsers(1, script: ["0": ["status": 201, "seconds": 1]])
+    try site.startFleet(settings: "prefetch: 20,", apps: webPush(site))
+    let worker = try site.startWorker()
+    let requests = (0..<60).map { number in
+      (["to": try! browsers.target(0), "data": ["m": "\(number)"]] as [String: Any], ["message_id": "\(number)"] as [String: Any])
+    }
+    try site.publish(requests)
+    #expect(eventually(seconds: 30) { !browsers.pushes.isEmpty })
+    try site.publish([(["to": "apns:\(token(1))", "data": ["m": "iPhone"]], ["message_id": "iPhone"])])
+    #expect(try eventually(seconds: 30) { try site.deliveries(of: "iPhone").count == 1 })
+    #expect(browsers.pushes.count < 60, "the iPhone came last")
+    #expect(eventually(seconds: 60) { browsers.pushes.count >= 60 })
     worker.signal(15)
     #expect(worker.wait() == 0)
   }

@@ -23,6 +23,36 @@ struct WebPushPoolTests {
     #expect(bench.provider.requests.allSatisfy { $0.authorization.hasSuffix(suffix) })
   }
 
+  @Test("tries a server that is gone ever more rarely, and only if a push waits")
+  func goneServer() throws {
+    let bench = try WebPushBench([VAPIDKey(pem: TestKeys.p256, subject: "mailto:push@example.com")])
+    bench.world.answerDial = { _ in .fail(.connectFailed("refused")) }
+    bench.account.wantsCapacity()
+    bench.world.advance(by: 600)
+    #expect(bench.world.connections.count == 1 && bench.account.isInTrouble(at: bench.world.now))
+    for _ in 0..<600 {
+      bench.account.wantsCapacity()
+      bench.world.advance(by: 1)
+    }
+    #expect((15...30).contains(bench.world.connections.count), "\(bench.world.connections.count)")
+    #expect(bench.pool.nextTrial.map { $0.seconds(since: bench.world.now) <= 60 } == true)
+    bench.world.answerDial = { [provider = bench.provider] _ in .accept(provider.accept()) }
+    bench.world.advance(by: 60)
+    bench.offer([1])
+    bench.world.settle()
+    #expect(bench.delivered == 1 && bench.pool.nextTrial == nil)
+  }
+
+  @Test("stops if the service refuses every token, and blames no subscription")
+  func refusedTokens() throws {
+    let bench = try WebPushBench([VAPIDKey(pem: TestKeys.p256, subject: "mailto:push@example.com")])
+    bench.provider.answer = { _ in .status(403, "permission denied: invalid JWT provided") }
+    bench.offer([1, 2, 3])
+    bench.world.settle()
+    #expect(bench.account.isCredentialRefused && bench.delivered == 0)
+    #expect(!bench.answers.values.contains { $0.reaction == .suspect(.mismatchSenderID) }, "\(bench.answers)")
+  }
+
   @Test("names a message by the server's id, unless that is long")
   func names() throws {
     let bench = try WebPushBench([VAPIDKey(pem: TestKeys.p256, subject: "mailto:push@example.com")])

@@ -380,7 +380,9 @@ final class FaultInjector {
     case .tokenEndpointHangs: step.fault = .stall
     default:
       let how: Network.Refusal = random.next() % 2 == 0 ? .refused : .silent
-      let duration = seconds(2...40)
+      // Strangers run push services, and some of them stay away.
+      let isLong = provider.service != nil && random.next() % 4 == 0
+      let duration = isLong ? seconds(100...600) : seconds(2...40)
       note(kind, of: provider, duration)
       return provider.refuse(how, for: duration)
     }

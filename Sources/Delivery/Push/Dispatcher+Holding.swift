@@ -22,9 +22,9 @@ extension Dispatcher {
     let isInTrouble = pools[index].account.isInTrouble(at: now)
     if isInTrouble, !isTroubled(index) { troubleBegan(index) }
     pools[index].bulkhead.note(
-      isInTrouble: isInTrouble, grace: isShared ? 0 : Self.grace,
-      isOverdue: pools[index].isOverdue(after: longestWait, at: now),
-      high: pools[index].wait(in: .sendHigh, overdueAfter: longestWait, at: now), at: now)
+      isInTrouble: isInTrouble, grace: sharesShard(index) ? 0 : Self.grace,
+      isOverdue: pools[index].isOverdue(after: longestWait(for: index), at: now),
+      high: pools[index].wait(in: .sendHigh, overdueAfter: longestWait(for: index), at: now), at: now)
     if isInTrouble, apps.users(of: index).isEmpty { return leave(index, for: handler) }
     guard pools[index].bulkhead.isClosed else { return }
     if !isInTrouble, pools[index].isEmpty, !pools[index].usesHoldQueue || hasTroubledNeighbour(index) {
@@ -50,8 +50,8 @@ extension Dispatcher {
   }
 
   /// Seconds that a lane's request may wait for its provider. For a single application, the limit only keeps the delivery below
-  /// the broker's timeout of 30 minutes.
-  private var longestWait: Double { isShared ? 0.3 : 30 }
+  /// the broker's timeout of 30 minutes. The push services of web push must not hold up each other.
+  private func longestWait(for pool: Int) -> Double { isShared ? 0.3 : pools[pool].usesHoldQueue ? 30 : 1 }
 
   /// Every provider has served nothing for a while, and each application has requests in hand to probe with: the lanes are not
   /// consumed.
@@ -137,12 +137,12 @@ extension Dispatcher {
     takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed, for: handler) { exit(of: $0, $1, pool, &isTried) }
   }
 
-  /// Only requests from before a reload wait for the pool, and its provider is in trouble. They go to the ladder, and use the
-  /// new configuration when they come back.
+  /// Only requests from before a reload, or from before a push service lost its pool, wait for the pool, and its provider is in
+  /// trouble. They go to the ladder, and use the pool of the time when they come back.
   private func leave(_ pool: Int, for handler: some DispatchHandler) {
     guard !pools[pool].isEmpty, !outbox.isFull else { return }
     takeOut(of: pool, withHeld: true, for: handler) { _, _ in
-      .park(Self.parkingOfLeft, "its credential is no longer configured, and the provider serves nothing by it")
+      .park(Self.parkingOfLeft, "its connection is no longer used, and the provider serves nothing by it")
     }
   }
 
@@ -199,9 +199,9 @@ extension Dispatcher {
   /// - Returns: nil if the push stays, to probe the provider or because the trouble is recent.
   private func exit(of entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Exit? {
     if isHeldBack(entry, by: pool) { return .hold }
-    if !pools[pool].usesHoldQueue, !entry.attempt.isLast { return exitToLadder(pool, &isTried) }
-    // The trouble may be over already: a probe that is under way has its answer soon.
     let wait = time.wallClock - entry.identity.admittedAt
+    if !pools[pool].usesHoldQueue, !entry.attempt.isLast { return exitToLadder(pool, wait, &isTried) }
+    // The trouble may be over already: a probe that is under way has its answer soon.
     guard isTroubledForLong(pool), wait >= Self.shortestTrial else { return nil }
     if !isTried, wait < Self.longestTrial {
       isTried = true
@@ -212,16 +212,18 @@ extension Dispatcher {
   }
 
   /// The longer the trouble, the longer the wait, so that many waiting requests cost little.
-  /// - Returns: nil for one request, which probes the provider.
-  private func exitToLadder(_ pool: Int, _ isTried: inout Bool) -> Exit? {
+  /// - Parameter wait: milliseconds since the request was admitted.
+  /// - Returns: nil for one request, which probes the provider if it can do so soon.
+  private func exitToLadder(_ pool: Int, _ wait: Int64, _ isTried: inout Bool) -> Exit? {
     guard let since = pools[pool].bulkhead.troubledSince else { return .park(Self.pauseOfSlow, "the push service is slow") }
-    guard isTried else {
+    let untilTrial = pools[pool].pool.nextTrial.map { Int64($0.seconds(since: time.now) * 1_000) } ?? 0
+    if !isTried, untilTrial < Self.pauseOfSlow, wait < Self.longestTrial {
       isTried = true
       return nil
     }
-    let milliseconds = Int64(time.now.seconds(since: since) * 1_000)
+    let trouble = Int64(time.now.seconds(since: since) * 1_000)
     let reason = pools[pool].account.state.trouble ?? "the push service doesn't answer"
-    return .park(min(max(milliseconds, Self.shortestParking), Self.longestParking), reason)
+    return .park(min(max(trouble, untilTrial, Self.shortestParking), Self.longestParking), reason)
   }
 
   /// Milliseconds on the ladder if the provider is slow.

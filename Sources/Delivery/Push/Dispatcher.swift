@@ -62,6 +62,8 @@ package final class Dispatcher {
   }
 
   package var isShared: Bool { apps.count > 1 }
+  /// True if pushes by other pools, of other applications or push services, must not wait for this pool's.
+  func sharesShard(_ pool: Int) -> Bool { isShared || !pools[pool].usesHoldQueue }
   package var onStreams: Int { active.reduce(0) { $0 + pools[$1].account.inFlight } }
 
   // MARK: waiting requests
@@ -216,11 +218,11 @@ package final class Dispatcher {
     }
   }
 
-  /// The number of further pushes that may go to the pool. If applications share the worker, unanswered single pushes use at
-  /// most half of the prefetch that other pools leave.
+  /// The number of further pushes that may go to the pool. If it shares the shard, unanswered single pushes use at most half of
+  /// the prefetch that other pools leave.
   /// - Parameter others: the sum of the other pools' ``counted(_:)``.
   func share(of index: Int, _ capacity: Int, beside others: Int) -> Int {
-    guard isShared, capacity > 0 else { return capacity }
+    guard capacity > 0, sharesShard(index) else { return capacity }
     return min(capacity, max((prefetch - others) / 2, 8) - pools[index].account.expected)
   }
 

@@ -2,8 +2,7 @@ import HTTP2
 import Wire
 
 /// Makes, replaces and closes the connections to one provider. A connection is made on demand and kept while it works. After a
-/// GOAWAY it is replaced at once. The backoff after failures is at most 1.5 s; it resets once a connection has served a
-/// request. At most `dialBurst` connections are made in `dialWindow` seconds: Apple treats frequent connecting as an attack.
+/// GOAWAY it is replaced at once. The backoff after failures is bounded; it resets once a connection has served a request. At most `dialBurst` connections are made in `dialWindow` seconds: Apple treats frequent connecting as an attack.
 final class ConnectionSet {
   static let dialBurst = 6
   static let dialWindow = 10.0
@@ -28,7 +27,8 @@ final class ConnectionSet {
   private(set) var draining: [PooledConnection] = []
   private var isWanted = false
   private var isClosing = false
-  private var backoff = Backoff(base: 0.5, cap: 1.5)
+  private var backoff: Backoff
+  private let reconnectsUnasked: Bool
   private(set) var retryAt: MonotonicTime?
   private(set) var lastFailure = ""
   private var dials: [MonotonicTime] = []
@@ -41,6 +41,8 @@ final class ConnectionSet {
     self.endpoint = endpoint
     maximum = settings.connections
     idle = settings.idle
+    backoff = Backoff(base: 0.5, cap: settings.longestBackoff)
+    reconnectsUnasked = settings.reconnectsUnasked
     configuration.ownStreamLimit = settings.streamLimit
     configuration.requestTimeout = settings.requestTimeout
     configuration.pingInterval = settings.pingInterval
@@ -108,7 +110,9 @@ final class ConnectionSet {
     lastFailure = reason
     guard isFault else { return }
     pool?.observed(.backingOff(seconds: deadline.seconds(since: time.now), reason: reason))
-    if !isOpen { pool?.unreachable() }
+    guard !isOpen else { return }
+    if !reconnectsUnasked { isWanted = false }
+    pool?.unreachable(isAskedAgain: !reconnectsUnasked)
   }
 
   // MARK: Replacing and ending
