@@ -414,6 +414,10 @@ struct Browsers {
   /// As browsers give them to a page.
   let subscriptions: [[String: Any]]
 
+  /// True if http-ece and py-vapid are there, which deploy/test fetches.
+  static let arePeersInstalled = FileManager.default.fileExists(
+    atPath: URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../.build/pypi").path)
+
   func endpoint(_ number: Int) -> String { subscriptions[number]["endpoint"] as? String ?? "" }
 
   /// The target of a subscription that isn't registered.

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""A push service for browsers with HTTP/1.1 only, independent of pushfleet's code: RFC 8291 and RFC 8292 by Python's cryptography.
+"""A push service for browsers with HTTP/1.1 only, independent of pushfleet's code: RFC 8291 and RFC 8292 by Python's cryptography,
+and also by http-ece and py-vapid from PyPI if they are in .build/pypi.
 
 Usage: webpush_server.py --certificate C --key K [--subscriptions N] [--script JSON]
 Prints one line {"port": …, "subscriptions": [PushSubscription objects]} and then one line for each push: path, headers, claims,
 plaintext, connection, answer, or what is wrong with it. The script maps a subscription's number to an answer:
-{"3": {"status": 410, "headers": {"Retry-After": "7"}, "body": "gone", "close": true}}.
+{"3": {"status": 410, "headers": {"Retry-After": "7"}, "body": "gone", "close": true, "seconds": 2}}.
 Ends when its standard input ends.
 """
 import argparse
@@ -12,6 +13,7 @@ import base64
 import http.server
 import json
 import os
+import pathlib
 import ssl
 import sys
 import threading
@@ -22,6 +24,13 @@ from cryptography.hazmat.primitives import hashes, hmac, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / ".build" / "pypi"))
+try:
+    import http_ece
+    import py_vapid
+except ImportError:
+    http_ece = py_vapid = None
 
 
 def encode(data):
@@ -68,6 +77,8 @@ class Subscription:
         nonce = mac(pseudorandom, b"Content-Encoding: nonce\0\1")[:12]
         text = AESGCM(key).decrypt(nonce, record, None).rstrip(b"\0")
         assert text[-1:] == b"\2", "the delimiter is wrong"
+        if http_ece:
+            assert http_ece.decrypt(body, private_key=self.key, auth_secret=self.auth) == text[:-1], "http-ece disagrees"
         return text[:-1].decode()
 
 
@@ -81,6 +92,8 @@ def claims(authorization, origin):
     numbers = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
     public_key(decode(fields["k"])).verify(
         encode_dss_signature(*numbers), f"{header}.{body}".encode(), ec.ECDSA(hashes.SHA256()))
+    if py_vapid:
+        assert py_vapid.Vapid02.verify(authorization), "py-vapid refuses the token"
     found = json.loads(decode(body))
     assert found["aud"] == origin, "the audience is wrong"
     assert 0 < found["exp"] - time.time() <= 24 * 3600, "the expiry is wrong"
@@ -97,7 +110,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         found = server.by_path.get(self.path)
         entry = {
             "path": self.path, "headers": {name.lower(): value for name, value in self.headers.items()},
-            "connection": f"{self.client_address[1]}",
+            "connection": f"{self.client_address[1]}", "peers": http_ece is not None,
         }
         answer = {"status": 404}
         if found:
@@ -113,6 +126,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         entry["status"] = answer["status"]
         with server.lock:
             print(json.dumps(entry), flush=True)
+        time.sleep(answer.get("seconds", 0))
         text = answer.get("body", "").encode()
         self.send_response(answer["status"])
         for name, value in answer.get("headers", {}).items():
