@@ -35,10 +35,12 @@ public final class Broker: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - certificates: for a TLS listener: paths of CA, certificate and key.
+  ///   - provesUsers: client certificates prove users, by their common names.
   ///   - configuration: further lines of `rabbitmq.conf`.
   ///   - erlang: further arguments of the virtual machine, for settings that `rabbitmq.conf` doesn't have.
   public init(
-    certificates: (ca: String, certificate: String, key: String)? = nil, configuration: [String] = [], erlang: String = ""
+    certificates: (ca: String, certificate: String, key: String)? = nil, provesUsers: Bool = false,
+    configuration: [String] = [], erlang: String = ""
   ) throws {
     erlangArguments = erlang
     let ports = try FreePorts.take(4)
@@ -56,11 +58,15 @@ public final class Broker: @unchecked Sendable {
       lines += [
         "listeners.ssl.1 = 127.0.0.1:\(tlsPort)", "ssl_options.cacertfile = \(certificates.ca)",
         "ssl_options.certfile = \(certificates.certificate)", "ssl_options.keyfile = \(certificates.key)",
-        "ssl_options.verify = verify_none", "ssl_options.fail_if_no_peer_cert = false",
+        "ssl_options.verify = \(provesUsers ? "verify_peer" : "verify_none")", "ssl_options.fail_if_no_peer_cert = false",
       ]
     }
+    if provesUsers {
+      let mechanisms = ["PLAIN", "AMQPLAIN", "EXTERNAL"].enumerated().map { "auth_mechanisms.\($0 + 1) = \($1)" }
+      lines += mechanisms + ["ssl_cert_login_from = common_name"]
+    }
     try (lines.joined(separator: "\n") + "\n").write(toFile: directory + "/rabbitmq.conf", atomically: false, encoding: .utf8)
-    try "[].\n".write(toFile: directory + "/enabled_plugins", atomically: false, encoding: .utf8)
+    try "[\(provesUsers ? "rabbitmq_auth_mechanism_ssl" : "")].\n".write(toFile: directory + "/enabled_plugins", atomically: false, encoding: .utf8)
     do {
       epmd = try ChildProcess(
         ["/usr/bin/epmd", "-port", "\(epmdPort)", "-address", "127.0.0.1"], environment: environment,
