@@ -18,8 +18,9 @@ from million import Million
 from registry import Import, Registries
 from services import Site
 from single import Translation, Worker
+from webpush import WebPush
 
-PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation", "million", "apps", "acks", "gateway", "instructions"]
+PARTS = ["worker", "translation", "import", "fanout", "webpush", "postgres", "isolation", "million", "apps", "acks", "gateway", "instructions"]
 
 
 def parse(arguments):
@@ -50,7 +51,8 @@ def main(options):
     site = Site(options)
     registries = Registries(site)
     make = {"worker": lambda: Worker(site), "translation": lambda: Translation(site), "import": lambda: Import(site, registries),
-            "fanout": lambda: Fanout(site, registries), "postgres": lambda: Postgres(site, registries), "isolation": lambda: Isolation(site), "million": lambda: Million(site),
+            "fanout": lambda: Fanout(site, registries), "webpush": lambda: WebPush(site),
+            "postgres": lambda: Postgres(site, registries), "isolation": lambda: Isolation(site), "million": lambda: Million(site),
             "apps": lambda: Applications(site), "acks": lambda: Acknowledgements(site),
             "gateway": lambda: Gateway(site), "instructions": lambda: Instructions(site)}
     wanted = PARTS if not options.parts or "all" in options.parts else [name for name in PARTS if name in options.parts]

@@ -37,7 +37,7 @@ class Fanout(Part):
     def round(self):
         site, devices = self.site, self.site.devices
         config = self.registries.sqlite()
-        serve_devices(site)
+        serve_devices(site, devices)
         before = site.h2load(devices)
         everyone = broadcast(site, config, EVERYONE, devices)
         # Measured before and after, because other load on the machine varies.
@@ -83,23 +83,25 @@ class Postgres(Part):
     def round(self):
         site, devices = self.site, self.site.devices
         embedded, served = self.registries.sqlite(), self.registries.postgres()
-        serve_devices(site)
+        serve_devices(site, devices)
         sqlite, postgres = broadcast(site, embedded, EVERYONE, devices), broadcast(site, served, EVERYONE, devices)
         return {"sqlite_us": sqlite.cpu / devices * 1e6, "postgres_us": postgres.cpu / devices * 1e6,
                 "ratio": postgres.cpu / sqlite.cpu, "peak_rss_mib": postgres.memory,
                 "devices_per_second": devices / max(postgres.wall - site.idle.wall, 1e-3)}
 
 
-def serve_devices(site):
+def serve_devices(site, devices):
     """Links the path of each device to one empty file, so that nghttpd answers 200."""
     folder = site.folder / "www" / "3" / "device"
-    if (folder / token(site.devices - 1)).exists():
+    if (folder / token(devices - 1)).exists():
         return
-    say(f"making files for {site.devices:,} devices")
+    say(f"making files for {devices:,} devices")
     empty = folder / ("0" * 64)
     empty.touch()
-    for number in range(site.devices):
-        os.link(empty, folder / token(number))
+    for number in range(devices):
+        path = folder / token(number)
+        if not path.exists():
+            os.link(empty, path)
 
 
 def broadcast(site, config, topic, devices):
