@@ -74,7 +74,9 @@ final class WebPushTalk: ClientSessionHandler {
 
   static func encrypted(_ text: String, for path: String) throws -> [UInt8] {
     let subscription = try SimulatedSubscription(path: path, origin: origin)
-    return try MessageEncryption.encrypt(Array(text.utf8), publicKey: subscription.publicKey, auth: subscription.auth)
+    var keys = SenderKeys()
+    return try MessageEncryption.encrypt(
+      Array(text.utf8), publicKey: subscription.publicKey, auth: subscription.auth, keys: &keys)
   }
 
   /// Sends one push. The given headers replace the usual ones; nil takes one away.
