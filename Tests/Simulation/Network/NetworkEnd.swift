@@ -84,6 +84,8 @@ final class NetworkEnd {
   /// Sends the machine's output, and the end of the connection when it is finished.
   func transmit(at now: MonotonicTime) {
     guard !isOver, wasCalled || driver.isDue else { return }
+    // The machine may dial again when it ends, and the network then forgets this path.
+    let path = path
     if !isStopped {
       wasCalled = false
       let bytes = driver.collect(at: now)
