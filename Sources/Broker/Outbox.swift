@@ -64,7 +64,6 @@ package final class Outbox {
   package private(set) var stuckHolds = 0
 
   package func publish(_ publication: Publication) {
-    var publication = publication
     let queue = queue(of: publication)
     publication.queue = queue
     queues[queue].backlog += 1

@@ -1,7 +1,7 @@
 import AMQP
 
 /// A message that follows from a request. The request is acknowledged only after this message is confirmed.
-package struct Publication {
+package final class Publication {
   package enum Kind {
     case feedback, deadLetter, result, receipt, page
     /// Back to a lane: by the ladder, by the quarantine, or at once.

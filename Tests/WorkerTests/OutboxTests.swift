@@ -213,7 +213,7 @@ struct OutboxTests {
 
   /// A reply whose queue was full at every attempt.
   private func hopeless(_ owner: Int) -> Publication {
-    var reply = message(owner, .reply)
+    let reply = message(owner, .reply)
     reply.refusals = 4
     return reply
   }

@@ -36,12 +36,12 @@ package struct OutcomePublications {
 
   /// For the token that a registration has replaced.
   func feedback(_ event: FeedbackEvent, for change: ChangeQueue.Change, _ number: Int) -> Publication {
-    let properties = outcomeProperties(of: change.delivery.properties, change.messageID, app: event.app)
+    let properties = outcomeProperties(change.delivery.properties, change.messageID, app: event.app)
     return feedback(event, properties, owner: .change(number))
   }
 
   func feedback(_ event: FeedbackEvent, ofStale device: Int64) -> Publication {
-    let properties = outcomeProperties(of: BasicProperties(), event.messageID, app: event.app)
+    let properties = outcomeProperties(event.messageID, correlationID: nil, trace: nil, app: event.app)
     return feedback(event, properties, owner: .staleDevice(device))
   }
 
@@ -129,23 +129,24 @@ package struct OutcomePublications {
   /// The result for `reply_to`, through the default exchange; nil if there is no `reply_to`, or it is one of the fleet's
   /// queues.
   func reply(_ body: [UInt8], for entry: InFlight) -> Publication? {
-    guard entry.source.reply == .allowed else { return nil }
-    return reply(body, entry.delivery.properties, outcomeProperties(entry), owner: .request(entry.index))
+    guard entry.source.reply == .allowed, let queue = replyQueue(entry.delivery.properties.replyTo) else { return nil }
+    return Publication(
+      kind: .reply, exchange: [], routingKey: queue, properties: outcomeProperties(entry), body: body,
+      owner: .request(entry.index))
   }
 
   func reply(_ body: [UInt8], to change: ChangeQueue.Change, _ number: Int) -> Publication? {
-    guard change.reply == .allowed else { return nil }
-    let properties = outcomeProperties(of: change.delivery.properties, change.messageID, app: change.delivery.properties.appID)
-    return reply(body, change.delivery.properties, properties, owner: .change(number))
+    guard change.reply == .allowed, let queue = replyQueue(change.delivery.properties.replyTo) else { return nil }
+    let properties = outcomeProperties(change.delivery.properties, change.messageID, app: change.delivery.properties.appID)
+    return Publication(
+      kind: .reply, exchange: [], routingKey: queue, properties: properties, body: body, owner: .change(number))
   }
 
-  private func reply(
-    _ body: [UInt8], _ request: BasicProperties, _ properties: BasicProperties, owner: Publication.Owner
-  ) -> Publication? {
-    guard let replyTo = request.replyTo, !replyTo.isEmpty, !ownQueues.contains(replyTo),
-      !replyTo.starts(with: hold + [UInt8(ascii: ".")]), !replyTo.starts(with: binaryFeedback)
+  private func replyQueue(_ name: [UInt8]?) -> [UInt8]? {
+    guard let name, !name.isEmpty, !ownQueues.contains(name), !name.starts(with: hold + [UInt8(ascii: ".")]),
+      !name.starts(with: binaryFeedback)
     else { return nil }
-    return Publication(kind: .reply, exchange: [], routingKey: replyTo, properties: properties, body: body, owner: owner)
+    return name
   }
 
   /// The copy for a step of the ladder.
@@ -227,7 +228,13 @@ package struct OutcomePublications {
   }
 
   /// An unknown app's id may have 255 bytes; the routing key is cut to its limit.
-  private static func key(_ kind: String, _ app: [UInt8]) -> [UInt8] { Array((Array(kind.utf8) + app).prefix(255)) }
+  private static func key(_ kind: String, _ app: [UInt8]) -> [UInt8] {
+    var key: [UInt8] = []
+    key.reserveCapacity(min(kind.utf8.count + app.count, 255))
+    key.append(contentsOf: kind.utf8)
+    key.append(contentsOf: app.prefix(255 - key.count))
+    return key
+  }
 
   /// A page of the request's audience for the fan-out queue.
   func page(_ ticket: PageTicket, for entry: InFlight) -> Publication {
@@ -294,21 +301,27 @@ package struct OutcomePublications {
   }
 
   private func outcomeProperties(_ entry: InFlight) -> BasicProperties {
-    let request = entry.delivery.properties
-    return outcomeProperties(
-      of: request, entry.identity.messageID, app: entry.identity.app.map { apps[$0].id } ?? request.appID)
+    // Without a copy of all the request's properties.
+    outcomeProperties(
+      entry.identity.messageID, correlationID: entry.delivery.properties.correlationID,
+      trace: entry.delivery.properties.headers[Self.traceparent],
+      app: entry.identity.app.map { apps[$0].id } ?? entry.delivery.properties.appID)
   }
 
-  private func outcomeProperties(of request: BasicProperties, _ messageID: [UInt8], app: [UInt8]?) -> BasicProperties {
+  private func outcomeProperties(_ request: BasicProperties, _ messageID: [UInt8], app: [UInt8]?) -> BasicProperties {
+    outcomeProperties(messageID, correlationID: request.correlationID, trace: request.headers[Self.traceparent], app: app)
+  }
+
+  private func outcomeProperties(
+    _ messageID: [UInt8], correlationID: [UInt8]?, trace: FieldValue?, app: [UInt8]?
+  ) -> BasicProperties {
     var properties = BasicProperties()
     properties.contentType = Self.json
     properties.deliveryMode = 2
     properties.messageID = messageID
-    properties.correlationID = request.correlationID
+    properties.correlationID = correlationID
     properties.appID = app
-    if let trace = request.headers[Self.traceparent] {
-      properties.headers.append(Self.traceparent, trace)
-    }
+    if let trace { properties.headers.append(Self.traceparent, trace) }
     return properties
   }
 

@@ -40,7 +40,6 @@ final class OutcomePublisher {
   }
 
   func publish(_ publication: Publication, for entry: InFlight) {
-    var publication = publication
     publication.weight = publication.size
     if publication.kind == .retry || publication.kind == .hold { entry.attempt.isPutOff = true }
     entry.ledger.owes()
@@ -84,7 +83,7 @@ final class OutcomePublisher {
     keepsNotes: Bool = false, for entry: InFlight
   ) {
     observers.note(.deadLetter(letter, recipient), entry)
-    var publication = messages.deadLetter(
+    let publication = messages.deadLetter(
       letter, naming: recipient, isWholePage: isWholePage, keepsNotes: keepsNotes, for: entry)
     if let registration, let request = entry.request {
       publication.body = DeadLetter.body(request.document, naming: registration)
