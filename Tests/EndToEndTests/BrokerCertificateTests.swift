@@ -31,7 +31,9 @@ struct BrokerCertificateTests {
     try site.publish([(["to": "apns:\(token(1))", "data": ["m": "m"]], ["message_id": "m"])])
     let worker = try site.startWorker()
     #expect(try eventually { try site.deliveries(of: "m").count == 1 })
-    let users = try broker.control("list_connections", "user", "auth_mechanism").split(separator: "\n").filter { $0.contains(user) }
+    let users = try broker.control("list_connections", "user", "auth_mechanism").split(separator: "\n").filter {
+      $0.contains(user)
+    }
     #expect(!users.isEmpty && users.allSatisfy { $0.contains("EXTERNAL") }, "\(users)")
     worker.signal(15)
     #expect(worker.wait() == 0)

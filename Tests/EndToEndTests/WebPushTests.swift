@@ -153,7 +153,9 @@ struct WebPushTests {
     #expect(good.plaintexts[0]?.count == 3)
     let results = try site.results()
     #expect(results["single"]! == (0, 1, 1), "\(results)")
-    for number in 0..<3 { #expect(results["page-\(number)"]?.success == 1 && results["page-\(number)"]?.failure == 1, "\(results)") }
+    for number in 0..<3 {
+      #expect(results["page-\(number)"]?.success == 1 && results["page-\(number)"]?.failure == 1, "\(results)")
+    }
     #expect(try site.take("dead").isEmpty)
   }
 
@@ -164,7 +166,10 @@ struct WebPushTests {
     try site.startFleet(settings: "prefetch: 20,", apps: webPush(site))
     let worker = try site.startWorker()
     let requests = (0..<60).map { number in
-      (["to": try! browsers.target(0), "data": ["m": "\(number)"]] as [String: Any], ["message_id": "\(number)"] as [String: Any])
+      (
+        ["to": try! browsers.target(0), "data": ["m": "\(number)"]] as [String: Any],
+        ["message_id": "\(number)"] as [String: Any]
+      )
     }
     try site.publish(requests)
     #expect(eventually(seconds: 30) { !browsers.pushes.isEmpty })

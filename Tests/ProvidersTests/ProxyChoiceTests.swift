@@ -24,7 +24,8 @@ struct ProxyChoiceTests {
     ])
   func exceptions(list: String, host: String, isDirect: Bool) throws {
     let proxy = try #require(ProxyAddress("http://proxy:3128"))
-    #expect(ProxyChoice(proxy, except: ProxyExceptions(list)).proxy(for: Endpoint(host: host, port: 443)) == (isDirect ? nil : proxy))
+    #expect(
+      ProxyChoice(proxy, except: ProxyExceptions(list)).proxy(for: Endpoint(host: host, port: 443)) == (isDirect ? nil : proxy))
   }
 
   @Test("is none without a proxy, and has no exceptions by default")

@@ -35,7 +35,8 @@ public struct ProxyExceptions: Hashable, Sendable {
     let address = NumericAddress.bytes(endpoint.host)
     let name = endpoint.host.lowercased()
     return entries.contains { entry in
-      (entry.port == nil || entry.port == endpoint.port) && (address.map { entry.rule.contains($0) } ?? entry.rule.contains(name))
+      (entry.port == nil || entry.port == endpoint.port)
+        && (address.map { entry.rule.contains($0) } ?? entry.rule.contains(name))
     }
   }
 }

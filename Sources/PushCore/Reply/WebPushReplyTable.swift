@@ -42,7 +42,7 @@ extension WebPushReply {
       403, "invalid jwt", .retry(.refreshedToken, .invalidAPNsCredential), connection: .refreshToken,
       "the VAPID token is refused: sent once more with another one; check the clock and subject if it comes again"),
     .init(
-      403, "do not correspond to the credentials used to create the subscription", .suspect(.mismatchSenderID), otherKey)
+      403, "do not correspond to the credentials used to create the subscription", .suspect(.mismatchSenderID), otherKey),
   ]
 
   /// The meaning by status, for a word that is missing or unknown. The first matching row counts.
