@@ -22,6 +22,8 @@ public struct PoolSettings: Sendable {
   /// and grants a project 600,000 messages a minute.
   public static let fcm = PoolSettings(connections: 8, messagesPerMinute: 600_000)
   /// A server with HTTP/1.1 needs a connection for each simultaneous push. An application may have devices at thousands of
-  /// servers, some of them gone for good, so idle connections are closed soon and dead servers are rarely tried.
-  public static let webpush = PoolSettings(connections: 6, idle: 60, longestBackoff: 60, reconnectsUnasked: false)
+  /// servers, so idle connections are closed soon.
+  public static let webpush = PoolSettings(connections: 6, idle: 60, longestBackoff: 5, reconnectsUnasked: false)
+  /// Strangers' servers, some of them gone for good: a dead one is tried rarely.
+  public static let webpushOfStranger = PoolSettings(connections: 6, idle: 60, longestBackoff: 60, reconnectsUnasked: false)
 }

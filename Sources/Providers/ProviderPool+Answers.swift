@@ -97,7 +97,7 @@ extension ProviderPool {
     } else if health.stop == nil, trust.blamesPush(generation, isAboutToken: isAboutToken(meaning)) {
       trust.refused()
       raiseAlarm(meaning, of: slot)
-      finish(slot, trust.hasBeenTaken ? provider.blamesPush(meaning) : meaning, response, handler)
+      finish(slot, meaning, response, handler)
     } else {
       refuse(slot, meaning, response, on: connection)
     }
@@ -213,7 +213,7 @@ extension ProviderPool {
   }
 
   /// There is no connection, and none is being made.
-  /// - Parameter isAskedAgain: the next connection is made when a push waits then.
+  /// - Parameter isAskedAgain: true if the caller asks again for the next connection.
   func unreachable(isAskedAgain: Bool) {
     health.lostProvider()
     if isAskedAgain { isStarved = false }

@@ -27,8 +27,6 @@ protocol PushProvider: AnyObject {
 
   /// - Parameter slot: of the push that the provider has answered; nil for a probe.
   func interpret(_ response: Response, to slot: Int?) -> ReplyMeaning
-  /// The meaning of a refused authorisation that the provider accepts for other pushes.
-  func blamesPush(_ meaning: ReplyMeaning) -> ReplyMeaning
   func words(for meaning: ReplyMeaning) -> String
   /// The provider's name for a delivered message; nil if the answer has none.
   func messageName(in response: Response) -> [UInt8]?
@@ -54,7 +52,6 @@ protocol PushProvider: AnyObject {
 extension PushProvider {
   func topic(of slot: Int) -> PushTopic? { nil }
   var probesCredential: Bool { true }
-  func blamesPush(_ meaning: ReplyMeaning) -> ReplyMeaning { meaning }
   func trialSucceeded(with generation: Int) {}
   func trialEnded() {}
   var source: (any AuthorisationSource)? { nil }

@@ -25,7 +25,7 @@ struct WebPushPoolTests {
 
   @Test("tries a server that is gone ever more rarely, and only if a push waits")
   func goneServer() throws {
-    let bench = try WebPushBench([VAPIDKey(pem: TestKeys.p256, subject: "mailto:push@example.com")])
+    let bench = try WebPushBench([VAPIDKey(pem: TestKeys.p256, subject: "mailto:push@example.com")], .webpushOfStranger)
     bench.world.answerDial = { _ in .fail(.connectFailed("refused")) }
     bench.account.wantsCapacity()
     bench.world.advance(by: 600)
@@ -43,13 +43,18 @@ struct WebPushPoolTests {
     #expect(bench.delivered == 1 && bench.pool.nextTrial == nil)
   }
 
-  @Test("stops if the service refuses every token, and blames no subscription")
-  func refusedTokens() throws {
+  @Test("stops if the service refuses every token, and blames no subscription", arguments: [false, true])
+  func refusedTokens(wasAccepted: Bool) throws {
     let bench = try WebPushBench([VAPIDKey(pem: TestKeys.p256, subject: "mailto:push@example.com")])
+    if wasAccepted {
+      bench.provider.answer = { _ in .status(201) }
+      bench.offer([0])
+      bench.world.settle()
+    }
     bench.provider.answer = { _ in .status(403, "permission denied: invalid JWT provided") }
-    bench.offer([1, 2, 3])
+    bench.offer(1...30)
     bench.world.settle()
-    #expect(bench.account.isCredentialRefused && bench.delivered == 0)
+    #expect(bench.account.isCredentialRefused && bench.delivered == (wasAccepted ? 1 : 0))
     #expect(!bench.answers.values.contains { $0.reaction == .suspect(.mismatchSenderID) }, "\(bench.answers)")
   }
 
@@ -71,11 +76,11 @@ private final class WebPushBench: Sender {
   /// Of all subscriptions.
   private let key: VAPIDKey
 
-  init(_ keys: [VAPIDKey]) throws {
+  init(_ keys: [VAPIDKey], _ settings: PoolSettings = .webpush) throws {
     key = keys[0]
     let origin = try #require(WebPushOrigin("https://push.test".utf8))
     webpush = WebPushProvider(try Self.credentials(keys), origin: origin, time: world.time)
-    super.init(ProviderPool(.webpush(webpush), settings: .webpush, time: world.time, dialer: world))
+    super.init(ProviderPool(.webpush(webpush), settings: settings, time: world.time, dialer: world))
     world.answerDial = { [provider] _ in .accept(provider.accept()) }
   }
 

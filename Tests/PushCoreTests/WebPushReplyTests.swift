@@ -165,8 +165,12 @@ struct WebPushReplyTests {
 
   @Test("no part of the endpoint's path is in the reason")
   func path() {
-    let path = Array("/upAbC123?up=1&token=SeCretToken".utf8)
-    for body in [#"{"error":"topic upAbC123 unknown"}"#, "no topic 'upAbC123', token=SeCretToken!", "<title>upAbC123</title>"] {
+    let path = Array("/upAbC123?up=1&token=SeCretToken%3AAbC123def".utf8)
+    let bodies = [
+      #"{"error":"topic upAbC123 unknown"}"#, "no topic 'upAbC123', token=SeCretToken!", "<title>upAbC123</title>",
+      "unknown SeCretToken:AbC123def", "unknown AbC123def",
+    ]
+    for body in bodies {
       for headers in [WebPushReply.Headers(), .init(wnsError: Array(body.utf8))] {
         let reason = WebPushReply.interpret(status: 400, body: Array(body.utf8), path: path, headers: headers).reason
         #expect(!reason.contains("AbC123") && !reason.contains("SeCret"), "\(reason)")

@@ -57,7 +57,8 @@ extension Dispatcher {
   /// consumed.
   var areAllInTrouble: Bool {
     apps.indices.allSatisfy { app in
-      !apps[app].isConfigured || (holds.broker?.heldInHand(app) ?? 0) > 0 && apps[app].pools.allSatisfy(isTroubledForLong)
+      !apps[app].isConfigured
+        || !apps[app].hasWebPush && (holds.broker?.heldInHand(app) ?? 0) > 0 && apps[app].pools.allSatisfy(isTroubledForLong)
     }
   }
 
@@ -200,7 +201,7 @@ extension Dispatcher {
   private func exit(of entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Exit? {
     if isHeldBack(entry, by: pool) { return .hold }
     let wait = time.wallClock - entry.identity.admittedAt
-    if !pools[pool].usesHoldQueue, !entry.attempt.isLast { return exitToLadder(pool, wait, &isTried) }
+    if !pools[pool].usesHoldQueue, !entry.attempt.isLast { return exitToLadder(entry, pool, wait, &isTried) }
     // The trouble may be over already: a probe that is under way has its answer soon.
     guard isTroubledForLong(pool), wait >= Self.shortestTrial else { return nil }
     if !isTried, wait < Self.longestTrial {
@@ -214,10 +215,10 @@ extension Dispatcher {
   /// The longer the trouble, the longer the wait, so that many waiting requests cost little.
   /// - Parameter wait: milliseconds since the request was admitted.
   /// - Returns: nil for one request, which probes the provider if it can do so soon.
-  private func exitToLadder(_ pool: Int, _ wait: Int64, _ isTried: inout Bool) -> Exit? {
+  private func exitToLadder(_ entry: InFlight, _ pool: Int, _ wait: Int64, _ isTried: inout Bool) -> Exit? {
     guard let since = pools[pool].bulkhead.troubledSince else { return .park(Self.pauseOfSlow, "the push service is slow") }
     let untilTrial = pools[pool].pool.nextTrial.map { Int64($0.seconds(since: time.now) * 1_000) } ?? 0
-    if !isTried, untilTrial < Self.pauseOfSlow, wait < Self.longestTrial {
+    if !isTried, wait + untilTrial < Self.longestTrial, !entry.isPage || untilTrial < Self.longestTrialOfPage {
       isTried = true
       return nil
     }
@@ -233,6 +234,8 @@ extension Dispatcher {
   private static let shortestTrial: Int64 = 300
   /// Milliseconds for which one request waits to probe a provider.
   private static let longestTrial: Int64 = 10_000
+  /// Milliseconds for which a page waits for the next try. Its other devices wait with it.
+  private static let longestTrialOfPage: Int64 = 1_000
   /// Milliseconds on the ladder if there is no hold queue.
   private static let shortestParking: Int64 = 10_000
   /// Milliseconds on the ladder before another credential is used.

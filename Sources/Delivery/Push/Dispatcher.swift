@@ -119,6 +119,8 @@ package final class Dispatcher {
     }
     turns += 1
     for index in waiting { watch(index, for: handler) }
+    // A pool without waiting pushes must not connect.
+    waiting.removeAll { pools[$0].isEmpty }
     while !waiting.isEmpty { waiting = serve(waiting, &all, for: handler) }
   }
 
@@ -151,8 +153,10 @@ package final class Dispatcher {
     }
   }
 
-  /// The pool's unanswered pushes, limited to the prefetch.
-  private func counted(_ index: Int) -> Int { min(pools[index].account.inFlight, prefetch) }
+  /// The pool's unanswered pushes, limited to the prefetch; 0 for a pool that shares the prefetch with no other.
+  private func counted(_ index: Int) -> Int {
+    sharesShard(index) ? min(pools[index].account.inFlight, prefetch) : 0
+  }
 
   /// - Returns: true if the pool has used its share and has more to send.
   private func dispatch(_ index: Int, beside others: Int, for handler: some DispatchHandler) -> Bool {

@@ -2,7 +2,8 @@ import HTTP2
 import Wire
 
 /// Makes, replaces and closes the connections to one provider. A connection is made on demand and kept while it works. After a
-/// GOAWAY it is replaced at once. The backoff after failures is bounded; it resets once a connection has served a request. At most `dialBurst` connections are made in `dialWindow` seconds: Apple treats frequent connecting as an attack.
+/// GOAWAY it is replaced at once. The backoff after failures is bounded; it resets once a connection has served a request. At
+/// most `dialBurst` connections are made in `dialWindow` seconds: Apple treats frequent connecting as an attack.
 final class ConnectionSet {
   static let dialBurst = 6
   static let dialWindow = 10.0

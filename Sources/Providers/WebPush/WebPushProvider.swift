@@ -34,7 +34,7 @@ public final class WebPushProvider: PushProvider {
 
   let platform = Platform.webpush
   var endpoint: ProviderEndpoint {
-    // WNS may say in a header of a success that it drops the push.
+    // WNS may accept a push and say in a header that it is throttled.
     ProviderEndpoint(
       target: credentials.target(of: origin), keptHeaders: Self.keptHeaders, keepsHeadersOfSuccess: true, allowsHTTP1: true)
   }
@@ -100,13 +100,6 @@ public final class WebPushProvider: PushProvider {
       headers: .init(
         retryAfter: response.header(ProviderPool.retryAfter), wnsError: response.header(Self.wnsError),
         wnsStatus: response.header(Self.wnsStatus)), now: time.wallClock)
-  }
-
-  /// The service accepts the key for other subscriptions, so this one belongs to another key.
-  func blamesPush(_ meaning: ReplyMeaning) -> ReplyMeaning {
-    var meaning = meaning
-    meaning.reaction = .suspect(.mismatchSenderID)
-    return meaning
   }
 
   func words(for meaning: ReplyMeaning) -> String { WebPushReply.words(for: meaning) }

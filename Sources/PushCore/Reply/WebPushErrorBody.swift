@@ -14,7 +14,9 @@ struct WebPushErrorBody {
 
   /// - Parameter path: of the endpoint, with its query.
   init(path: [UInt8]) {
-    parts = path.split { Self.separators.contains($0) }.filter { $0.count >= Self.shortestPart }
+    let texts = [path, TextForm.unescaped(path[...])]
+    parts = texts.flatMap { text in text.split { Self.separators.contains($0) } + text.split { !Bytes.isAlphanumeric($0) } }
+      .filter { $0.count >= Self.shortestPart }
   }
 
   /// Nil if the body has none. Accepts any body.

@@ -51,8 +51,8 @@ extension WebPushReply {
       300...399, .drop(.internalServerError), alarm: true, "a redirect, which is never followed: look at the push service"),
     .init(401...401, .suspect(.mismatchSenderID), connection: .refreshToken, unauthorised),
     .init(
-      403...403, .suspect(.mismatchSenderID), connection: .refreshToken, alarm: true,
-      "refused: sent once more with another token; if others are accepted, the subscription was made with another key"),
+      403...403, .suspect(.mismatchSenderID), alarm: true,
+      "the subscription probably belongs to another key; if all are refused, look at key, subject and clock"),
     .init(404...404, .gone(.notRegistered), gone),
     .init(405...405, .drop(.internalServerError), alarm: true, "no push service is at the endpoint"),
     .init(406...406, .retry(.perDevice, .deviceMessageRateExceeded), "too many pushes to this one browser"),

@@ -259,7 +259,8 @@ final class PoolSet {
     case .webpush(let credentials):
       guard let origin = recipe.origin else { preconditionFailure("web push has a pool for each push service") }
       let webpush = WebPushProvider(credentials, origin: origin, time: host.time)
-      account = pool(.webpush(webpush), .webpush).openAccount("\(name) \(origin.authority)")
+      let isStranger = credentials.hosts.addresses(of: origin.host) == .publicOfStranger
+      account = pool(.webpush(webpush), isStranger ? .webpushOfStranger : .webpush).openAccount("\(name) \(origin.authority)")
     }
     let number = free.popLast() ?? lanes.count
     if number == lanes.count {
