@@ -74,9 +74,7 @@ final class WebPushTalk: ClientSessionHandler {
 
   static func encrypted(_ text: String, for path: String) throws -> [UInt8] {
     let subscription = try SimulatedSubscription(path: path, origin: origin)
-    var keys = SenderKeys()
-    return try MessageEncryption.encrypt(
-      Array(text.utf8), publicKey: subscription.publicKey, auth: subscription.auth, keys: &keys)
+    return try MessageEncryption.encrypt(Array(text.utf8), publicKey: subscription.publicKey, auth: subscription.auth)
   }
 
   /// Sends one push. The given headers replace the usual ones; nil takes one away.

@@ -65,13 +65,6 @@ static inline void shim_sha1_block(shim_sha1_state *state, const uint32_t words[
   state->h[3] = context.h3;
   state->h[4] = context.h4;
 }
-// Affine coordinates of several points with a single inversion. The interface without deprecated functions inverts for each point.
-static inline int shim_points_make_affine(const EC_GROUP *group, EC_POINT *points[], size_t count, BN_CTX *context) {
-  return EC_POINTs_make_affine(group, count, points, context);
-}
-static inline int shim_affine_coordinates(const EC_GROUP *group, const EC_POINT *point, BIGNUM *x, BIGNUM *y, BN_CTX *context) {
-  return EC_POINT_get_Jprojective_coordinates_GFp(group, point, x, y, NULL, context);
-}
 // HMAC with SHA-256 (RFC 2104) and a key of at most one block, 64 bytes. The interface by EVP looks the algorithm up and allocates
 // for each key, and takes ten times as long for a short message.
 static inline void shim_hmac_sha256(

@@ -12,7 +12,6 @@ public final class WebPushProvider: PushProvider {
   private let time: Turn
   weak var pool: ProviderPool?
   private var messages: [WebPushMessage?] = []
-  private var keys = SenderKeys()
   /// By the key's id; those used in this half day.
   private var authorizations: [[UInt8]: [UInt8]] = [:]
   /// The half day of `authorizations`.
@@ -60,8 +59,7 @@ public final class WebPushProvider: PushProvider {
     guard let subscription = WebPushSubscription(token: token),
       let key = credentials.key(WebPushSubscription.keyID(of: token)),
       let body = try? MessageEncryption.encrypt(
-        template.payload(for: fill, token: token), publicKey: subscription.publicKey, auth: subscription.auth,
-        keys: &keys)
+        template.payload(for: fill, token: token), publicKey: subscription.publicKey, auth: subscription.auth)
     else { return nil }
     return WebPushMessage(
       path: Array(subscription.endpoint.dropFirst(WebPushSubscription.origin(of: token).count)), key: key,

@@ -24,22 +24,7 @@ public final class KeyPair: @unchecked Sendable {
     publicPoint = point
   }
 
-  private init(_ key: OpaquePointer, _ point: [UInt8]) {
-    self.key = key
-    publicPoint = point
-  }
-
   deinit { BN_clear_free(key) }
-
-  /// Makes new random keys.
-  static func make(_ count: Int) throws(CredentialError) -> [KeyPair] {
-    let keys = (0..<count).compactMap { _ in P256.randomKey() }
-    guard keys.count == count, let points = P256.publicPoints(of: keys) else {
-      for key in keys { BN_clear_free(key) }
-      throw TLSSetting.failure(nil, "a key cannot be made")
-    }
-    return zip(keys, points).map { KeyPair($0, $1) }
-  }
 
   /// The private key in PKCS#8 form.
   public var pem: [UInt8] {

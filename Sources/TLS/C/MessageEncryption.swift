@@ -13,12 +13,12 @@ public enum MessageEncryption {
   /// - Parameters:
   ///   - publicKey: the browser's, an uncompressed point of P-256, 65 bytes.
   ///   - auth: the browser's authentication secret, 16 bytes.
-  ///   - keys: of the sender.
   public static func encrypt(
-    _ plaintext: [UInt8], publicKey: [UInt8], auth: [UInt8], keys: inout SenderKeys
+    _ plaintext: [UInt8], publicKey: [UInt8], auth: [UInt8]
   ) throws(CredentialError) -> [UInt8] {
-    let (sender, salt) = try keys.next()
-    return try encrypt(plaintext, publicKey: publicKey, auth: auth, sender: sender, salt: salt)
+    var salt = [UInt8](repeating: 0, count: EncryptedContent.saltSize)
+    guard RAND_bytes(&salt, Int32(salt.count)) == 1 else { throw TLSSetting.failure(nil, "a salt cannot be made") }
+    return try encrypt(plaintext, publicKey: publicKey, auth: auth, sender: KeyPair(), salt: salt)
   }
 
   /// - Parameters:
@@ -44,31 +44,6 @@ public enum MessageEncryption {
   /// The input keying material of the content coding (RFC 8291 §3.4).
   fileprivate static func material(_ secret: [UInt8], auth: [UInt8], receiver: [UInt8], sender: [UInt8]) -> [UInt8] {
     HKDF.expand(HKDF.extract(secret, salt: auth), info: infoHead + receiver + sender)
-  }
-}
-
-/// Makes a sender's keys and salts, several at a time, which is cheaper. Each is used for one message, so they can't be copied.
-public struct SenderKeys: ~Copyable {
-  private static let most = 32
-
-  private var keys: [KeyPair] = []
-  private var salts: [UInt8] = []
-  /// Few at first, because a sender may have only one message.
-  private var count = 1
-
-  public init() {}
-
-  mutating func next() throws(CredentialError) -> (KeyPair, salt: [UInt8]) {
-    if keys.isEmpty {
-      var random = [UInt8](repeating: 0, count: count * EncryptedContent.saltSize)
-      guard RAND_bytes(&random, Int32(random.count)) == 1 else { throw TLSSetting.failure(nil, "a salt cannot be made") }
-      keys = try KeyPair.make(count)
-      salts = random
-      count = min(2 * count, Self.most)
-    }
-    let salt = Array(salts.suffix(EncryptedContent.saltSize))
-    salts.removeLast(EncryptedContent.saltSize)
-    return (keys.removeLast(), salt)
   }
 }
 

@@ -39,33 +39,6 @@ enum P256 {
     return bytes
   }
 
-  /// The public points of several keys. Cheaper by a quarter than one at a time, because their conversion shares an inversion.
-  static func publicPoints(of keys: [OpaquePointer]) -> [[UInt8]]? {
-    let context = BN_CTX_new()
-    var points = keys.map { _ in EC_POINT_new(group) }
-    let (x, y) = (BN_new(), BN_new())
-    defer {
-      for point in points { EC_POINT_free(point) }
-      BN_free(x)
-      BN_free(y)
-      BN_CTX_free(context)
-    }
-    var encoded: [[UInt8]] = []
-    for (key, point) in zip(keys, points) { guard EC_POINT_mul(group, point, key, nil, nil, context) == 1 else { return nil } }
-    guard shim_points_make_affine(group, &points, points.count, context) == 1 else { return nil }
-    for point in points {
-      var bytes = [UInt8](repeating: uncompressed, count: pointSize)
-      guard shim_affine_coordinates(group, point, x, y, context) == 1 else { return nil }
-      let isEncoded = bytes.withUnsafeMutableBufferPointer { buffer in
-        guard let base = buffer.baseAddress else { return false }
-        return BN_bn2binpad(x, base + 1, Int32(keySize)) > 0 && BN_bn2binpad(y, base + 1 + keySize, Int32(keySize)) > 0
-      }
-      guard isEncoded else { return nil }
-      encoded.append(bytes)
-    }
-    return encoded
-  }
-
   static func publicPoint(of key: OpaquePointer) -> [UInt8]? {
     withPoint { point, context in
       guard EC_POINT_mul(group, point, key, nil, nil, context) == 1 else { return nil }
