@@ -26,6 +26,7 @@ extension Pipeline: OutboxOwner {
     case .forget: forgetIfUnknowable(entry)
     case .resume:
       switch entry.broadcast.work?.stage {
+      case nil where entry.recipients.isEmpty: start(entry)
       case nil, .sending: passGates(entry)
       // The copy for the ladder was withdrawn unsent, and the page was redelivered here. Its ticket has the remaining devices.
       case .ending: conclude(entry) { putOffWhenSafe(entry) }

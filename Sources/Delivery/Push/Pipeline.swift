@@ -200,7 +200,13 @@ package final class Pipeline {
     observers.figures.enterAccount(entry)
     if let rejection = translator.route(entry, choice) { return reject(entry, rejection) }
     entry.attempt.settledBefore = record?.settled
-    if !backpressure.keep(entry) {
+    start(entry)
+  }
+
+  /// Finds the devices or the audience, unless the request must wait elsewhere. Also for a redelivered request whose copy was
+  /// withdrawn before its devices were known.
+  func start(_ entry: InFlight) {
+    if entry.source.keptFor == nil, !backpressure.keep(entry) {
       waitForRoom(entry)
     } else if dispatcher.isWhollyHeldBack(entry) {
       entry.goToHold()
