@@ -107,13 +107,14 @@ struct Scenario {
   static let drainTimeout = 20.0
   private static let pages = 2
   /// Most requests that a worker may hold. The terms: lanes and quarantine, twice, because applications with few requests have
-  /// room when others fill it; changes and acknowledgements; each hold queue and the way to it; requests that wait for a queue
+  /// room when others fill it; changes and acknowledgements, twice, because those of a lost channel stay until their consequences
+  /// are confirmed; each hold queue and the way to it; requests that wait for a queue
   /// without confirms.
   /// - Parameters:
   ///   - orphans: the worker's requests whose channel is lost.
   ///   - unconfirmed: the worker's unconfirmed publications.
   func mostInHand(holds: Int, orphans: Int, unconfirmed: Int) -> Int {
-    2 * (2 * prefetch + 2 * Self.pages + 1 + orphans) + 2 * prefetch + (holds == 0 ? 0 : 264 * holds + 2_000)
+    2 * (2 * prefetch + 2 * Self.pages + 1 + orphans) + 4 * prefetch + (holds == 0 ? 0 : 264 * holds + 2_000)
       + min(unconfirmed, 16_000)
   }
 
