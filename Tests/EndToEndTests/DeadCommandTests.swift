@@ -105,7 +105,7 @@ struct DeadCommandTests {
 
   @Test("at a rate, lasts longer than the broker's delivery timeout, and handles each letter once")
   func longReplay() throws {
-    let broker = try Broker(configuration: ["consumer_timeout = 5000"], erlang: "-rabbit channel_tick_interval 500")
+    let broker = try Broker(configuration: ["consumer_timeout = 8000"], erlang: "-rabbit channel_tick_interval 500")
     let site = try Site(broker: broker)
     try site.configure(port: 1)
     try site.declareTopology()
