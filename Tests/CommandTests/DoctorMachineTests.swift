@@ -1,5 +1,6 @@
 import AMQP
 import DeviceRegistry
+import Glibc
 import PushCore
 import Testing
 import Wire
@@ -31,6 +32,23 @@ struct DoctorMachineTests {
     #expect(DoctorMachine.disk(free: 2 << 30, "/x").level == .ok)
     #expect(DoctorMachine.disk(free: 500 << 20, "/x").level == .warning)
     #expect(DoctorMachine.disk(free: 0, "/x").level == .error && DoctorMachine.disk(free: 0, "/x").remedy != nil)
+  }
+
+  // The kernel lists them on several pages, in no order.
+  @Test("about a port in use: the program's name, among many listening sockets")
+  func listeners() throws {
+    let sockets = (0..<200).map { _ in socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0) }
+    defer { for socket in sockets { close(socket) } }
+    for socket in sockets {
+      try #require(listen(socket, 1) == 0)
+      var address = sockaddr_in()
+      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let found = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
+      }
+      try #require(found == 0)
+      #expect(DoctorMachine.listener(on: UInt16(bigEndian: address.sin_port)) == DoctorMachine.program)
+    }
   }
 
   @Test("about permissions: a line to type")

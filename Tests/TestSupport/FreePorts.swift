@@ -23,6 +23,9 @@ public enum FreePorts {
     let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard socket >= 0 else { throw SetupFailure(call: "socket", code: errno) }
     defer { Glibc.close(socket) }
+    // A process that is being started has a copy of the socket for a moment. With this option, the copy keeps nobody from the port.
+    var isOn: Int32 = 1
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &isOn, socklen_t(MemoryLayout<Int32>.size))
     let result = Loopback.call(bind, socket, port: port)
     guard result == 0 || errno == EADDRINUSE else { throw SetupFailure(call: "bind", code: errno) }
     return result == 0

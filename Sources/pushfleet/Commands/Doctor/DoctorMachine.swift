@@ -40,18 +40,13 @@ enum DoctorMachine {
 
   static var program: String? { program(of: "self") }
 
-  /// The name of the program that listens on a TCP port; nil if this user may not see it. Looks three times, because the kernel
-  /// may skip a row of a table that changes during the reading.
+  /// The name of the program that listens on a TCP port; nil if this user may not see it.
   static func listener(on port: UInt16) -> String? {
-    for _ in 0..<3 { if let name = currentListener(on: port) { return name } }
-    return nil
-  }
-
-  private static func currentListener(on port: UInt16) -> String? {
     let suffix = ":" + String(Int(port) + 0x10000, radix: 16).suffix(4).uppercased()
     var sockets: Set<String> = []
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-      for line in ((try? String(contentsOfFile: table, encoding: .utf8)) ?? "").split(separator: "\n") {
+      // Foundation would read only the first page of such a file.
+      for line in String(decoding: (try? FileContents.read(table)) ?? [], as: UTF8.self).split(separator: "\n") {
         // The local address, the state (0A: listening), the socket's inode: proc_net_tcp.rst.
         let words = line.split(separator: " ")
         if words.count > 9, words[1].hasSuffix(suffix), words[3] == "0A" { sockets.insert("socket:[\(words[9])]") }
