@@ -213,7 +213,7 @@ extension ProviderPool {
   }
 
   /// There is no connection, and none is being made.
-  /// - Parameter isAskedAgain: true if the caller asks again for the next connection.
+  /// - Parameter isAskedAgain: false if the pool connects again by itself.
   func unreachable(isAskedAgain: Bool) {
     health.lostProvider()
     if isAskedAgain { isStarved = false }

@@ -138,8 +138,8 @@ extension Dispatcher {
     takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed, for: handler) { exit(of: $0, $1, pool, &isTried) }
   }
 
-  /// Only requests from before a reload, or from before a push service lost its pool, wait for the pool, and its provider is in
-  /// trouble. They go to the ladder, and use the pool of the time when they come back.
+  /// No application uses the pool any more, after a reload or because other push services took its place. Earlier requests still
+  /// wait for it, and its provider is in trouble. They go to the ladder, and get another pool when they come back.
   private func leave(_ pool: Int, for handler: some DispatchHandler) {
     guard !pools[pool].isEmpty, !outbox.isFull else { return }
     takeOut(of: pool, withHeld: true, for: handler) { _, _ in
