@@ -19,6 +19,17 @@ public enum CampaignState: Int64, CaseIterable, Sendable {
     }
   }
 
+  /// The operation that leads to this state.
+  var verb: String {
+    switch self {
+    case .running: "resume"
+    case .paused: "pause"
+    case .cancelled: "cancel"
+    case .completed: "complete"
+    case .held: "hold"
+    }
+  }
+
   var sources: [CampaignState] {
     switch self {
     case .running: [.paused, .held]

@@ -16,4 +16,6 @@ public enum Purge: Sendable {
   case requests
   /// Pages of content.
   case content
+  /// Operations of operators.
+  case audit
 }

@@ -102,6 +102,8 @@ extension RegistryClient {
   private static let campaignsKept: Int64 = 30 * 86_400_000
   /// Milliseconds. Longer than an activity lives after its token was registered: Apple ends it after twelve hours.
   private static let activitiesKept: Int64 = 7 * 86_400_000
+  /// Milliseconds: two years.
+  private static let auditKept: Int64 = 730 * 86_400_000
   private static let purgePause = 600.0
   private static let purgedAtOnce = 500
   /// Milliseconds for which notes of a message on a device are kept: longer than any message lives.
@@ -150,7 +152,7 @@ extension RegistryClient {
     let now = time.wallClock
     let kept: [(Purge, Int64)] = [
       (.secrets, Self.goneKept), (.activities, Self.activitiesKept), (.devices, Self.goneKept),
-      (.campaigns, Self.campaignsKept),
+      (.campaigns, Self.campaignsKept), (.audit, Self.auditKept),
     ]
     for (records, time) in kept {
       note(.write(.devices) { store, _ in try store.purge(records, before: now - time, limit: Self.purgedAtOnce) })

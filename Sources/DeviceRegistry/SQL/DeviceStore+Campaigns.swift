@@ -79,8 +79,8 @@ extension DeviceStore {
   /// again.
   public func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(RegistryError) -> Bool {
     try transaction(.campaigns) { () throws(RegistryError) in
-      guard let current = try self.campaign(campaign), state.sources.contains(current.state) else { return false }
-      return try session.run(SQL.setState, [.blob(campaign), .int(state.rawValue), .int(now)]) > 0
+      guard let current = try self.campaign(campaign) else { return false }
+      return try change(current, to: state, now: now)
     }
   }
 

@@ -14,6 +14,7 @@ extension DeviceStore {
       case .waiting: try session.run(SQL.purgeWaiting, values)
       case .requests: try session.run(SQL.purgeRequests, values)
       case .content: try purgeContent(values)
+      case .audit: try session.run(SQL.purgeAuditEvents, values)
       }
     }
   }
@@ -60,7 +61,7 @@ extension Purge {
   fileprivate var intent: TransactionIntent {
     switch self {
     case .devices, .activities, .secrets: .devices
-    case .campaigns: .campaigns
+    case .campaigns, .audit: .campaigns
     case .notes, .waiting, .requests, .content: .allNotes
     }
   }
@@ -87,7 +88,7 @@ extension SQL {
   static let purgeWaiting = purge("waiting", by: "place", "until <")
   static let purgeRequests = purge("gateway_requests", by: "name", "until <=")
   static let purgeContent = purge("content_pages", by: "digest", "until <=", " RETURNING app, length(content)")
-  private static func purge(_ table: String, by key: String, _ isOver: String, _ rest: String = "") -> Statement {
+  static func purge(_ table: String, by key: String, _ isOver: String, _ rest: String = "") -> Statement {
     let time = isOver.prefix { $0 != " " }
     return Statement(
       "DELETE FROM \(table) WHERE (\(key)) IN (SELECT \(key) FROM \(table) WHERE \(isOver) ?1 ORDER BY \(time) LIMIT ?2)\(rest)"

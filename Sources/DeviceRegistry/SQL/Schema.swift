@@ -33,7 +33,7 @@ enum Schema {
 
   private static let migrations: [[String]] = [
     first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, unknown,
-    failures, contentSizes, accounts,
+    failures, contentSizes, accounts, operations,
   ]
 
   private static let first = [
@@ -191,6 +191,23 @@ enum Schema {
   private static let accounts = [
     "ALTER TABLE gateway_keys ADD COLUMN sender {text}", "ALTER TABLE gateway_keys ADD COLUMN environment {int}",
     "ALTER TABLE gateway_keys ADD COLUMN public_key {blob}", "ALTER TABLE gateway_keys ADD COLUMN token_uri {text}",
+  ]
+
+  /// What operators have ordered, and the record of it. A published event has no time of a claim.
+  private static let operations = [
+    """
+    CREATE TABLE controls (
+      kind {text} NOT NULL, name {text} NOT NULL, mode {text} NOT NULL, until {int}, reason {text}, actor {text}, since {int},
+      rate {int}, PRIMARY KEY (kind, name)) {clustered}
+    """,
+    """
+    CREATE TABLE audit_events (
+      id {id}, at {int} NOT NULL, app {text}, actor {text} NOT NULL, origin {text} NOT NULL, action {text} NOT NULL,
+      subject {text} NOT NULL, reason {text}, before_state {text} NOT NULL, after_state {text} NOT NULL, claimed_at {int}) {rows}
+    """,
+    "CREATE INDEX audit_events_by_time ON audit_events (at)",
+    "CREATE INDEX audit_events_by_app ON audit_events (app{,id})",
+    "CREATE INDEX audit_events_unpublished ON audit_events (claimed_at) WHERE claimed_at IS NOT NULL",
   ]
 
   private static let pauses = [

@@ -1,0 +1,57 @@
+/// Something that operators control.
+public enum ControlSubject: Hashable, Sendable {
+  case app([UInt8])
+  /// A lane: its queue's name without prefix, such as `send.normal`.
+  case lane([UInt8])
+
+  /// The application; nil for a lane.
+  public var app: [UInt8]? { if case .app(let id) = self { id } else { nil } }
+
+  public var kind: String {
+    switch self {
+    case .app: "app"
+    case .lane: "lane"
+    }
+  }
+
+  public var name: [UInt8] {
+    switch self {
+    case .app(let name), .lane(let name): name
+    }
+  }
+
+  init?(kind: [UInt8], name: [UInt8]) {
+    switch String(decoding: kind, as: UTF8.self) {
+    case "app": self = .app(name)
+    case "lane": self = .lane(name)
+    default: return nil
+    }
+  }
+}
+
+/// The settings of operators for an application or a lane. Every worker reads them once a second.
+public struct Control: Equatable, Sendable {
+  public enum Mode: String, CaseIterable, Sendable {
+    case running
+    /// Requests wait: those of an application in its hold queue, those of a lane in the lane.
+    case paused
+    /// Waiting requests are sent, and new ones are refused.
+    case draining
+  }
+
+  public var subject: ControlSubject
+  public var mode = Mode.running
+  /// When the mode ends by itself, in Unix milliseconds; nil for never.
+  public var until: Int64?
+  public var reason: [UInt8]?
+  /// The operator who set the mode.
+  public var actor: [UInt8]?
+  /// When the mode was set, in Unix milliseconds.
+  public var since: Int64?
+  /// The fleet's limit of pushes per second; nil for none.
+  public var rate: Int64?
+
+  public init(_ subject: ControlSubject) { self.subject = subject }
+
+  public func mode(at now: Int64) -> Mode { until.map { now >= $0 } == true ? .running : mode }
+}

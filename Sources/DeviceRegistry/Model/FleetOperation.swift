@@ -1,0 +1,89 @@
+import PushCore
+
+/// An operator's action. The command line and the HTTP interface perform the same operations.
+public struct FleetOperation: Sendable {
+  public enum Action: Sendable {
+    /// - Parameter until: Unix milliseconds; nil for no end.
+    case pause(ControlSubject, until: Int64?)
+    case drain(ControlSubject)
+    case resume(ControlSubject)
+    /// Pushes per second of the whole fleet; nil for no limit.
+    case rate(ControlSubject, Int64?)
+    case campaign([UInt8], CampaignState)
+    /// Messages that a command has removed from a queue, or sent back from it.
+    case messages(String, app: [UInt8]?, queue: String, count: Int)
+  }
+
+  public var action: Action
+  /// The operator: a system user or a key's id.
+  public var actor: [UInt8]
+  /// Where the operator is: a host or an address.
+  public var origin: [UInt8]
+  public var reason: [UInt8]?
+
+  public init(_ action: Action, by actor: [UInt8], from origin: [UInt8], because reason: [UInt8]? = nil) {
+    self.action = action
+    self.actor = actor
+    self.origin = origin
+    self.reason = reason
+  }
+}
+
+/// An operation as it was performed: docs/schema/audit.schema.json.
+public struct AuditEvent: Equatable, Sendable {
+  /// Ascending in the registry; 0 before it is stored.
+  public var number: Int64 = 0
+  /// Unix milliseconds.
+  public var at: Int64
+  /// Nil for an operation on the whole fleet.
+  public var app: [UInt8]?
+  public var actor: [UInt8]
+  public var origin: [UInt8]
+  public var action: [UInt8]
+  public var subject: [UInt8]
+  public var reason: [UInt8]?
+  /// The subject's state before and after, as JSON objects.
+  public var before: [UInt8]
+  public var after: [UInt8]
+
+  public var json: [UInt8] {
+    var object = JSONObjectWriter()
+    write(to: &object)
+    return object.closed()
+  }
+
+  public func write(to object: inout JSONObjectWriter) {
+    object.set("event", "audit")
+    object.set("number", number)
+    object.set("at", time: at)
+    object.set("app", app)
+    object.set("actor", actor)
+    object.set("origin", origin)
+    object.set("action", action)
+    object.set("subject", subject)
+    object.set("reason", reason)
+    object.set("before", raw: before)
+    object.set("after", raw: after)
+  }
+}
+
+extension Control {
+  /// - Parameter now: Unix milliseconds; a mode that has ended is shown as running.
+  public func write(to object: inout JSONObjectWriter, at now: Int64) {
+    let mode = mode(at: now)
+    object.set("state", mode.rawValue)
+    if mode != .running {
+      object.set("since", time: since)
+      object.set("until", time: until)
+      object.set("by", actor)
+      object.set("reason", reason)
+    }
+    object.set("rate", rate)
+  }
+
+  func json(at now: Int64) -> [UInt8] {
+    var object = JSONObjectWriter()
+    write(to: &object, at: now)
+    return object.closed()
+  }
+}

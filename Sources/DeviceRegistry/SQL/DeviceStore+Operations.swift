@@ -1,0 +1,186 @@
+import PushCore
+
+/// An operation that the state of its subject doesn't allow.
+public struct OperationRefusal: Error, Equatable {
+  public let reason: String
+}
+
+/// What operators have ordered, and the record of it.
+extension DeviceStore {
+  /// The controls that differ from the default, by subject.
+  public func controls() throws(RegistryError) -> [Control] {
+    try session.all(SQL.controls, [], Self.control).compactMap(\.self)
+  }
+
+  public func control(_ subject: ControlSubject) throws(RegistryError) -> Control {
+    try session.first(SQL.controlOf, [Self.text(subject.kind), .text(subject.name)], Self.control) ?? Control(subject)
+  }
+
+  /// Performs an operation and records it, in one transaction.
+  public func perform(
+    _ operation: FleetOperation, now: Int64
+  ) throws(RegistryError) -> Result<AuditEvent, OperationRefusal> {
+    try transaction(.campaigns) { () throws(RegistryError) in
+      var event = AuditEvent(
+        at: now, actor: operation.actor, origin: operation.origin, action: [], subject: [], reason: operation.reason,
+        before: Array("{}".utf8), after: Array("{}".utf8))
+      switch operation.action {
+      case .pause(let subject, let until):
+        try change(subject, "pause", &event, operation, now: now) {
+          $0.mode = .paused
+          $0.until = until
+        }
+      case .drain(let subject): try change(subject, "drain", &event, operation, now: now) { $0.mode = .draining }
+      case .resume(let subject): try change(subject, "resume", &event, operation, now: now) { $0.mode = .running }
+      case .rate(let subject, let rate): try change(subject, "rate", &event, operation, now: now) { $0.rate = rate }
+      case .campaign(let id, let state):
+        guard let campaign = try campaign(id) else { return .failure(.init(reason: "there is no such campaign")) }
+        guard try change(campaign, to: state, now: now) else {
+          return .failure(.init(reason: "it is \(campaign.state.name), so it can't be \(state.name)"))
+        }
+        event.app = campaign.description.app
+        event.action = Array("campaign \(state.verb)".utf8)
+        event.subject = Array("campaign:".utf8) + id
+        event.before = Self.state(campaign.state.name)
+        event.after = Self.state(state.name)
+      case .messages(let action, let app, let queue, let count):
+        event.app = app
+        event.action = Array(action.utf8)
+        event.subject = Array("queue:\(queue)".utf8)
+        var object = JSONObjectWriter()
+        object.set("messages", Int64(count))
+        event.after = object.closed()
+      }
+      event.number = try session.insert(
+        SQL.insertAuditEvent,
+        [
+          .int(event.at), .text(event.app), .text(event.actor), .text(event.origin), .text(event.action),
+          .text(event.subject), .text(event.reason), .text(event.before), .text(event.after),
+        ])
+      return .success(event)
+    }
+  }
+
+  private func change(
+    _ subject: ControlSubject, _ action: String, _ event: inout AuditEvent, _ operation: FleetOperation, now: Int64,
+    _ edit: (inout Control) -> Void
+  ) throws(RegistryError) {
+    let old = try control(subject)
+    var new = old
+    new.until = nil
+    edit(&new)
+    if action == "rate" {
+      new.until = old.until
+    } else {
+      new.since = now
+      new.actor = operation.actor
+      new.reason = operation.reason
+    }
+    if new.mode == .running { (new.since, new.actor, new.reason) = (nil, nil, nil) }
+    event.app = subject.app
+    event.action = Array(action.utf8)
+    event.subject = Array("\(subject.kind):".utf8) + subject.name
+    event.before = old.json(at: now)
+    event.after = new.json(at: now)
+    let key: [SQLValue] = [Self.text(subject.kind), .text(subject.name)]
+    if new.mode == .running, new.rate == nil {
+      try session.run(SQL.deleteControl, key)
+    } else {
+      let values: [SQLValue] = [
+        Self.text(new.mode.rawValue), .int(new.until), .text(new.reason), .text(new.actor), .int(new.since), .int(new.rate),
+      ]
+      try session.run(SQL.setControl, key + values)
+    }
+  }
+
+  func change(_ campaign: Campaign, to state: CampaignState, now: Int64) throws(RegistryError) -> Bool {
+    guard state.sources.contains(campaign.state) else { return false }
+    return try session.run(SQL.setState, [.blob(campaign.description.id), .int(state.rawValue), .int(now)]) > 0
+  }
+
+  private static func state(_ name: String) -> [UInt8] {
+    var object = JSONObjectWriter()
+    object.set("state", name)
+    return object.closed()
+  }
+
+  private static func text(_ word: String) -> SQLValue { .text(Array(word.utf8)) }
+
+  private static func control(_ row: SQLRow) -> Control? {
+    guard let subject = ControlSubject(kind: row.bytes(0), name: row.bytes(1)),
+      let mode = Control.Mode(rawValue: String(decoding: row.bytes(2), as: UTF8.self))
+    else { return nil }
+    var control = Control(subject)
+    control.mode = mode
+    control.until = row.optionalInt(3)
+    control.reason = row.optionalBytes(4)
+    control.actor = row.optionalBytes(5)
+    control.since = row.optionalInt(6)
+    control.rate = row.optionalInt(7)
+    return control
+  }
+
+  // MARK: the audit
+
+  /// The newest events first.
+  /// - Parameters:
+  ///   - app: only events of this application; nil for all.
+  ///   - before: only events with lower numbers.
+  public func auditEvents(
+    of app: [UInt8]? = nil, before: Int64 = .max, limit: Int
+  ) throws(RegistryError) -> [AuditEvent] {
+    try session.all(SQL.auditEvents, [.text(app), .int(before), .int(limit)], Self.auditEvent)
+  }
+
+  /// Claims events that no worker has published, so that no other worker publishes them.
+  /// - Parameter lease: milliseconds after which an unpublished event may be claimed again.
+  public func claimAuditEvents(lease: Int64, limit: Int, now: Int64) throws(RegistryError) -> [AuditEvent] {
+    let due: [SQLValue] = [.int(now - lease), .int(limit)]
+    guard try session.firstInt(SQL.firstUnpublished, due) != nil else { return [] }
+    return try transaction(.campaigns) { () throws(RegistryError) in
+      let numbers = try session.ints(SQL.firstUnpublished, due)
+      let events = try session.ofEach(SQL.claimAuditEvent, numbers.map { [.int($0), .int(now)] }, Self.auditEvent)
+      return events.compactMap(\.self)
+    }
+  }
+
+  public func auditEventsPublished(_ numbers: [Int64]) throws(RegistryError) {
+    try transaction(.campaigns) { () throws(RegistryError) in
+      try session.runEach(SQL.auditEventPublished, numbers.map { [.int($0)] })
+    }
+  }
+
+  private static func auditEvent(_ row: SQLRow) -> AuditEvent {
+    AuditEvent(
+      number: row.int(0), at: row.int(1), app: row.optionalBytes(2), actor: row.bytes(3), origin: row.bytes(4),
+      action: row.bytes(5), subject: row.bytes(6), reason: row.optionalBytes(7), before: row.bytes(8), after: row.bytes(9))
+  }
+}
+
+extension SQL {
+  private static let controlColumns = "SELECT kind, name, mode, until, reason, actor, since, rate FROM controls"
+  static let controls = Statement("\(controlColumns) ORDER BY kind, name")
+  static let controlOf = Statement("\(controlColumns) WHERE kind = ?1 AND name = ?2")
+  static let deleteControl = Statement("DELETE FROM controls WHERE kind = ?1 AND name = ?2")
+  static let setControl = Statement(
+    """
+    INSERT INTO controls (kind, name, mode, until, reason, actor, since, rate) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+    ON CONFLICT (kind, name) DO UPDATE SET mode = excluded.mode, until = excluded.until, reason = excluded.reason,
+      actor = excluded.actor, since = excluded.since, rate = excluded.rate
+    """)
+  private static let auditColumns = "id, at, app, actor, origin, action, subject, reason, before_state, after_state"
+  static let insertAuditEvent = Statement(
+    insert: """
+      INSERT INTO audit_events (at, app, actor, origin, action, subject, reason, before_state, after_state, claimed_at)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)
+      """)
+  static let auditEvents = Statement(
+    "SELECT \(auditColumns) FROM audit_events WHERE (?1 IS NULL OR app = ?1) AND id < ?2 ORDER BY id DESC LIMIT ?3",
+    postgres:
+      "SELECT \(auditColumns) FROM audit_events WHERE (?1::text IS NULL OR app = ?1) AND id < ?2 ORDER BY id DESC LIMIT ?3")
+  static let firstUnpublished = Statement(
+    "SELECT id FROM audit_events WHERE claimed_at < ?1 ORDER BY id LIMIT ?2")
+  static let claimAuditEvent = Statement("UPDATE audit_events SET claimed_at = ?2 WHERE id = ?1 RETURNING \(auditColumns)")
+  static let auditEventPublished = Statement("UPDATE audit_events SET claimed_at = NULL WHERE id = ?1")
+  static let purgeAuditEvents = purge("audit_events", by: "id", "at <")
+}
