@@ -25,21 +25,26 @@ package final class HoldFeed {
   package private(set) var inHand = 0
 
   /// How many requests of one application's queue are in hand.
-  package enum Flow: Int, CaseIterable {
-    case probes
+  package enum Flow: Int {
+    /// An operator has paused the application.
+    case none = -1
+    case probes = 0
     case some, most
+
+    static let steps: [Flow] = [.probes, .some, .most]
 
     /// Requests in hand beyond the lower steps. Each step is a separate consumer, because a consumer's prefetch is fixed.
     var prefetch: UInt16 {
       switch self {
+      case .none: 0
       case .probes: 8
       case .some: 56
       case .most: 200
       }
     }
-    var total: Int { Flow.allCases.reduce(0) { $1.rawValue <= rawValue ? $0 + Int($1.prefetch) : $0 } }
+    var total: Int { Flow.steps.reduce(0) { $1.rawValue <= rawValue ? $0 + Int($1.prefetch) : $0 } }
     package var more: Flow { Flow(rawValue: rawValue + 1) ?? self }
-    package var less: Flow { Flow(rawValue: rawValue - 1) ?? self }
+    package var less: Flow { self == .none ? self : Flow(rawValue: max(rawValue - 1, Flow.probes.rawValue)) ?? self }
   }
 
   package static let most = Flow.most.total
@@ -105,10 +110,10 @@ package final class HoldFeed {
     }
     holds[index].flow = flow
     holds[index].flowChangedAt = time.now
-    for step in Flow.allCases { consumer?.want(step.rawValue <= flow.rawValue, queue: Self.subscription(index, step)) }
+    for step in Flow.steps { consumer?.want(step.rawValue <= flow.rawValue, queue: Self.subscription(index, step)) }
   }
 
-  private static func subscription(_ hold: Int, _ step: Flow) -> Int { hold * Flow.allCases.count + step.rawValue }
+  private static func subscription(_ hold: Int, _ step: Flow) -> Int { hold * Flow.steps.count + step.rawValue }
 
   private func forgetDeliveries() {
     for index in holds.indices { holds[index].inHand = 0 }
@@ -154,7 +159,7 @@ package final class HoldFeed {
 
   private func subscribe(_ index: Int, _ consumer: Consumer) {
     holds[index].inHand = 0
-    for step in Flow.allCases {
+    for step in Flow.steps {
       let queue = consumer.add(queue: holds[index].queue, prefetch: step.prefetch)
       consumer.want(step.rawValue <= holds[index].flow.rawValue, queue: queue)
     }
@@ -168,14 +173,14 @@ extension HoldFeed: ConsumerHandler {
   }
 
   package func delivered(_ delivery: consuming Delivery) {
-    let index = delivery.consumer / Flow.allCases.count
+    let index = delivery.consumer / Flow.steps.count
     holds[index].inHand += 1
     inHand += 1
     handler?.heldDelivered(delivery, app: holds[index].app)
   }
 
   package func cancelled(queue: Int) {
-    log.warning("the broker ended the consumption of a hold queue", ["queue": holds[queue / Flow.allCases.count].queue])
+    log.warning("the broker ended the consumption of a hold queue", ["queue": holds[queue / Flow.steps.count].queue])
     consumer?.close()
   }
 

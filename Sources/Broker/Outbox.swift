@@ -16,7 +16,8 @@ package final class Outbox {
   package weak var owner: (any OutboxOwner)?
   package weak var changes: (any ChangeConsequences)?
   package weak var acknowledgements: (any AcknowledgementConsequences)?
-  package weak var stale: (any StaleConsequences)?
+  package weak var stale: (any RecordConsequences)?
+  package weak var audit: (any RecordConsequences)?
   /// Ends the current connection. A new one follows with ``use(_:)``.
   package var renewConnection: (() -> Void)?
   private let time: Turn
@@ -189,7 +190,8 @@ package final class Outbox {
     case .request: owner?.publicationConfirmed(publication)
     case .change(let number): changes?.consequenceConfirmed(number)
     case .acknowledgement(let number): acknowledgements?.publicationConfirmed(number)
-    case .staleDevice(let device): stale?.fedBack(device)
+    case .staleDevice(let device): stale?.published(device)
+    case .auditEvent(let number): audit?.published(number)
     }
     if wasFull, !isFull { owner?.outboxDrained() }
   }
@@ -340,6 +342,7 @@ package final class Outbox {
     switch failure {
     case .returned where slots[slot]?.kind == .reply:
       replyReachedNobody(slot)
+    case .returned where slots[slot]?.kind == .audit: ended(slot)
     case .returned:
       offerAgainLater(slot, because: "no queue takes it")
       return true

@@ -41,7 +41,7 @@ struct OutcomeQueue {
     switch name.kind {
     case .hold: Self.holdWindow
     case .receipt: Self.receiptWindow
-    case .feedback, .deadLetter, .result, .reply, .retry, .page: Self.window
+    case .feedback, .deadLetter, .result, .reply, .retry, .page, .audit: Self.window
     }
   }
 
@@ -68,7 +68,7 @@ struct OutcomeQueue {
 extension Publication {
   var queueName: OutcomeQueue.Name {
     switch kind {
-    case .feedback, .deadLetter, .result, .receipt, .reply: .init(kind: kind)
+    case .feedback, .deadLetter, .result, .receipt, .reply, .audit: .init(kind: kind)
     case .retry, .hold, .page: .init(kind: kind, exchange: exchange, routingKey: routingKey)
     }
   }

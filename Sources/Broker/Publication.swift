@@ -4,6 +4,8 @@ import AMQP
 package final class Publication {
   package enum Kind {
     case feedback, deadLetter, result, receipt, page
+    /// An operation of an operator. Nobody may listen for it; the registry has it too.
+    case audit
     /// Back to a lane: by the ladder, by the quarantine, or at once.
     case retry
     case hold
@@ -18,6 +20,8 @@ package final class Publication {
     case acknowledgement(Int)
     /// Number of a device that hasn't registered for a long time.
     case staleDevice(Int64)
+    /// Number of the event in the registry.
+    case auditEvent(Int64)
   }
 
   package var kind: Kind
@@ -55,7 +59,7 @@ extension Publication {
   package var size: Int {
     let headers = Self.properties + properties.headers.encoded.count
     return switch kind {
-    case .feedback, .result, .receipt, .reply: headers + body.count
+    case .feedback, .result, .receipt, .reply, .audit: headers + body.count
     case .deadLetter, .retry, .hold, .page: headers
     }
   }
@@ -82,6 +86,7 @@ package protocol AcknowledgementConsequences: AnyObject {
   func publicationConfirmed(_ number: Int)
 }
 
-package protocol StaleConsequences: AnyObject {
-  func fedBack(_ device: Int64)
+/// The owner of publications about the registry's records.
+package protocol RecordConsequences: AnyObject {
+  func published(_ record: Int64)
 }

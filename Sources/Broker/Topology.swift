@@ -68,6 +68,7 @@ public struct Topology: Sendable {
   package static let feedbackKey = "feedback."
   package static let resultKey = "result."
   package static let receiptKey = "receipt."
+  package static let auditKey = "audit."
 }
 
 extension Topology {

@@ -143,7 +143,7 @@ final class FanoutModel {
       }
       reached.append(body.split(separator: "\"").first { $0.hasPrefix("pf1r~") }.map(String.init) ?? body)
     case .result: results.append(withoutFailures(publication.body))
-    case .feedback, .receipt, .reply: break
+    case .feedback, .receipt, .reply, .audit: break
     }
   }
 

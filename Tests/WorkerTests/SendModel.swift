@@ -85,7 +85,7 @@ final class SendModel {
       queue.append(
         Message(number: number, exchange: "push.return", properties: publication.properties, body: publication.body))
     case .deadLetter: dead.insert(number)
-    case .feedback, .result, .receipt, .reply, .page: break
+    case .feedback, .result, .receipt, .reply, .page, .audit: break
     }
   }
 

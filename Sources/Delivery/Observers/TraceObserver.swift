@@ -51,7 +51,7 @@ extension RequestTrace {
       case .page: next = .pages
       case .deadLetter: deadLetters += 1
       case .feedback: feedback += 1
-      case .result, .receipt, .reply: break
+      case .result, .receipt, .reply, .audit: break
       }
     default: return
     }

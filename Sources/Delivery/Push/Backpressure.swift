@@ -117,7 +117,9 @@ package final class Backpressure {
   private func mayBegin(_ line: DeliveriesAhead.Line) -> Bool {
     guard isTableFull || isHoldCrowded else { return true }
     guard line.app >= 0 else { return !isTableFull }
-    let isClosed = apps[line.app].pools.contains { dispatcher.pools[$0].bulkhead.isClosed(to: line.queue) }
+    let isClosed =
+      dispatcher.controls.isPaused(line.app)
+      || apps[line.app].pools.contains { dispatcher.pools[$0].bulkhead.isClosed(to: line.queue) }
     if isTableFull { return !isClosed && table.count < 2 * mostBegun && bodies.kept(for: line.app) < Self.little }
     let isCrowded =
       leavingForHold.total - outbox.stuckHolds >= Self.mostLeavingForHold

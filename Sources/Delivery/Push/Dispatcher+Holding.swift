@@ -11,6 +11,7 @@ extension Dispatcher {
   /// - Parameter fitting: the number of requests for which there is memory, at their recent size.
   func watchAll(fitting: Int, for handler: some DispatchHandler) {
     for index in active { watch(index, for: handler) }
+    takeOutPaused(for: handler)
     rest()
     for app in holds.present { adjustFlow(app, fitting) }
     holds.look()
@@ -73,6 +74,7 @@ extension Dispatcher {
   /// Adjusts the prefetch of an application's hold queue to what its provider accepts within seconds.
   private func adjustFlow(_ app: Int, _ bodiesFitting: Int) {
     guard let broker = holds.broker else { return }
+    guard !controls.isPaused(app) else { return broker.setFlow(.none, app, isForProbe: false) }
     let flow = broker.flow(app)
     // The prefetch needs a reserve of memory: held requests are not given back at the first larger body.
     let fitting = HoldFeed.most / (flow == .probes ? 1 : 4)
@@ -163,7 +165,7 @@ extension Dispatcher {
 
   /// Takes waiting recipients out of the pool's lanes.
   /// - Parameter exit: the way out for a recipient; nil if it stays.
-  private func takeOut(
+  func takeOut(
     of pool: Int, withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }, for handler: some DispatchHandler,
     _ exit: (InFlight, Int) -> Exit?
   ) {

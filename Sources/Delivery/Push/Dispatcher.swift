@@ -29,6 +29,7 @@ package final class Dispatcher {
   let apps: Applications
   let table: InFlightTable
   package let holds: Holds
+  package let controls: Controls
   let collapses: Collapses
   let outbox: Outbox
   let time: Turn
@@ -45,13 +46,14 @@ package final class Dispatcher {
   var nextHoldAgain = MonotonicTime(nanoseconds: 0)
 
   init(
-    apps: Applications, table: InFlightTable, pools: [PoolLanes], holds: Holds, collapses: Collapses, outbox: Outbox,
-    prefetch: Int, time: Turn
+    apps: Applications, table: InFlightTable, pools: [PoolLanes], holds: Holds, controls: Controls, collapses: Collapses,
+    outbox: Outbox, prefetch: Int, time: Turn
   ) {
     self.apps = apps
     self.table = table
     self.pools = pools
     self.holds = holds
+    self.controls = controls
     self.collapses = collapses
     self.outbox = outbox
     self.prefetch = prefetch

@@ -43,8 +43,9 @@ package final class Pipeline {
     table = InFlightTable(time: time)
     collapses = Collapses(apps: apps, registry: registry, time: time)
     dispatcher = Dispatcher(
-      apps: apps, table: table, pools: pools, holds: Holds(apps: apps, time: time, log: log), collapses: collapses,
-      outbox: outbox, prefetch: configuration.prefetch, time: time)
+      apps: apps, table: table, pools: pools, holds: Holds(apps: apps, time: time, log: log),
+      controls: Controls(apps: apps, registry: registry, time: time, log: log), collapses: collapses, outbox: outbox,
+      prefetch: configuration.prefetch, time: time)
     backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: configuration.fanOut.prefetch, log: log)
     publisher = OutcomePublisher(
       messages, configuration, backpressure: backpressure, dispatcher: dispatcher, observers: observers, log: log)
@@ -161,6 +162,7 @@ package final class Pipeline {
       if entry.source.areNotesOurs, let noted = NoteReader.firstSeen(delivery.properties) { firstSeen = noted }
       rejection =
         intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? rights.refusal(of: entry)
+        ?? dispatcher.refusalOfDrained(entry, isNew: record == nil, isRedelivered: delivery.redelivered)
     }
     entry.delivery = consume delivery
     observers.note(.taken, entry)
@@ -207,7 +209,11 @@ package final class Pipeline {
   /// withdrawn before its devices were known.
   func start(_ entry: InFlight) {
     if entry.source.keptFor == nil, !backpressure.keep(entry) {
-      waitForRoom(entry)
+      putOffUnbegun(
+        entry, by: backpressure.delay(of: entry), "the application's requests fill what it may hold of a worker")
+    } else if dispatcher.isPaused(entry) {
+      entry.goToHold(because: Dispatcher.pausedReason)
+      putOffUnbegun(entry, by: Dispatcher.pausedDelay, Dispatcher.pausedReason)
     } else if dispatcher.isWhollyHeldBack(entry) {
       entry.goToHold()
       conclude(entry) { publisher.publishRetry(of: entry, at: time.wallClock) }
@@ -224,10 +230,10 @@ package final class Pipeline {
     }
   }
 
-  private func waitForRoom(_ entry: InFlight) {
+  private func putOffUnbegun(_ entry: InFlight, by delay: Int64, _ reason: String) {
     // A redelivered broadcast may have begun before.
     if let audience = entry.parsed?.audience { entry.broadcast.work = AudienceWork(audience) }
-    putOff(entry, by: backpressure.delay(of: entry), "the application's requests fill what it may hold of a worker")
+    putOff(entry, by: delay, reason)
   }
 
   private func concludeDryRunOfAudience(_ entry: InFlight) {

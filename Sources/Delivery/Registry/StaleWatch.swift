@@ -7,7 +7,7 @@ import Wire
 /// them stale once the feedback is confirmed. Broadcasts skip stale devices. It reads all devices, a portion each second, and
 /// begins again after a pause. Each process does so, and skips devices that another one has claimed within the last ten
 /// minutes.
-package final class StaleWatch: StaleConsequences {
+package final class StaleWatch: RecordConsequences {
   private let registry: RegistryClient
   private let publications: OutcomePublications
   private let outbox: Outbox
@@ -77,7 +77,7 @@ package final class StaleWatch: StaleConsequences {
         kind: (known.kind ?? .alert).name))
   }
 
-  package func fedBack(_ device: Int64) {
+  package func published(_ device: Int64) {
     guard waiting.remove(device) != nil else { return }
     unmarked.append(device)
     if waiting.isEmpty { mark() }

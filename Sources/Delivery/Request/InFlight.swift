@@ -242,9 +242,9 @@ package final class InFlight {
     fields.recipients.removeAll(keepingCapacity: true)
   }
 
-  func goToHold() {
+  func goToHold(because reason: String = "waiting for the provider") {
     fields.attempt.goesToHold = true
-    if fields.attempt.lastFailure == nil { fields.attempt.lastFailure = (.unavailable, "waiting for the provider", nil) }
+    if fields.attempt.lastFailure == nil { fields.attempt.lastFailure = (.unavailable, reason, nil) }
   }
 
   func goToHold(_ index: Int, at now: Int64) {

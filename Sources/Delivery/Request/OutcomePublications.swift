@@ -100,6 +100,18 @@ package struct OutcomePublications {
       body: receipt.json, owner: .acknowledgement(number))
   }
 
+  /// The routing key of an operation on the whole fleet ends with a hyphen.
+  func audit(_ event: AuditEvent) -> Publication {
+    var properties = BasicProperties()
+    properties.contentType = Self.json
+    properties.deliveryMode = 2
+    properties.messageID = Array("audit-\(event.number)".utf8)
+    properties.appID = event.app
+    return Publication(
+      kind: .audit, exchange: events, routingKey: Self.key(Topology.auditKey, event.app ?? Array("-".utf8)),
+      properties: properties, body: event.json, owner: .auditEvent(event.number))
+  }
+
   private func deadLetter(
     _ letter: DeadLetter, _ delivery: Delivery, _ request: BasicProperties, origin: String, owner: Publication.Owner,
     naming: Int?

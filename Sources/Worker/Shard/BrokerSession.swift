@@ -169,6 +169,9 @@ final class BrokerSession: Acknowledger {
     applyWants()
   }
 
+  /// Stops consuming these lanes, and no others.
+  func pause(_ paused: Set<WorkQueue>) { if lanes.pause(paused) { applyWants() } }
+
   var isBlocked: Bool { publisher?.isBlocked == true }
   /// Established connections that have ended since the start.
   private(set) var connectionsEnded = 0

@@ -23,6 +23,8 @@ struct LaneSubscriptions {
   private let fanOutPrefetch: Int
   /// False while every provider is in trouble, so that the lanes are not consumed.
   private(set) var takesLanes = true
+  /// Lanes that an operator has paused.
+  private var paused: Set<WorkQueue> = []
   /// True while the full prefetch is used.
   private var takesMore = false
   private var nextChange = MonotonicTime(nanoseconds: 0)
@@ -61,18 +63,25 @@ struct LaneSubscriptions {
 
   func isWanted(_ source: Source) -> Bool {
     switch source {
-    case .lane: takesLanes
-    case .more: takesLanes && takesMore
-    case .ahead(_, let part): takesLanes && (part + 1) * Self.part <= ahead
+    case .lane(let queue): takes(queue)
+    case .more(let queue): takes(queue) && takesMore
+    case .ahead(let queue, let part): takes(queue) && (part + 1) * Self.part <= ahead
     case .quarantine: true
     }
   }
+
+  private func takes(_ queue: WorkQueue) -> Bool { takesLanes && !paused.contains(queue) }
 
   // MARK: changes, which return whether something changed
 
   mutating func takeLanes(_ takes: Bool) -> Bool {
     defer { takesLanes = takes }
     return takes != takesLanes
+  }
+
+  mutating func pause(_ lanes: Set<WorkQueue>) -> Bool {
+    defer { paused = lanes }
+    return lanes != paused
   }
 
   /// The base prefetch is always used, the rest only while requests are small, because everything that the broker sends ahead

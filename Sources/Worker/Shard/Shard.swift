@@ -23,6 +23,8 @@ package final class Shard: TurnHook {
   let registry: RegistryClient?
   /// Set in the first shard if `registryStaleAfter` is configured.
   private let stale: StaleWatch?
+  /// Set in the first shard if there is a registry.
+  private let audit: AuditPublisher?
   let outbox: Outbox
   private let replyQueues: ReplyQueues
   let broker: BrokerSession
@@ -78,10 +80,13 @@ package final class Shard: TurnHook {
           StaleWatch(after: $0, registry: registry, publications: publications, outbox: outbox, time: time)
         }
     }
+    audit = registry.flatMap { [outbox, time] registry in
+      number > 0 ? nil : AuditPublisher(registry: registry, publications: publications, outbox: outbox, time: time)
+    }
     pipeline = Pipeline(
       configuration, apps: apps, pools: pools.lanes, messages: publications, outbox: outbox, registry: registry,
       replyQueues: replyQueues, time: time, log: log)
-    let holds = pipeline.dispatcher.holds
+    let (holds, controls) = (pipeline.dispatcher.holds, pipeline.dispatcher.controls)
     spans =
       if let traces = configuration.traces {
         try SpanExporter(traces, version: setup.version, time: time, dialer: host, log: log)
@@ -90,6 +95,7 @@ package final class Shard: TurnHook {
       }
     broker = BrokerSession(setup, host: host, log: log, shard: number, isBatch: isUntilEmpty, outbox: outbox)
     fleetFigures = FleetFigures(configuration.topology, broker: broker, registry: registry, time: time)
+    controls.onRead = { [broker] in broker.pause(controls.pausedLanes) }
     broker.handler = self
     pipeline.backpressure.acknowledger = broker
     pipeline.observers.trace.recorder = broker.trace?.recorder
@@ -111,11 +117,25 @@ package final class Shard: TurnHook {
   /// - Parameter onEnded: called when the shard has drained, found all queues empty, or failed; possibly more than once.
   package func start(_ onEnded: @escaping () -> Void) {
     self.onEnded = onEnded
-    broker.start()
+    startBroker()
     if isUntilEmpty { endUnlessReached() }
     everySecond()
     everyQuarter()
   }
+
+  /// A shard consumes once it knows what operators have paused, or after a moment if the registry doesn't answer.
+  private func startBroker() {
+    var isDue = true
+    let start = { [weak self] in
+      if isDue, self?.isDraining == false { self?.broker.start() }
+      isDue = false
+    }
+    pipeline.dispatcher.controls.look(then: start)
+    time.schedule(after: Self.longestLook, start)
+  }
+
+  /// Seconds.
+  private static let longestLook = 2.0
 
   /// Closes pools and registry. Returns how the shard ended, and its counters.
   package func close() -> (Fleet.End, Counters) {
@@ -198,6 +218,7 @@ package final class Shard: TurnHook {
     replyQueues.ask()
     decideReplies()
     pipeline.look()
+    pipeline.dispatcher.controls.look()
     pipeline.feedback.marks.write()
     pipeline.feedback.marks.writeKept()
     pipeline.dispatcher.forget(pools: pools.letGo(inHand: pipeline.table.uses))
@@ -209,6 +230,7 @@ package final class Shard: TurnHook {
     broker.acknowledgements?.check()
     registry?.lookAfter()
     stale?.look()
+    audit?.look()
     pipeline.lookAtPages()
     pipeline.observers.steps.reportDeadLetters()
     changes.reportDeadLetters()

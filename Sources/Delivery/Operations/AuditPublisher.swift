@@ -1,0 +1,56 @@
+import Broker
+import DeviceRegistry
+import PushCore
+import Wire
+
+/// Publishes the operations that the registry has recorded, each until the broker confirms it. Every process looks for them,
+/// and claims those that it publishes.
+package final class AuditPublisher: RecordConsequences {
+  private let registry: RegistryClient
+  private let publications: OutcomePublications
+  private let outbox: Outbox
+  private let time: Turn
+  private var isAsking = false
+  /// Claimed events that the broker hasn't confirmed.
+  private var waiting: Set<Int64> = []
+  /// Confirmed events that the registry doesn't know as published.
+  private var confirmed: [Int64] = []
+
+  private static let mostClaimed = 100
+  /// The lifetime of a claim in milliseconds. An older one belongs to a dead process.
+  private static let lease: Int64 = 60_000
+
+  package init(registry: RegistryClient, publications: OutcomePublications, outbox: Outbox, time: Turn) {
+    self.registry = registry
+    self.publications = publications
+    self.outbox = outbox
+    self.time = time
+    outbox.audit = self
+  }
+
+  /// To be called about once a second.
+  package func look() {
+    guard !isAsking, waiting.isEmpty, !outbox.isFull else { return }
+    isAsking = true
+    let (numbers, now) = (confirmed, time.wallClock)
+    let call = RegistryCall.write(.campaigns) { store, _ in
+      if !numbers.isEmpty { try store.auditEventsPublished(numbers) }
+      return try store.claimAuditEvents(lease: Self.lease, limit: Self.mostClaimed, now: now)
+    }
+    registry.call(call) { [weak self] result in
+      guard let self else { return }
+      isAsking = false
+      guard case .success(let events) = result else { return }
+      confirmed = []
+      for event in events {
+        waiting.insert(event.number)
+        outbox.publish(publications.audit(event))
+      }
+    }
+  }
+
+  package func published(_ number: Int64) {
+    guard waiting.remove(number) != nil else { return }
+    confirmed.append(number)
+  }
+}

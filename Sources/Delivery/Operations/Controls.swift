@@ -1,0 +1,89 @@
+import Broker
+import DeviceRegistry
+import Logging
+import PushCore
+import Wire
+
+/// A shard's copy of what operators have ordered. It is read from the registry once a second; without an answer the last one
+/// stays in force.
+package final class Controls {
+  private let apps: Applications
+  private let registry: RegistryClient?
+  private let time: Turn
+  private let log: Log
+  /// All controls that differ from the default. Some may be for applications that this worker doesn't know.
+  package private(set) var all: [Control] = []
+  /// By application.
+  private var byApp: [Int: Control] = [:]
+  package private(set) var pausedLanes: Set<WorkQueue> = []
+  private var isAsking = false
+  /// Called after each answer of the registry.
+  package var onRead: (() -> Void)?
+
+  package init(apps: Applications, registry: RegistryClient?, time: Turn, log: Log) {
+    self.apps = apps
+    self.registry = registry
+    self.time = time
+    self.log = log
+  }
+
+  /// To be called about once a second.
+  /// - Parameter then: called once, with or without an answer.
+  package func look(then: @escaping () -> Void = {}) {
+    guard let registry, !isAsking else { return then() }
+    isAsking = true
+    registry.call(.read { try $0.controls() }) { [weak self] result in
+      self?.isAsking = false
+      if case .success(let controls) = result { self?.take(controls) }
+      then()
+    }
+  }
+
+  private func take(_ controls: [Control]) {
+    let now = time.wallClock
+    var byApp: [Int: Control] = [:]
+    var lanes: Set<WorkQueue> = []
+    for control in controls {
+      switch control.subject {
+      case .app(let id): if let app = apps.place(of: id) { byApp[app] = control }
+      case .lane(let name):
+        if control.mode(at: now) == .paused, let lane = WorkQueue(origin: name) { lanes.insert(lane) }
+      }
+    }
+    all = controls
+    for app in Set(self.byApp.keys).union(byApp.keys).sorted() { note(app, self.byApp[app], byApp[app], at: now) }
+    for lane in WorkQueue.allCases where lanes.contains(lane) != pausedLanes.contains(lane) {
+      log.info(lanes.contains(lane) ? "an operator has paused a lane" : "a lane is consumed again", ["lane": lane.origin])
+    }
+    self.byApp = byApp
+    pausedLanes = lanes
+    onRead?()
+  }
+
+  private func note(_ app: Int, _ old: Control?, _ new: Control?, at now: Int64) {
+    let mode = new?.mode(at: now) ?? .running
+    guard mode != old?.mode(at: now) ?? .running else { return }
+    log.info(
+      "an operator has changed an application's state",
+      [
+        "app": String(decoding: apps[app].id, as: UTF8.self), "state": mode.rawValue,
+        "reason": String(decoding: new?.reason ?? [], as: UTF8.self),
+      ])
+  }
+
+  package func mode(of app: Int) -> Control.Mode {
+    byApp.isEmpty ? .running : byApp[app]?.mode(at: time.wallClock) ?? .running
+  }
+
+  func isPaused(_ app: Int?) -> Bool {
+    guard !byApp.isEmpty, let app else { return false }
+    return mode(of: app) == .paused
+  }
+
+  func isDraining(_ app: Int?) -> Bool {
+    guard !byApp.isEmpty, let app else { return false }
+    return mode(of: app) == .draining
+  }
+
+  var pausedApps: [Int] { byApp.isEmpty ? [] : byApp.keys.filter(isPaused).sorted() }
+}
