@@ -10,6 +10,7 @@ enum Pushfleet {
     [
       WorkerCommand.self, SendCommand.self, ExplainCommand.self, TopologyCommand.self, FeedbackCommand.self,
       SimulateCommand.self, DevicesCommand.self, TopicsCommand.self, GroupsCommand.self, CampaignsCommand.self,
+      AppsCommand.self, LanesCommand.self, HeldCommand.self, AuditCommand.self,
       ChannelsCommand.self, GatewayCommand.self, KeysCommand.self, VAPIDCommand.self, DeadCommand.self, ConfigCommand.self,
       StatusCommand.self,
       TraceCommand.self, TopCommand.self, DoctorCommand.self,

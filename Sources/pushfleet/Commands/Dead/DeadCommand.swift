@@ -1,4 +1,3 @@
-import Foundation
 import PushCore
 import Reactor
 
@@ -33,52 +32,11 @@ enum DeadCommand: Command {
   static func run(_ options: Options) throws {
     let filter = try LetterFilter(options, now: RegistrySession.now)
     switch options.action {
-    case "list": try list(options, filter)
-    case "show": try show(options, filter)
+    case "list": try LetterPlace.dead.list(options, filter)
+    case "show": try LetterPlace.dead.show(options, filter)
     case "replay": try replay(options, filter)
-    default: try drop(options, filter)
+    default: try LetterPlace.dead.drop(options, filter)
     }
-  }
-
-  // MARK: list, show
-
-  private static func list(_ options: Options, _ filter: LetterFilter) throws {
-    var groups = LetterGroups()
-    let look = try LetterLook(try options.configuration(), filter, name: "pushfleet dead list") { groups.add($0) }
-    try look.run()
-    if options.asJSON {
-      for group in groups.json { Terminal.print(group) }
-    } else if groups.count == 0 {
-      Terminal.say("no dead letters" + others(look))
-    } else {
-      Terminal.print(groups.text(width: Terminal.width))
-      Terminal.say("\(letters(groups.count))\(others(look))")
-    }
-  }
-
-  private static func show(_ options: Options, _ filter: LetterFilter) throws {
-    let asJSON = options.asJSON
-    // Readers page slowly, so the letters go back to the queue before the first is printed.
-    let buffer = try TextBuffer()
-    var isFirst = true
-    let look = try LetterLook(
-      try options.configuration(), filter, name: "pushfleet dead show", maximumBody: 512 << 20
-    ) { letter in
-      buffer.append(asJSON ? letter.json.line : Array(((isFirst ? "" : "\n") + letter.text).utf8))
-      isFirst = false
-    }
-    try look.run()
-    try buffer.print()
-    if look.matched == 0, !asJSON { Terminal.say("no dead letters" + others(look)) }
-  }
-
-  /// The total, if the filter leaves some out.
-  private static func others(_ look: LetterLook) -> String {
-    look.expected > look.matched ? " of \(Figures.count(look.expected))" : ""
-  }
-
-  private static func letters(_ count: Int) -> String {
-    count == 1 ? "1 dead letter" : "\(Figures.count(count)) dead letters"
   }
 
   // MARK: replay
@@ -87,15 +45,21 @@ enum DeadCommand: Command {
     let isDry = options.has("dry-run")
     let replay = try LetterReplay(try options.configuration(), filter, rate: try rate(options["rate"]), isDry: isDry)
     try replay.run()
+    if !isDry, replay.replayed > 0 {
+      try OperatorSession.record(options, "dead replay", LetterPlace.dead, filter, replay.replayed)
+    }
     if options.asJSON { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
     if replay.isInterrupted { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }
     let refused = replay.refused.values.reduce(0, +)
-    if refused > 0 { throw CommandFailure(.badInput, "\(letters(refused)) can't be replayed: left in the queue") }
+    if refused > 0 {
+      throw CommandFailure(.badInput, "\(LetterPlace.dead.count(refused)) can't be replayed: left in the queue")
+    }
   }
 
   private static func tell(_ replay: LetterReplay, _ isDry: Bool) {
     let total = replay.sent.values.reduce(0, +)
-    Terminal.say(isDry ? "\(letters(total)) would be replayed" : "pushfleet: \(letters(total)) replayed")
+    Terminal.say(
+      isDry ? "\(LetterPlace.dead.count(total)) would be replayed" : "pushfleet: \(LetterPlace.dead.count(total)) replayed")
     for (queue, count) in replay.sent.sorted(by: { $0.key < $1.key }) {
       Terminal.print("\(Figures.count(count)) to \(replay.topology.name(queue))")
     }
@@ -124,38 +88,5 @@ enum DeadCommand: Command {
       let unit = parts.count == 1 ? 1 : units[parts[1]]
     else { throw CommandFailure(.usage, "--rate must be letters a second, minute or hour: 100/s, 600/m, 1000/h") }
     return Double(count) / unit
-  }
-
-  // MARK: drop
-
-  private static func drop(_ options: Options, _ filter: LetterFilter) throws {
-    let configuration = try options.configuration()
-    let isSure = options.has("yes")
-    var filter = filter
-    guard isSure || options.has("dry-run") || isTerminal else {
-      throw CommandFailure(.usage, "drop removes dead letters for good: use --yes, or --dry-run to see how many")
-    }
-    if !isSure || options.has("dry-run") {
-      let count = try LetterLook(configuration, filter, name: "pushfleet dead drop")
-      try count.run()
-      if options.has("dry-run") || count.matched == 0 { return tell(count.matched, options, isDry: options.has("dry-run")) }
-      Terminal.show("Drop \(letters(count.matched)) for good? [y/N] ")
-      guard ["y", "yes"].contains(readLine()?.trimmingCharacters(in: .whitespaces).lowercased()) else {
-        throw CommandFailure(.interrupted, "nothing was dropped")
-      }
-      filter.limit = count.matched
-    }
-    let look = try LetterLook(configuration, filter, name: "pushfleet dead drop", isRemoving: true)
-    try look.run()
-    tell(look.matched, options, isDry: false)
-  }
-
-  private static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 && Terminal.isInteractive }
-
-  private static func tell(_ count: Int, _ options: Options, isDry: Bool) {
-    guard options.asJSON else {
-      return Terminal.say(isDry ? "\(letters(count)) would be dropped" : "pushfleet: \(letters(count)) dropped")
-    }
-    Terminal.print([isDry ? "would_drop" : "dropped": count, "dry_run": JSONOptional(isDry ? true : nil)] as JSONObject)
   }
 }

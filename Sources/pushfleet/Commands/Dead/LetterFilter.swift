@@ -42,14 +42,15 @@ struct LetterFilter {
 
   init() {}
 
-  static func time(_ text: String, now: Int64) throws(CommandFailure) -> Int64 {
+  static func time(_ text: String, now: Int64, option: String = "since") throws(CommandFailure) -> Int64 {
     if let time = Timestamp.milliseconds(of: Array(text.utf8)) { return time }
     let factors: [Character: Int64] = ["s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000]
     guard let last = text.last, let factor = factors[last], let count = Int64(text.dropLast()), count >= 0,
       count <= 36_500 * 86_400_000 / factor
     else {
       throw CommandFailure(
-        .usage, "--since \(SafeText.value(text)): expected how long ago (90s, 15m, 2h, 7d), or a time like 2026-11-20T21:22:00Z"
+        .usage,
+        "--\(option) \(SafeText.value(text)): expected a duration (90s, 15m, 2h, 7d), or a time like 2026-11-20T21:22:00Z"
       )
     }
     return now - count * factor

@@ -4,7 +4,7 @@ import Reactor
 import Settings
 import Wire
 
-/// Visits, once and in order, the dead letters that the queue has at the start. Letters that aren't removed are held until the
+/// Visits, once and in order, the letters that a queue has at the start. Letters that aren't removed are held until the
 /// end and then return to their places.
 ///
 /// A quorum queue shows its messages only by delivering them. So letters are fetched in portions, each by a consumer on its own
@@ -38,6 +38,8 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private static let settlePause = 1.0
 
   let topology: Topology
+  private let place: LetterPlace
+  private var queue: String { place.queue(topology) }
   private let name: String
   private let maximumBody: Int
   private let hold: Double
@@ -70,8 +72,11 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private var isWatched = false
 
   /// - Parameter maximumBody: bytes of a letter's body to keep.
-  init(_ configuration: Configuration, name: String, maximumBody: Int, hold: Double = LetterWalk.longestHold) throws {
+  init(
+    _ configuration: Configuration, _ place: LetterPlace, name: String, maximumBody: Int, hold: Double = LetterWalk.longestHold
+  ) throws {
     topology = configuration.topology
+    self.place = place
     self.name = name
     self.maximumBody = maximumBody
     self.hold = hold
@@ -88,7 +93,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
       // No heartbeat: nothing is read while an operator pages through letters.
       settings: ConnectionSettings(broker: broker, name: name, heartbeat: 0),
       queues: (0..<portions).map {
-        .init(queue: topology.deadQueue, prefetch: Self.portion, isOptional: $0 > 0, channel: UInt16($0 + 1))
+        .init(queue: queue, prefetch: Self.portion, isOptional: $0 > 0, channel: UInt16($0 + 1))
       },
       maximumBody: maximumBody, handler: self)
     self.consumer = consumer
@@ -186,7 +191,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
         // Another consumer has taken some of the returned letters.
         guard isGivingBack, consumer == nil else {
           return fail(
-            .unavailable, "the broker delivers nothing, though the queue \(topology.deadQueue) isn't empty; \(progress)")
+            .unavailable, "the broker delivers nothing, though the queue \(queue) isn't empty; \(progress)")
         }
         takeAgain()
       } else if !isGivingBack {
@@ -231,7 +236,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private func askForRest() {
     guard !isAsking else { return }
     isAsking = true
-    publisher?.perform(.queueInspect(name: topology.deadQueue)) { [weak self] answer in
+    publisher?.perform(.queueInspect(name: queue)) { [weak self] answer in
       guard let self else { return }
       isAsking = false
       guard case .success(.queue(0, _)) = answer, loop.now.seconds(since: lastSign) >= Self.quiet, !isEnding else { return }
@@ -244,7 +249,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private func awaitReturn() {
     let left = expected - removed
     guard left > 0, let publisher else { return returned() }
-    publisher.perform(.queueInspect(name: topology.deadQueue)) { [weak self] answer in
+    publisher.perform(.queueInspect(name: queue)) { [weak self] answer in
       guard let self else { return }
       guard case .success(.queue(let ready, _)) = answer, ready < left else { return returned() }
       loop.schedule(after: Self.returnPause) { [weak self] in self?.awaitReturn() }
@@ -272,15 +277,16 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     up()
     self.publisher = publisher
     guard !hasCounted else { return publisherReady(publisher) }
-    publisher.perform(.queueInspect(name: topology.deadQueue)) { [unowned self] answer in
+    publisher.perform(.queueInspect(name: queue)) { [unowned self] answer in
       switch answer {
       case .success(.queue(let ready, _)):
         expected = ready
         hasCounted = true
         if ready == 0 { end() } else { consuming.start() }
       case .success: break
-      case .failure(.notFound): fail(.unavailable, "there is no queue \(topology.deadQueue); `pushfleet topology` declares it")
-      case .failure(let reason): fail(.unavailable, "queue \(topology.deadQueue): \(reason)")
+      case .failure(.notFound) where place.isOptional: end()
+      case .failure(.notFound): fail(.unavailable, "there is no queue \(queue); `pushfleet topology` declares it")
+      case .failure(let reason): fail(.unavailable, "queue \(queue): \(reason)")
       }
     }
   }
@@ -308,7 +314,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     proceed()
   }
 
-  func cancelled(queue: Int) { fail(.unavailable, "the queue \(topology.deadQueue) was deleted; \(progress)") }
+  func cancelled(queue: Int) { fail(.unavailable, "the queue \(queue) was deleted; \(progress)") }
 
   func channelLost(_ reason: ConnectionEnd) { give(up: reason) }
 

@@ -10,7 +10,7 @@ enum CampaignsCommand: Command {
     forms: [
       .action("[list]", "--config", ["--app"], ["--limit"], ["--follow"], ["--json"]),
       .action("show", "--config", ["--json"], "ID"),
-      .action("pause|resume|cancel", "--config", ["--json"], "ID"),
+      .action("pause|resume|cancel", "--config", ["--reason"], ["--json"], "ID"),
     ],
     """
     A campaign is a request to a topic, a condition or a large group, which workers send in pages. The list has all campaigns
@@ -26,7 +26,7 @@ enum CampaignsCommand: Command {
       .config(", which names the registry"), .option("app", "APP", "only this application's campaigns"),
       .option("limit", "N", "at most N campaigns that are over (20)"),
       .flag("follow", "refresh every second until none is running"),
-      .json("one JSON object per campaign, each on its own line"),
+      OperatorSession.reasonOption, .json("one JSON object per campaign, each on its own line"),
     ],
     example: "pushfleet campaigns --config pushfleet.json5 --follow")
 
@@ -42,7 +42,7 @@ enum CampaignsCommand: Command {
       campaign.failures = try store.failures(of: campaign.description.id)
       return options.print(campaign.json, text: campaign.text)
     }
-    try CampaignStateChange(options.action).apply(to: campaign, in: store)
+    try CampaignStateChange(options.action).apply(to: campaign, try OperatorSession(options))
     let now = try store.campaign(campaign.description.id) ?? campaign
     options.print(now.json, text: "\(now.id) is \(now.state.name)")
   }
@@ -123,9 +123,9 @@ private struct CampaignStateChange {
   }
 
   /// - Throws: status 65 if the campaign's state doesn't allow the change.
-  func apply(to campaign: Campaign, in store: DeviceStore) throws {
-    guard try !store.setState(state, of: campaign.description.id, now: RegistrySession.now) else { return }
-    guard let current = try store.campaign(campaign.description.id) else {
+  func apply(to campaign: Campaign, _ session: OperatorSession) throws {
+    guard try !session.changes(campaign, to: state) else { return }
+    guard let current = try session.store.campaign(campaign.description.id) else {
       throw CommandFailure(.badInput, "campaign \(campaign.id) ended long ago and is no longer in the registry")
     }
     if current.state == state { throw CommandFailure(.badInput, "campaign \(current.id) is \(state.name) already") }

@@ -1,0 +1,93 @@
+import Broker
+import Foundation
+import PushCore
+import Reactor
+import Settings
+
+/// A queue whose messages operators look at and drop: the dead letters, or the requests that wait for an application.
+struct LetterPlace {
+  /// The command.
+  let name: String
+  private let one: String
+  private let many: String
+  /// The application whose hold queue it is; nil for the dead letters.
+  private let app: String?
+
+  static let dead = LetterPlace(name: "dead", one: "dead letter", many: "dead letters", app: nil)
+  static func held(_ app: String) -> LetterPlace {
+    LetterPlace(name: "held", one: "held request", many: "held requests", app: app)
+  }
+
+  func queue(_ topology: Topology) -> String { app.map(topology.holdQueue) ?? topology.deadQueue }
+  /// A queue that is only declared on first use.
+  var isOptional: Bool { app != nil }
+
+  func count(_ count: Int) -> String { count == 1 ? "1 \(one)" : "\(Figures.count(count)) \(many)" }
+
+  func list(_ options: Options, _ filter: LetterFilter) throws {
+    var groups = LetterGroups()
+    let look = try LetterLook(try options.configuration(), filter, self, name: "pushfleet \(name) list") { groups.add($0) }
+    try look.run()
+    if options.asJSON {
+      for group in groups.json { Terminal.print(group) }
+    } else if groups.count == 0 {
+      Terminal.say("no \(many)" + others(look))
+    } else {
+      Terminal.print(groups.text(width: Terminal.width))
+      Terminal.say("\(count(groups.count))\(others(look))")
+    }
+  }
+
+  func show(_ options: Options, _ filter: LetterFilter) throws {
+    let asJSON = options.asJSON
+    // Readers page slowly, so the letters go back to the queue before the first is printed.
+    let buffer = try TextBuffer()
+    var isFirst = true
+    let look = try LetterLook(
+      try options.configuration(), filter, self, name: "pushfleet \(name) show", maximumBody: 512 << 20
+    ) { letter in
+      buffer.append(asJSON ? letter.json.line : Array(((isFirst ? "" : "\n") + letter.text).utf8))
+      isFirst = false
+    }
+    try look.run()
+    try buffer.print()
+    if look.matched == 0, !asJSON { Terminal.say("no \(many)" + others(look)) }
+  }
+
+  /// The total, if the filter leaves some out.
+  private func others(_ look: LetterLook) -> String {
+    look.expected > look.matched ? " of \(Figures.count(look.expected))" : ""
+  }
+
+  func drop(_ options: Options, _ filter: LetterFilter) throws {
+    let configuration = try options.configuration()
+    let isSure = options.has("yes")
+    var filter = filter
+    guard isSure || options.has("dry-run") || isTerminal else {
+      throw CommandFailure(.usage, "drop removes \(many) for good: use --yes, or --dry-run to see how many")
+    }
+    if !isSure || options.has("dry-run") {
+      let count = try LetterLook(configuration, filter, self, name: "pushfleet \(name) drop")
+      try count.run()
+      if options.has("dry-run") || count.matched == 0 { return tell(count.matched, options, isDry: options.has("dry-run")) }
+      Terminal.show("Drop \(self.count(count.matched)) for good? [y/N] ")
+      guard ["y", "yes"].contains(readLine()?.trimmingCharacters(in: .whitespaces).lowercased()) else {
+        throw CommandFailure(.interrupted, "nothing was dropped")
+      }
+      filter.limit = count.matched
+    }
+    let look = try LetterLook(configuration, filter, self, name: "pushfleet \(name) drop", isRemoving: true)
+    try look.run()
+    if look.matched > 0 { try OperatorSession.record(options, "\(name) drop", self, filter, look.matched) }
+    tell(look.matched, options, isDry: false)
+  }
+
+  private var isTerminal: Bool { isatty(STDIN_FILENO) == 1 && Terminal.isInteractive }
+
+  private func tell(_ count: Int, _ options: Options, isDry: Bool) {
+    guard options.asJSON else {
+      return Terminal.say(isDry ? "\(self.count(count)) would be dropped" : "pushfleet: \(self.count(count)) dropped")
+    }
+    Terminal.print([isDry ? "would_drop" : "dropped": count, "dry_run": JSONOptional(isDry ? true : nil)] as JSONObject)
+  }
+}

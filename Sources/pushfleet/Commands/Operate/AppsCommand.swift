@@ -1,0 +1,109 @@
+import DeviceRegistry
+import PushCore
+import Settings
+
+enum AppsCommand: Command {
+  static let page = CommandPage(
+    "apps", "pause, resume, drain and slow down applications",
+    forms: [
+      .action("[list]", "--config", ["--json"]),
+      .action("pause", "--config", ["--until"], ["--reason"], ["--json"], "APP"),
+      .action("drain|resume", "--config", ["--reason"], ["--json"], "APP"),
+      .action("rate", "--config", ["--reason"], ["--json"], "APP", "RATE"),
+      .action("discard", "--config", ["--reason"], ["--yes"], ["--json"], "APP"),
+    ],
+    """
+    Every worker follows within two seconds. The state is in the registry, so it outlives restarts.
+
+    pause lets an application's requests wait in its hold queue. No attempt is counted, and times to live continue. Pushes that
+    are being sent still reach devices. Requests for now or never (time_to_live 0) become dead letters. Other applications are
+    not affected. resume sends what waits.
+
+    drain sends what waits and refuses new requests: they become dead letters, which can be replayed after resume.
+
+    rate limits the pushes per second of the whole fleet; "none" removes the limit. Requests beyond it wait.
+
+    discard deletes what waits in the hold queue of a paused application, for good. On a terminal it asks first; elsewhere it
+    needs --yes.
+    """,
+    [
+      .config(", which names the registry"),
+      .option("until", "TIME", "resume then: in 90s, 15m, 2h, 7d, or at 2026-11-20T21:22:00Z"),
+      OperatorSession.reasonOption, .flag("yes", "don't ask"), .operand("APP", "the application's id"),
+      .operand("RATE", "pushes per second of the fleet, such as 200/s, or none"),
+      .json("one JSON object for each application"),
+    ],
+    example: "pushfleet apps pause com.example.app --config pushfleet.json5 --until 2h --reason \"wrong text\"")
+
+  static func run(_ options: Options) throws {
+    let session = try OperatorSession(options)
+    guard options.action != "list" else { return try list(options, session) }
+    guard let name = options.operands.first else {
+      throw CommandFailure(.usage, "name an application: \(session.configuration.apps.map(\.id).joined(separator: ", "))")
+    }
+    try options.refuseOperands(after: options.action == "rate" ? 2 : 1)
+    guard session.configuration.apps.contains(where: { $0.id == name }) else {
+      throw session.configuration.noApplication(name)
+    }
+    let app = ControlSubject.app(Array(name.utf8))
+    switch options.action {
+    case "pause": try session.perform(.pause(app, until: OperatorSession.until(options["until"])))
+    case "drain": try session.perform(.drain(app))
+    case "resume": try session.perform(.resume(app))
+    case "rate": try session.perform(.rate(app, rate(options.operands.dropFirst().first)))
+    default: return try HeldCommand.discard(options, session, app: name)
+    }
+    try show([session.store.control(app)], options)
+  }
+
+  /// The most pushes per second that can be a limit.
+  private static let mostRate = 10_000_000
+
+  static func rate(_ text: String?) throws(CommandFailure) -> Int64? {
+    if text == "none" { return nil }
+    let number = text.map { $0.hasSuffix("/s") ? String($0.dropLast(2)) : $0 }.flatMap { Int64($0) }
+    guard let number, (1...Int64(mostRate)).contains(number) else {
+      throw CommandFailure(.usage, "RATE must be pushes per second from 1/s to \(mostRate)/s, or none")
+    }
+    return number
+  }
+
+  private static func list(_ options: Options, _ session: OperatorSession) throws {
+    let controls = try session.store.controls()
+    try show(
+      session.configuration.apps.map { app in
+        let subject = ControlSubject.app(Array(app.id.utf8))
+        return controls.first { $0.subject == subject } ?? Control(subject)
+      }, options)
+  }
+
+  static func show(_ controls: [Control], _ options: Options) throws {
+    let now = RegistrySession.now
+    options.print(
+      controls.map { control in
+        var object = JSONObjectWriter()
+        object.set(control.subject.kind, control.subject.name)
+        control.write(to: &object, at: now)
+        return object.closed()
+      }, text: TextTable(controls, at: now).text(width: Terminal.width))
+  }
+}
+
+extension TextTable {
+  /// - Parameter now: Unix milliseconds.
+  init(_ controls: [Control], at now: Int64) {
+    func ifSet(_ control: Control, _ text: (Control) -> String?) -> String {
+      control.mode(at: now) == .running ? "-" : text(control) ?? "-"
+    }
+    self.init(
+      [
+        (.name("NAME", least: 12), { String(printing: $0.subject.name) }),
+        (.text("STATE", least: .max), { $0.mode(at: now).rawValue }),
+        (.figure("SINCE", rank: 3), { ifSet($0) { $0.since.map(Figures.time) } }),
+        (.figure("UNTIL", rank: 2), { ifSet($0) { $0.until.map(Figures.time) } }),
+        (.figure("RATE", rank: 4), { $0.rate.map { "\(Figures.count($0))/s" } ?? "-" }),
+        (.text("BY", least: 6, rank: 5), { ifSet($0) { $0.actor.map { String(printing: $0) } } }),
+        (.text("REASON", least: 12, rank: 1), { ifSet($0) { $0.reason.map { String(printing: $0) } } }),
+      ], of: controls)
+  }
+}

@@ -1,0 +1,49 @@
+import PushCore
+import Settings
+
+enum HeldCommand: Command {
+  static let page = CommandPage(
+    "held", "list, show and drop requests that wait in hold queues",
+    forms: [
+      .action("list", "--config", LetterFilter.item, ["--json"]),
+      .action("show", "--config", LetterFilter.item, ["--json"], ["ID..."]),
+      .action("drop", "--config", LetterFilter.item, ["--yes"], ["--dry-run"], ["--json"], ["ID..."]),
+    ],
+    """
+    An application's requests wait in its hold queue while an operator has paused it, or while its provider is in trouble. list
+    counts them by reason and lane, show prints them in full. Both leave the queue and its order as they are. Requests that a
+    worker has in hand are not shown.
+
+    drop deletes requests for good, without an outcome. On a terminal it asks first; elsewhere it needs --yes. Pause the
+    application first: otherwise workers may send the requests meanwhile.
+    """,
+    .list(
+      [.config()] + LetterFilter.entries + [
+        .flag("dry-run", "only say what would be done"), .flag("yes", "don't ask"),
+        .json("one JSON object per group or request; drop prints one at the end"), .option("id", "ID"),
+      ]),
+    example: "pushfleet held list --config pushfleet.json5 --app com.example.app")
+
+  static func run(_ options: Options) throws {
+    let filter = try LetterFilter(options, now: RegistrySession.now)
+    guard let app = try options.configuration().application(options).map({ String(decoding: $0, as: UTF8.self) }) else {
+      throw try options.configuration().severalApplications
+    }
+    let place = LetterPlace.held(app)
+    switch options.action {
+    case "list": try place.list(options, filter)
+    case "show": try place.show(options, filter)
+    default: try place.drop(options, filter)
+    }
+  }
+
+  /// Drops what waits in the hold queue of a paused application.
+  static func discard(_ options: Options, _ session: OperatorSession, app: String) throws {
+    guard try session.store.control(.app(Array(app.utf8))).mode(at: RegistrySession.now) == .paused else {
+      throw CommandFailure(.badInput, "\(app) is not paused, so workers send what waits: `pushfleet apps pause` comes first")
+    }
+    var filter = LetterFilter()
+    filter.app = app
+    try LetterPlace.held(app).drop(options, filter)
+  }
+}

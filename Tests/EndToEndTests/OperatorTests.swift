@@ -1,0 +1,173 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Operators stop and resume", .blocking)
+struct OperatorTests {
+  private static let other = "com.example.other"
+
+  /// A fleet with two applications and their own simulators, and its configuration option.
+  private func start(_ kind: RegistryKind = .sqlite) throws -> (Site, config: [String]) {
+    let site = try Site()
+    try site.startSimulator()
+    let (_, port) = try site.startAPNs("other")
+    try site.write(
+      """
+      {
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", prefetch: 300, registry: "\(try kind.make())",
+        results: "all", fanOut: { pageSize: 100 },
+        apps: {
+          "\(Site.app)": { apns: \(site.apns()) },
+          "\(Self.other)": { apns: \(site.apns(topic: Self.other, port: port)) },
+        },
+      }
+      """, to: "pushfleet.json5")
+    try site.declareTopology()
+    // Creates the registry.
+    try site.drain()
+    return (site, ["--config", site.file("pushfleet.json5")])
+  }
+
+  private func states(_ site: Site, _ config: [String], _ command: String = "apps") throws -> [String: String] {
+    let list = Site.objects(try site.run([command, "list", "--json"] + config).output)
+    let key = command == "apps" ? "app" : "lane"
+    return Dictionary(uniqueKeysWithValues: list.map { ($0[key] as? String ?? "", $0["state"] as? String ?? "") })
+  }
+
+  @Test("a paused application's requests wait without a counted attempt, another one's are sent", arguments: RegistryKind.all)
+  func pause(_ kind: RegistryKind) throws {
+    let (site, config) = try start(kind)
+    try site.importDevices(0..<300, #""app":"\#(Site.app)","topics":["all"]"#)
+    let paused = try site.run(["apps", "pause", Site.app, "--reason", "wrong text"] + config)
+    #expect(paused.status == 0 && paused.output.contains("paused") && paused.output.contains("wrong text"), "\(paused.output)")
+    // A worker that starts now knows it before its first request.
+    try site.send(tokens: (1_000..<1_500).map(token), app: Site.app)
+    try site.publish([(["to": "/topics/all", "data": ["m": "b"]], ["app_id": Site.app, "message_id": "b"])])
+    try site.send(tokens: (2_000..<2_100).map(token), app: Self.other)
+    let workers = [try site.startWorker(), try site.startWorker()]
+    #expect(try site.followJournal("other.ndjson").waitForLines(100, seconds: 30))
+    #expect(eventually { site.held(Site.app) == 501 }, "\(site.held(Site.app))")
+    #expect(try site.pushes().isEmpty && site.depths(["dead", "retry.1s"]) == [0, 0])
+    let held = try site.run(["held", "list", "--app", Site.app] + config)
+    #expect(held.output.contains("501") && held.output.contains("an operator has paused the application"), "\(held.output)")
+
+    #expect(try site.run(["apps", "resume", Site.app] + config).status == 0)
+    #expect(try site.followJournal().waitForLines(800, seconds: 60))
+    for worker in workers {
+      worker.signal(SIGTERM)
+      #expect(worker.wait() == 0)
+    }
+    #expect(try site.deliveries().values.allSatisfy { $0 == 1 } && site.held(Site.app) == 0)
+    #expect(try site.results()["b"]! == (300, 0, 1))
+    #expect(try site.depths(["dead", "send.normal", "fanout.normal"]) == [0, 0, 0])
+  }
+
+  @Test("workers follow within two seconds; what waits in their lanes goes to the hold queue")
+  func whileRunning() throws {
+    let (site, config) = try start()
+    let worker = try site.startWorker()
+    try site.send(tokens: [token(1)], app: Site.app)
+    #expect(try site.followJournal().waitForLines(1, seconds: 30))
+    let begun = ContinuousClock.now
+    #expect(try site.run(["apps", "pause", Site.app] + config).status == 0)
+    #expect(worker.waitForOutput(#""state":"paused""#, seconds: 30), "\(worker.outputSoFar)")
+    print("the worker followed after \(ContinuousClock.now - begun)")
+    try site.send(tokens: (10..<60).map(token), app: Site.app)
+    #expect(eventually { site.held(Site.app) == 50 })
+    // A request for now or never can't wait.
+    try site.send(lines: [#"{"to":"\#(token(5))","time_to_live":0,"data":{"a":"b"}}"#], app: Site.app)
+    #expect(try eventually { try site.depths(["dead"]) == [1] })
+    #expect(try site.take("dead").first?.header("x-push-reason") == "an operator has paused the application")
+
+    let discarded = try site.run(["apps", "discard", Site.app, "--yes", "--reason", "test"] + config)
+    #expect(discarded.status == 0 && discarded.output.contains("50 held requests dropped"), "\(discarded.output)")
+    #expect(site.held(Site.app) == 0)
+    #expect(try site.run(["apps", "pause", Site.app, "--until", "1s"] + config).status == 0)
+    try site.send(tokens: [token(7)], app: Site.app)
+    #expect(try site.followJournal().waitForLines(2, seconds: 30), "the pause ends by itself")
+    #expect(try site.run(["apps", "discard", Site.app, "--yes"] + config).status == 65)
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+  }
+
+  @Test("a draining application sends what waits and refuses new requests")
+  func drain() throws {
+    let (site, config) = try start()
+    #expect(try site.run(["apps", "pause", Site.app] + config).status == 0)
+    try site.send(tokens: (0..<20).map(token), app: Site.app)
+    let worker = try site.startWorker()
+    #expect(eventually { site.held(Site.app) == 20 })
+    #expect(try site.run(["apps", "drain", Site.app] + config).status == 0)
+    #expect(try site.followJournal().waitForLines(20, seconds: 30))
+    try site.send(tokens: [token(100)], app: Site.app)
+    #expect(try eventually { try site.depths(["dead"]) == [1] })
+    #expect(try site.take("dead").first?.header("x-push-reason")?.contains("drains the application") == true)
+    #expect(try states(site, config) == [Site.app: "draining", Self.other: "running"])
+    #expect(try site.run(["apps", "resume", Site.app] + config).status == 0)
+    try site.send(tokens: [token(101)], app: Site.app)
+    #expect(try site.followJournal().waitForLines(21, seconds: 30))
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(try site.pushes().count == 21)
+  }
+
+  @Test("requests wait in a paused lane, those of other lanes are sent")
+  func lane() throws {
+    let (site, config) = try start()
+    #expect(try site.run(["lanes", "pause", "send.normal"] + config).status == 0)
+    let worker = try site.startWorker()
+    try site.send(tokens: (0..<10).map(token), app: Site.app)
+    try site.publish([(["to": token(20)], ["app_id": Site.app, "message_id": "h"])], to: "high")
+    #expect(try site.followJournal().waitForLines(1, seconds: 30))
+    #expect(try site.pushes().map(\.token) == [token(20)] && site.depths(["send.normal"]) == [10])
+    #expect(try states(site, config, "lanes")["send.normal"] == "paused")
+    #expect(try site.run(["lanes", "resume", "send.normal"] + config).status == 0)
+    #expect(try site.followJournal().waitForLines(11, seconds: 30))
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+  }
+
+  @Test("every operation is recorded and published once, with its reason", arguments: RegistryKind.all)
+  func audit(_ kind: RegistryKind) throws {
+    let (site, config) = try start(kind)
+    let queue = "\(site.prefix).audit.test"
+    let lines = try site.write(
+      """
+      {"do":"declare","queue":"\(queue)"}
+      {"do":"bind","queue":"\(queue)","exchange":"\(site.prefix).events","routing_key":"audit.#"}
+      """, to: "audit.ndjson")
+    try site.peer(["try"], input: lines)
+    let workers = [try site.startWorker(), try site.startWorker()]
+    #expect(try site.run(["apps", "pause", Site.app, "--reason", "why not"] + config).status == 0)
+    #expect(try site.run(["apps", "resume", Site.app] + config).status == 0)
+    #expect(try site.run(["lanes", "pause", "send.high"] + config).status == 0)
+    let seen = try site.takeAll(from: queue, count: 3)
+    #expect(seen.map { $0.json["action"] as? String } == ["pause", "resume", "pause"])
+    let first = try #require(seen.first)
+    #expect(first.json["reason"] as? String == "why not" && first.json["subject"] as? String == "app:\(Site.app)")
+    #expect((first.json["before"] as? [String: Any])?["state"] as? String == "running")
+    #expect((first.json["after"] as? [String: Any])?["state"] as? String == "paused")
+    let list = Site.objects(try site.run(["audit", "--json"] + config).output)
+    #expect(list.map { $0["number"] as? Int } == [3, 2, 1])
+    for worker in workers {
+      worker.signal(SIGTERM)
+      #expect(worker.wait() == 0)
+    }
+    #expect(try site.takeAll(from: queue).isEmpty)
+  }
+
+  @Test("mistakes are refused with advice")
+  func mistakes() throws {
+    let (site, config) = try start()
+    for (words, status, part) in [
+      (["apps", "pause"], 64, "name an application"), (["apps", "pause", "com.exmple.other"], 64, "did you mean"),
+      (["apps", "pause", Site.app, "--until", "soon"], 64, "expected a duration"),
+      (["apps", "pause", Site.app, "--until", "2020-01-01T00:00:00Z"], 64, "the time has passed"),
+      (["apps", "rate", Site.app, "0/s"], 64, "RATE must be"), (["lanes", "pause", "send.hihg"], 64, "send.high"),
+      (["held", "list"], 64, "--app must name one"),
+    ] {
+      let ended = try site.run(words + config)
+      #expect(ended.status == status && ended.output.contains(part), "\(words): \(ended.output)")
+    }
+  }
+}
