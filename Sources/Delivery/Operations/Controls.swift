@@ -1,6 +1,7 @@
 import Broker
 import DeviceRegistry
 import Logging
+import Providers
 import PushCore
 import Wire
 
@@ -16,6 +17,11 @@ package final class Controls {
   /// By application.
   private var byApp: [Int: Control] = [:]
   package private(set) var pausedLanes: Set<WorkQueue> = []
+  /// By application.
+  private var limiters: [Int: RateLimiter] = [:]
+  /// The fleet's consuming shards, which share each application's rate.
+  private var sharers = 1
+  private var isWaking = false
   private var isAsking = false
   /// Called after each answer of the registry.
   package var onRead: (() -> Void)?
@@ -57,6 +63,7 @@ package final class Controls {
     }
     self.byApp = byApp
     pausedLanes = lanes
+    limit()
     onRead?()
   }
 
@@ -83,6 +90,44 @@ package final class Controls {
   func isDraining(_ app: Int?) -> Bool {
     guard !byApp.isEmpty, let app else { return false }
     return mode(of: app) == .draining
+  }
+
+  // MARK: rates
+
+  package var hasRates: Bool { !limiters.isEmpty }
+
+  package func divideRates(among sharers: Int) {
+    self.sharers = sharers
+    limit()
+  }
+
+  private func limit() {
+    for app in limiters.keys where byApp[app]?.rate == nil { limiters[app] = nil }
+    for (app, control) in byApp {
+      guard let rate = control.rate else { continue }
+      let perMinute = Int(clamping: rate) * 60 / sharers
+      if limiters[app] == nil { limiters[app] = RateLimiter(perMinute: perMinute, at: time.now) }
+      limiters[app]?.change(perMinute: perMinute, at: time.now)
+    }
+  }
+
+  /// The number of pushes that may be sent now for each of the applications. If there are none, the shard gets a turn when there are.
+  func allowance(of apps: Set<Int>) -> Int {
+    guard !limiters.isEmpty else { return .max }
+    let least = apps.reduce(Int.max) { min($0, limiters[$1]?.available(at: time.now) ?? .max) }
+    guard least <= 0, !isWaking else { return least }
+    isWaking = true
+    let due = apps.compactMap { limiters[$0]?.nextToken(after: time.now) }.max() ?? time.now
+    time.schedule(at: due) { [weak self] in
+      self?.isWaking = false
+      self?.time.ensureHooksRun()
+    }
+    return least
+  }
+
+  func sent(for app: Int?) {
+    guard !limiters.isEmpty, let app else { return }
+    limiters[app]?.take()
   }
 
   var pausedApps: [Int] { byApp.isEmpty ? [] : byApp.keys.filter(isPaused).sorted() }

@@ -58,6 +58,7 @@ package final class Dispatcher {
     self.outbox = outbox
     self.prefetch = prefetch
     self.time = time
+    holds.isNeeded = { [controls] in controls.isPaused($0) }
     holds.onEmptied = { [weak self] app in
       for index in apps[app].pools { self?.pools[index].bulkhead.emptied() }
     }
@@ -166,13 +167,16 @@ package final class Dispatcher {
     let contenders = account.pool.contenders
     account.pool.contenders -= 1
     guard !isDraining else { return false }
+    let allowed = controls.allowance(of: apps.users(of: index))
+    guard allowed > 0 else { return false }
     var room = share(of: index, account.capacity, beside: others)
     guard room > 0 else {
       account.wantsCapacity()
       return false
     }
     pools[index].servedTurn = turns
-    let most = contenders > 1 ? account.inFlight + (account.capacity + contenders - 1) / contenders : .max
+    let fair = contenders > 1 ? (account.capacity + contenders - 1) / contenders : allowed
+    let most = min(fair, allowed) == .max ? .max : account.inFlight + min(fair, allowed)
     while !outbox.isFull {
       if room == 0 { room = share(of: index, account.capacity, beside: others) }
       guard room > 0 else { break }

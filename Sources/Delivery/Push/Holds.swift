@@ -33,6 +33,9 @@ package final class Holds {
   package weak var broker: (any HoldBroker)?
   /// Called when an application's hold queue is nearly empty.
   var onEmptied: ((Int) -> Void)?
+  /// Whether the application needs its hold queue now. Its queue is then declared without a question, which would stay in it: a
+  /// paused application's queue isn't consumed.
+  var isNeeded: ((Int) -> Bool)?
   private let apps: Applications
   private let time: Turn
   private let log: Log
@@ -140,6 +143,10 @@ package final class Holds {
       roundBegan = time.now
     }
     while finding < Self.mostFinding, broker.canAsk, let app = nextUnknown() {
+      if isNeeded?(app) == true {
+        declare(app)
+        continue
+      }
       finding += 1
       broker.findHold(name(app)) { [weak self, epoch] isThere in
         guard let self, epoch == self.epoch else { return }

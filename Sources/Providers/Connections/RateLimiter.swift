@@ -3,7 +3,7 @@ import Wire
 /// A token bucket that limits pushes in any minute, with a linear ramp after an outage. FCM's quota is 600,000 a minute for
 /// each project, in minutes aligned to no clock. After an outage the rate must rise from 0 to full over at least 60 s
 /// (Firebase, "Throttling and quotas").
-struct RateLimiter {
+package struct RateLimiter {
   static let rampSeconds = 60.0
   /// A ramp starts at this share of the full rate, so that a first request can be sent.
   static let rampFloor = 0.01
@@ -24,7 +24,7 @@ struct RateLimiter {
   private(set) var rampStart: MonotonicTime?
 
   /// A full burst and a minute's refill are together at most `perMinute`, which counts as at least 1.
-  init(perMinute: Int, at now: MonotonicTime) {
+  package init(perMinute: Int, at now: MonotonicTime) {
     self.perMinute = perMinute
     (burst, perSecond) = Self.shape(perMinute, 1)
     tokens = burst
@@ -39,7 +39,7 @@ struct RateLimiter {
     return (burst, limit < 2 ? 1 / 61 : (limit - burst) / 60)
   }
 
-  mutating func change(perMinute: Int, at now: MonotonicTime) {
+  package mutating func change(perMinute: Int, at now: MonotonicTime) {
     refill(to: now)
     self.perMinute = perMinute
     reshape()
@@ -66,12 +66,12 @@ struct RateLimiter {
     tokens = min(tokens, burst)
   }
 
-  mutating func available(at now: MonotonicTime) -> Int {
+  package mutating func available(at now: MonotonicTime) -> Int {
     refill(to: now)
     return Int(tokens)
   }
 
-  mutating func take() { tokens -= 1 }
+  package mutating func take() { tokens -= 1 }
 
   mutating func ramp(from now: MonotonicTime) {
     refill(to: now)
@@ -80,7 +80,7 @@ struct RateLimiter {
   }
 
   /// When the next push may be sent; not after `now` if one may already.
-  func nextToken(after now: MonotonicTime) -> MonotonicTime {
+  package func nextToken(after now: MonotonicTime) -> MonotonicTime {
     guard tokens < 1 else { return now }
     return now.advanced(bySeconds: max((1 - tokens) / (perSecond * share(at: now)), 0.001))
   }
