@@ -43,14 +43,14 @@ struct CompletionTests {
       completes pushfleet devices import; completes pushfleet send; completes pushfleet explain --config
       """
     #expect(try bash(filesAreOffered, in: site) == ["no", "no", "no", "and"])
-    #expect(try offered("pushfleet help expl", in: site) == ["explain"] && offered("pushfleet hel", in: site) == ["help"])
+    #expect(try offered("pushfleet help expl", in: site) == ["explain"] && offered("pushfleet hel", in: site) == ["held", "help"])
   }
 
   /// What fish and zsh offer.
   private static let lines = [
     ("pushfleet se", ["send"]), ("pushfleet devices imp", ["import"]), ("pushfleet send --la", ["--lane"]),
     ("pushfleet send --lane ", ["high", "normal"]), ("pushfleet config ", ["check"]), ("pushfleet help expl", ["explain"]),
-    ("pushfleet hel", ["help"]), ("pushfleet help send --la", []), ("pushfleet devices list --state z", []),
+    ("pushfleet hel", ["held", "help"]), ("pushfleet help send --la", []), ("pushfleet devices list --state z", []),
     ("pushfleet devices list --app ", []), ("pushfleet campaigns show ", []), ("pushfleet trace ", []),
     ("pushfleet dead replay ", []),
   ]

@@ -161,7 +161,7 @@ struct CampaignTests {
     }
     let tables = [
       "notes", "badges", "messages", "waiting", "gateway_keys", "device_secrets", "content_pages", "gateway_requests",
-      "change_fence", "content_sizes", "campaign_failures",
+      "change_fence", "content_sizes", "campaign_failures", "controls", "audit_events",
     ].map { "DROP TABLE \($0);" }
     let back =
       (indexes + columns + tables).joined()

@@ -6,6 +6,10 @@ public enum KeyRight: String, CaseIterable, Sendable {
   case register
   /// Acknowledge on behalf of devices.
   case ack
+  /// See the fleet.
+  case view
+  /// Control the fleet: pause, resume and the like.
+  case operate
 }
 
 /// The registry's record of a gateway key, without the key itself.

@@ -80,6 +80,12 @@ extension JSONObjectWriter {
     if let value { bytes.appendDecimal(value) } else { bytes.append(contentsOf: "null".utf8) }
   }
 
+  /// With one decimal place.
+  /// - Parameter figure: not negative. Above 10^15 it is written as that.
+  public mutating func set(_ name: String, figure: Double?) {
+    set(name, raw: Array((figure.map { "\(Double(Int64(min($0, 1e15) * 10 + 0.5)) / 10)" } ?? "null").utf8))
+  }
+
   public mutating func set(_ name: String, _ values: [[UInt8]]) { set(Array(name.utf8), values) }
 
   public mutating func set(_ name: String, flag: Bool) { set(name, raw: Array((flag ? "true" : "false").utf8)) }

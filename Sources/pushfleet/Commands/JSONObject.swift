@@ -71,9 +71,8 @@ extension Bool: JSONMember {
   func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, flag: self) }
 }
 
-/// Written with one decimal place.
 extension Double: JSONMember {
-  func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, raw: Array("\((self * 10).rounded() / 10)".utf8)) }
+  func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, figure: self) }
 }
 
 extension JSONObject: JSONMember {

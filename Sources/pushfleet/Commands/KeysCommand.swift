@@ -17,13 +17,13 @@ enum KeysCommand: Command {
     ],
     """
     A key gives a backend access to the gateway, for the key's applications and rights: send (requests, and groups and topics of
-    tokens), register (devices, users, groups and topics), ack (acknowledgements on behalf of devices). `create` prints the key
-    once; the registry keeps only its hash. With --service-account it prints no key. Instead it writes a file for Firebase's
+    tokens), register (devices, users, groups and topics), ack (acknowledgements on behalf of devices), view (see the fleet),
+    operate (pause, resume and the like). `create` prints the key once; the registry keeps only its hash. With --service-account it prints no key. Instead it writes a file for Firebase's
     libraries, whose private key is not in the registry. Running gateways refuse a revoked key within five seconds.
     """,
     [
       .config(), .option("app", "APP", in: "APP[,APP]", "the applications; may be left out when only one is configured"),
-      .option("rights", "LIST", in: "RIGHT[,RIGHT]", "of send, register, ack"),
+      .option("rights", "LIST", in: "RIGHT[,RIGHT]", "of send, register, ack, view, operate"),
       .option("rate", "N", "the most requests per second that a gateway accepts with the key, up to 1000000 (5000)"),
       .option("sender", "SENDER", "send as this sender of the application"),
       .option("environment", "E", "production or sandbox: the APNs environment of its tokens"),
@@ -47,7 +47,7 @@ enum KeysCommand: Command {
   private static let defaultRate = 5_000
 
   private static func create(_ options: Options) throws {
-    let rights = try self.rights(try options.required("rights", "what the key is for, of send, register, ack"))
+    let rights = try self.rights(try options.required("rights", "what the key is for, of send, register, ack, view, operate"))
     let rate = try options.integer("rate", in: 1...1_000_000) ?? defaultRate
     let session = try RegistrySession(options, isReading: false)
     let apps = try self.apps(options, session.configuration)

@@ -10,21 +10,6 @@ extension Campaign {
     return description.total > 0 ? Int(min(99, (sent + failed) * 100 / description.total)) : 0
   }
 
-  var json: JSONObject {
-    let failures = failures.map { count -> JSONObject in
-      ["error": count.error.rawValue, "platform": count.platform?.word, "count": count.devices]
-    }
-    return [
-      "id": description.id, "app": description.app, "message_id": description.messageID, "target": description.target,
-      "state": state.name, "sent": sent, "failed": failed, "unknown": JSONOptional(unknown > 0 ? unknown : nil),
-      "failures": JSONOptional(failures.isEmpty ? nil : failures), "remaining": remaining, "received": received, "read": read,
-      "rate": rate, "seconds_left": timeLeft, "pages": pagesDone, "created_at": Timestamp.text(createdAt),
-      "updated_at": Timestamp.text(updatedAt), "finished_at": finishedAt.map(Timestamp.text),
-    ]
-  }
-
-  var jsonText: String { String(decoding: json.line, as: UTF8.self) }
-
   var text: String {
     return FactList.text([
       ("campaign", id), ("app", String(printing: description.app)), ("message", String(printing: description.messageID)),

@@ -40,11 +40,11 @@ enum CampaignsCommand: Command {
     var campaign = try find(id, in: store)
     if options.action == "show" {
       campaign.failures = try store.failures(of: campaign.description.id)
-      return options.print(campaign.json, text: campaign.text)
+      return options.print([campaign.json], text: campaign.text)
     }
     try CampaignStateChange(options.action).apply(to: campaign, try OperatorSession(options))
     let now = try store.campaign(campaign.description.id) ?? campaign
-    options.print(now.json, text: "\(now.id) is \(now.state.name)")
+    options.print([now.json], text: "\(now.id) is \(now.state.name)")
   }
 
   // MARK: one campaign
@@ -72,7 +72,8 @@ enum CampaignsCommand: Command {
     var last = ""
     while true {
       let campaigns = try selection(session.store, app, limit)
-      var text = options.asJSON ? campaigns.map(\.jsonText).joined(separator: "\n") : table(campaigns)
+      var text =
+        options.asJSON ? campaigns.map { String(decoding: $0.json, as: UTF8.self) }.joined(separator: "\n") : table(campaigns)
       if options.has("follow"), !options.asJSON, let height = TerminalWidth.linesOfOutput { text = cut(text, to: height) }
       if text != last {
         if Terminal.isOutputInteractive, !last.isEmpty, !options.asJSON { erase(last) }

@@ -39,11 +39,16 @@ struct FleetPicture {
     }
     // The worker's own object, with `kind` as its first member.
     let workers = workers.map { Array(#"{"kind":"worker","#.utf8) + $0.json.drop { $0 != UInt8(ascii: "{") }.dropFirst() }
-    let campaigns = campaigns.map { ["kind": "campaign"] + $0.json }
+    let campaigns = campaigns.map { campaign -> [UInt8] in
+      var object = JSONObjectWriter()
+      object.set("kind", "campaign")
+      campaign.write(to: &object)
+      return object.closed()
+    }
     let fleet: JSONObject = [
       "kind": "fleet", "prefix": prefix, "broker": address, "at": Timestamp.text(at), "workers": self.workers.count,
       "silent_shards": silent, "problem": problem, "registry_problem": registryProblem,
     ]
-    return queues.map(\.line) + workers + campaigns.map(\.line) + [fleet.line]
+    return queues.map(\.line) + workers + campaigns + [fleet.line]
   }
 }

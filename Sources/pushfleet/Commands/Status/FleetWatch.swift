@@ -160,18 +160,3 @@ final class FleetWatch: PublisherClient {
     lost(reason)
   }
 }
-
-extension Publisher {
-  /// Seconds to wait for workers' answers.
-  static let answerTime = 1.0
-
-  /// Asks each worker for its status; answers carry `id` as correlation id.
-  func askWorkers(_ topology: Topology, _ question: [UInt8], id: [UInt8], tag: Int) {
-    var properties = BasicProperties()
-    properties.replyTo = Self.replyTo
-    properties.correlationID = id
-    properties.expiration = Array("5000".utf8)
-    publish(
-      exchange: Array(topology.controlExchange.utf8), routingKey: [], properties: properties, body: question, tag: tag)
-  }
-}
