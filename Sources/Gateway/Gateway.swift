@@ -139,6 +139,7 @@ public final class Gateway {
   private static let quietPause = 0.02
 
   private func end() {
+    context.fleet.close()
     context.broker.close { [loop] in loop.stop() }
     loop.schedule(after: 2) { [loop] in loop.stop() }
   }

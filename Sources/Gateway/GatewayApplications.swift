@@ -35,6 +35,9 @@ struct GatewayApplications {
 
   subscript(id: [UInt8]) -> App? { apps[id] }
 
+  /// True if the list has every configured application.
+  func areAll(in ids: [[UInt8]]) -> Bool { Set(apps.keys).isSubset(of: ids) }
+
   /// The key's only application, or the one of several that `name` names.
   func only(of key: GatewayKey, _ name: [UInt8]?) -> App? {
     if let name, let app = named(name, of: key) { return app }

@@ -15,6 +15,7 @@ final class GatewayContext {
   /// Reads devices and keys; nil if no registry is configured. Changes of devices are published to the broker instead.
   let registry: RegistryClient?
   let figures: GatewayFigures
+  let fleet: FleetStatus
 
   init(_ configuration: Configuration, version: String, loop: EventLoop, log: Log) throws(ConfigurationError) {
     self.configuration = configuration
@@ -23,8 +24,9 @@ final class GatewayContext {
     self.log = log
     topology = configuration.topology
     figures = GatewayFigures()
-    broker = GatewayBroker(
-      loop: loop, topology: topology, brokers: try configuration.brokerAddresses(), log: log, figures: figures)
+    let brokers = try configuration.brokerAddresses()
+    broker = GatewayBroker(loop: loop, topology: topology, brokers: brokers, log: log, figures: figures)
+    fleet = FleetStatus(topology, loop: loop, brokers: brokers)
     registry = try configuration.registry.map { (location) throws(ConfigurationError) in
       try RegistryClient(location, limits: configuration.registryLimits, host: LoopRegistryHost(loop), log: log)
     }

@@ -6,6 +6,8 @@ public struct HTTPRequest: Sendable {
   /// The headers that the server keeps, by name in lower case.
   public var headers: [String: [UInt8]]
   public var body: [UInt8]
+  /// The connection's descriptor; -1 if there is none.
+  var descriptor: Int32 = -1
 
   public init(method: String, target: [UInt8], headers: [String: [UInt8]] = [:], body: [UInt8] = []) {
     self.method = method

@@ -7,7 +7,7 @@ struct OperatorTests {
   private static let other = "com.example.other"
 
   /// A fleet with two applications and their own simulators, and its configuration option.
-  private func start(_ kind: RegistryKind = .sqlite) throws -> (Site, config: [String]) {
+  private func start(_ kind: RegistryKind = .sqlite, settings: String = "") throws -> (Site, config: [String]) {
     let site = try Site()
     try site.startSimulator()
     let (_, port) = try site.startAPNs("other")
@@ -15,7 +15,7 @@ struct OperatorTests {
       """
       {
         broker: "\(site.brokerURI)", prefix: "\(site.prefix)", prefetch: 300, registry: "\(try kind.make())",
-        results: "all", fanOut: { pageSize: 100 },
+        results: "all", fanOut: { pageSize: 100 }, \(settings)
         apps: {
           "\(Site.app)": { apns: \(site.apns()) },
           "\(Self.other)": { apns: \(site.apns(topic: Self.other, port: port)) },
@@ -104,11 +104,34 @@ struct OperatorTests {
     #expect(try site.take("dead").first?.header("x-push-reason")?.contains("drains the application") == true)
     #expect(try states(site, config) == [Site.app: "draining", Self.other: "running"])
     #expect(try site.run(["apps", "resume", Site.app] + config).status == 0)
+    #expect(worker.waitForOutput(#""state":"running""#, seconds: 30))
     try site.send(tokens: [token(101)], app: Site.app)
     #expect(try site.followJournal().waitForLines(21, seconds: 30))
     worker.signal(SIGTERM)
     #expect(worker.wait() == 0)
     #expect(try site.pushes().count == 21)
+  }
+
+  @Test("the fleet's rate limits an application's pushes, whatever the number of workers, and no other application's")
+  func rate() throws {
+    let (site, config) = try start()
+    #expect(try site.run(["apps", "rate", Site.app, "50/s"] + config).output.contains("50/s"))
+    let workers = [try site.startWorker(), try site.startWorker()]
+    for worker in workers { #expect(worker.waitForOutput("among_shards\":2", seconds: 30)) }
+    let begun = ContinuousClock.now
+    try site.send(tokens: (0..<300).map(token), app: Site.app)
+    try site.send(tokens: (1_000..<1_300).map(token), app: Self.other)
+    #expect(try site.followJournal("other.ndjson").waitForLines(300, seconds: 30))
+    #expect(try site.pushes().count < 250)
+    #expect(try site.followJournal().waitForLines(300, seconds: 60))
+    // At most a second's pushes are sent at once.
+    #expect(ContinuousClock.now - begun > .seconds(4))
+    #expect(try site.run(["apps", "rate", Site.app, "none"] + config).status == 0)
+    for worker in workers {
+      worker.signal(SIGTERM)
+      #expect(worker.wait() == 0)
+    }
+    #expect(try site.deliveries().values.allSatisfy { $0 == 1 } && site.depths(["dead"]) == [0])
   }
 
   @Test("requests wait in a paused lane, those of other lanes are sent")
@@ -154,6 +177,55 @@ struct OperatorTests {
       #expect(worker.wait() == 0)
     }
     #expect(try site.takeAll(from: queue).isEmpty)
+  }
+
+  @Test("the HTTP interface performs the same operations, within the rights of its key")
+  func http() throws {
+    let port = try FreePorts.take(1)[0]
+    let (site, config) = try start(settings: Door.settings(port))
+    let worker = try site.startWorker()
+    let door = try Door(site, port: port)
+    let operate = try door.key("operate,view", ["--app", "\(Site.app),\(Self.other)"])
+    let one = try door.key("operate", ["--app", Self.other]).key
+    let view = try door.key("view", ["--app", "\(Site.app),\(Self.other)"]).key
+    let until = "2099-01-01T00:00:00.000Z"
+    let event = try door.json(
+      "POST", "/v1/fleet/apps/\(Site.app)/pause", operate.key, #"{"reason":"r","until":"\#(until)"}"#)
+    #expect(event["actor"] as? String == operate.id && event["origin"] as? String == "127.0.0.1")
+    let apps = try door.json("GET", "/v1/fleet/apps", view)["apps"] as? [[String: Any]]
+    #expect(apps?.first { $0["app"] as? String == Site.app }?["until"] as? String == until)
+    #expect(worker.waitForOutput(#""state":"paused""#, seconds: 30))
+    try site.send(tokens: (0..<3).map(token), app: Site.app)
+    #expect(eventually { site.held(Site.app) == 3 })
+    #expect(try door.json("POST", "/v1/fleet/apps/\(Site.app)/resume", operate.key)["action"] as? String == "resume")
+    #expect(try site.followJournal().waitForLines(3, seconds: 30))
+
+    for (method, path, key, body, status) in [
+      ("POST", "/v1/fleet/apps/\(Site.app)/pause", view, nil, 403), ("POST", "/v1/fleet/apps/\(Site.app)/pause", one, nil, 403),
+      ("POST", "/v1/fleet/lanes/send.high/pause", one, nil, 403), ("GET", "/v1/fleet/status", one, nil, 403),
+      ("POST", "/v1/fleet/apps/\(Self.other)/stop", one, nil, 404),
+      ("POST", "/v1/fleet/apps/\(Self.other)/pause", one, #"{"until":"now"}"#, 400),
+      ("POST", "/v1/fleet/apps/\(Self.other)/pause", one, #"{"why":"x"}"#, 400),
+      ("POST", "/v1/fleet/apps/\(Self.other)/rate", one, #"{"rate":-1}"#, 400),
+      ("GET", "/v1/fleet/campaigns/none", view, nil, 404), ("GET", "/v1/fleet/audit?limit=0", view, nil, 400),
+    ] as [(String, String, String, String?, Int)] {
+      let answer = try door.ask(method, path, key, body)
+      #expect(answer.status == status, "\(method) \(path): \(answer.status) \(answer.body)")
+    }
+    _ = try door.json("POST", "/v1/fleet/apps/\(Self.other)/rate", one, #"{"rate":7}"#)
+    #expect(try site.run(["apps", "list"] + config).output.contains("7/s"))
+    _ = try door.json("POST", "/v1/fleet/lanes/send.high/pause", operate.key)
+    let lanes = try door.json("GET", "/v1/fleet/lanes", view)["lanes"] as? [[String: Any]]
+    #expect(lanes?.filter { $0["state"] as? String == "paused" }.compactMap { $0["lane"] as? String } == ["send.high"])
+    let events = try door.json("GET", "/v1/fleet/audit", view)["events"] as? [[String: Any]]
+    #expect(events?.compactMap { $0["action"] as? String } == ["pause", "rate", "resume", "pause"])
+    #expect((try door.json("GET", "/v1/fleet/audit", one)["events"] as? [[String: Any]])?.count == 1)
+
+    let status = try door.json("GET", "/v1/fleet/status", view)
+    #expect((status["workers"] as? [[String: Any]])?.count == 1 && status["silent_shards"] as? Int == 0)
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(try door.json("GET", "/v1/fleet/campaigns", view)["campaigns"] as? [String] == [])
   }
 
   @Test("mistakes are refused with advice")

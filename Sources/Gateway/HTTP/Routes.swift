@@ -32,6 +32,7 @@ final class Routes {
   private let subscriptions: TopicSubscriptions
   private let acknowledgements: Acknowledgements
   private let pages: ContentPages
+  private let fleet: FleetOperations
 
   /// The parts that outlive a change of the applications.
   struct Services {
@@ -58,6 +59,7 @@ final class Routes {
       applications: applications, changes: changes, registry: registry,
       takesUsersOfDevices: http?.deviceUsers ?? true)
     pages = ContentPages(registry: registry)
+    fleet = FleetOperations(applications: applications, registry: registry, status: context.fleet, time: context.loop.time)
     subscriptions = TopicSubscriptions(
       applications: applications, changes: changes, registry: registry, imports: imports
     ) { [context] in context.loop.wallClock }
@@ -69,7 +71,8 @@ final class Routes {
     "livez", "readyz", "token", "pages", "gcm", "fcm", "send", "notification", "iid", "info", "v1", "rel", "topics",
     "v1:batchAdd",
     "v1:batchRemove", "v1:batchImport", "projects", "messages:send", "registrations", "topicSubscriptions", "apps",
-    "installations", "user", "secret", "groups", "badge", "acks",
+    "installations", "user", "secret", "groups", "badge", "acks", "fleet", "lanes", "campaigns", "audit", "pause", "drain",
+    "resume", "rate", "cancel", "status",
   ]
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.
@@ -93,6 +96,7 @@ final class Routes {
     case ("v1", 7) where Self.isOfSubscriptions(path):
       return Route(
         methods: ["GET", "DELETE", "PATCH"], errorFormat: .google, work: .keyed(Self.senders, subscriptions.takeOne))
+    case ("v1", 3...5) where path[1] == "fleet": return fleet.route(path)
     case ("v1", 4) where path[1] == "apps" && path[3] == "acks": return Route(methods: ["POST"], errorFormat: .own, work: acks)
     case ("v1", 5...7) where path[1] == "apps" && path[3] == "installations": return installation(path)
     default: return nil

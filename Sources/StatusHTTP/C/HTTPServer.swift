@@ -210,6 +210,7 @@ public final class HTTPServer: @unchecked Sendable {
         return refuse(Self.ambiguous, reply, connection, daemon)
       }
       reply.request.method = String(cString: line.method)
+      reply.request.descriptor = pushfleet_mhd_descriptor(connection)
       let length = announced(reply, connection)
       if length > limits.body, length != .max {
         // Read the body to its end and discard it. An earlier answer would be lost if the rest arrived at a closed connection.

@@ -1,0 +1,194 @@
+import Broker
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+import Wire
+
+/// `/v1/fleet/…`: the operations of `pushfleet apps`, `lanes`, `campaigns` and `audit`. A key sees and controls its applications.
+/// The status and the lanes concern all applications, so they need a key for all of them.
+struct FleetOperations {
+  let applications: GatewayApplications
+  let registry: RegistryClient
+  let status: FleetStatus
+  let time: Turn
+
+  /// Nil if the path doesn't exist.
+  func route(_ path: [String]) -> Route? {
+    func view(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
+      Route(methods: ["GET"], errorFormat: .own, work: .keyed([.view, .operate], work))
+    }
+    func operate(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
+      Route(methods: ["POST"], errorFormat: .own, work: .keyed([.operate], work))
+    }
+    switch (path[2], path.count) {
+    case ("status", 3): return view(showStatus)
+    case ("apps", 3): return view(listApps)
+    case ("apps", 5): return Verb(rawValue: path[4]).map { verb in operate { control(verb, ofApp: $0, $1) } }
+    case ("lanes", 3): return view(listLanes)
+    case ("lanes", 5): return Verb(rawValue: path[4]).map { verb in operate { control(verb, ofLane: $0, $1) } }
+    case ("campaigns", 3): return view(listCampaigns)
+    case ("campaigns", 4): return view(showCampaign)
+    case ("campaigns", 5): return Self.campaignVerbs[path[4]].map { state in operate { change($0, $1, to: state) } }
+    case ("audit", 3): return view(listAudit)
+    default: return nil
+    }
+  }
+
+  private enum Verb: String {
+    case pause, drain, resume, rate
+  }
+
+  private static let campaignVerbs: [String: CampaignState] = ["pause": .paused, "resume": .running, "cancel": .cancelled]
+
+  private func showStatus(_ call: HTTPCall, _ key: GatewayKey) {
+    guard applications.areAll(in: key.apps) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    status.ask { call.answer(HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: $0)) }
+  }
+
+  // MARK: applications and lanes
+
+  private func listApps(_ call: HTTPCall, _ key: GatewayKey) {
+    list(key.apps.filter { applications[$0] != nil }.map { .app($0) }, as: "apps", call)
+  }
+
+  private func listLanes(_ call: HTTPCall, _ key: GatewayKey) {
+    list(Topology.lanes.map { .lane(Array($0.utf8)) }, as: "lanes", call)
+  }
+
+  private func list(_ subjects: [ControlSubject], as name: String, _ call: HTTPCall) {
+    let time = time
+    ask(.read { try $0.controls() }, call) { controls in
+      call.answer(
+        .json(200) {
+          $0.set(
+            name,
+            objects: subjects.map { subject in
+              let control = controls.first { $0.subject == subject } ?? Control(subject)
+              return { Self.write(control, to: &$0, at: time.wallClock) }
+            })
+        })
+    }
+  }
+
+  private static func write(_ control: Control, to object: inout JSONObjectWriter, at now: Int64) {
+    object.set(Array(control.subject.kind.utf8), control.subject.name)
+    control.write(to: &object, at: now)
+  }
+
+  private func control(_ verb: Verb, ofApp call: HTTPCall, _ key: GatewayKey) {
+    let app = call.path[3]
+    guard key.apps.contains(app), applications[app] != nil else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    control(verb, .app(app), call, key)
+  }
+
+  private func control(_ verb: Verb, ofLane call: HTTPCall, _ key: GatewayKey) {
+    guard verb == .pause || verb == .resume, Topology.lanes.contains(where: { $0.utf8.elementsEqual(call.path[3]) }) else {
+      return call.answer(ErrorFormat.own.answer(.noSuchPlace))
+    }
+    guard applications.areAll(in: key.apps) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    control(verb, .lane(call.path[3]), call, key)
+  }
+
+  private func control(_ verb: Verb, _ subject: ControlSubject, _ call: HTTPCall, _ key: GatewayKey) {
+    guard let order = order(of: call) else { return }
+    let action: FleetOperation.Action
+    switch verb {
+    case .pause: action = .pause(subject, until: order.until)
+    case .drain: action = .drain(subject)
+    case .resume: action = .resume(subject)
+    case .rate: action = .rate(subject, order.rate)
+    }
+    perform(action, order, call, key)
+  }
+
+  // MARK: campaigns
+
+  private static let mostCampaigns = 100_000
+
+  private func listCampaigns(_ call: HTTPCall, _ key: GatewayKey) {
+    guard let limit = number("limit", call, orElse: 50, most: 1_000) else { return }
+    let (apps, app) = (Set(key.apps), call.query("app"))
+    ask(.read { try $0.campaigns(limit: Self.mostCampaigns) }, call) { all in
+      let own = all.filter { apps.contains($0.description.app) && (app == nil || $0.description.app == app) }
+      call.answer(
+        .json(200) { $0.set("campaigns", objects: own.prefix(limit).map { campaign in { campaign.write(to: &$0) } }) })
+    }
+  }
+
+  private func showCampaign(_ call: HTTPCall, _ key: GatewayKey) {
+    let id = call.path[3]
+    let read = RegistryCall.read { store in
+      var campaign = try store.campaign(id)
+      campaign?.failures = try store.failures(of: id)
+      return campaign
+    }
+    ask(read, call) { campaign in
+      guard let campaign, key.apps.contains(campaign.description.app) else {
+        return call.answer(ErrorFormat.own.answer(.noSuchPlace))
+      }
+      call.answer(.json(200) { campaign.write(to: &$0) })
+    }
+  }
+
+  private func change(_ call: HTTPCall, _ key: GatewayKey, to state: CampaignState) {
+    guard let order = order(of: call) else { return }
+    let id = call.path[3]
+    ask(.read { try $0.campaign(id) }, call) { campaign in
+      guard let campaign, key.apps.contains(campaign.description.app) else {
+        return call.answer(ErrorFormat.own.answer(.noSuchPlace))
+      }
+      perform(.campaign(id, state), order, call, key)
+    }
+  }
+
+  // MARK: the audit
+
+  private func listAudit(_ call: HTTPCall, _ key: GatewayKey) {
+    guard let limit = number("limit", call, orElse: 50, most: 1_000),
+      let before = number("before", call, orElse: .max, most: .max)
+    else { return }
+    let (apps, app, seesAll) = (Set(key.apps), call.query("app"), applications.areAll(in: key.apps))
+    ask(.read { try $0.auditEvents(of: app, before: Int64(before), limit: limit) }, call) { events in
+      let own = events.filter { $0.app.map(apps.contains) ?? seesAll }
+      call.answer(.json(200) { $0.set("events", objects: own.map { event in { event.write(to: &$0) } }) })
+    }
+  }
+
+  // MARK: calls
+
+  private func order(of call: HTTPCall) -> OperationOrder? {
+    do throws(Fault) { return try OperationOrder(call.request.body, now: time.wallClock) } catch {
+      call.answer(ErrorFormat.own.answer(error))
+      return nil
+    }
+  }
+
+  private func number(_ name: String, _ call: HTTPCall, orElse usual: Int, most: Int) -> Int? {
+    guard let text = call.query(name) else { return usual }
+    guard let number = Int(String(decoding: text, as: UTF8.self)), (1...most).contains(number) else {
+      call.answer(ErrorFormat.own.answer(.badRequest("\(name): expected a whole number from 1 to \(most)")))
+      return nil
+    }
+    return number
+  }
+
+  /// Answers with the record of the operation.
+  private func perform(_ action: FleetOperation.Action, _ order: OperationOrder, _ call: HTTPCall, _ key: GatewayKey) {
+    let operation = FleetOperation(action, by: key.id, from: call.request.peerAddress, because: order.reason)
+    ask(.write(.campaigns) { try $0.perform(operation, now: $1) }, call) { result in
+      switch result {
+      case .success(let event): call.answer(.json(200) { event.write(to: &$0) })
+      case .failure(let refusal): call.refuse("InvalidParameters", refusal.reason, status: 409)
+      }
+    }
+  }
+
+  private func ask<Answer>(_ question: RegistryCall<Answer>, _ call: HTTPCall, then: @escaping (Answer) -> Void) {
+    registry.call(question) { result in
+      switch result {
+      case .success(let answer): then(answer)
+      case .failure: call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be used for now")))
+      }
+    }
+  }
+}
