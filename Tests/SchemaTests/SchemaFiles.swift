@@ -15,6 +15,7 @@ import Testing
     ("registry-answer.schema.json", RegistrySchemas.answer),
     ("acknowledgement.schema.json", AcknowledgementSchemas.acknowledgement),
     ("receipt.schema.json", AcknowledgementSchemas.receipt),
+    ("audit.schema.json", AuditSchema.audit),
   ]
   static let printed = all + [(ConfigurationSchemaTests.file, ConfigurationSchema.schema)]
 

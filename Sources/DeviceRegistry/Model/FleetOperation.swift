@@ -46,6 +46,22 @@ public struct AuditEvent: Equatable, Sendable {
   public var before: [UInt8]
   public var after: [UInt8]
 
+  package init(
+    number: Int64 = 0, at: Int64, app: [UInt8]? = nil, actor: [UInt8], origin: [UInt8], action: [UInt8], subject: [UInt8],
+    reason: [UInt8]?, before: [UInt8], after: [UInt8]
+  ) {
+    self.number = number
+    self.at = at
+    self.app = app
+    self.actor = actor
+    self.origin = origin
+    self.action = action
+    self.subject = subject
+    self.reason = reason
+    self.before = before
+    self.after = after
+  }
+
   public var json: [UInt8] {
     var object = JSONObjectWriter()
     write(to: &object)

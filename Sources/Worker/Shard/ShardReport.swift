@@ -40,6 +40,8 @@ package struct ShardReport: Sendable {
   var providers: [Set<PushCounts.Provider>] = []
   var openBreakers: [[UInt8]] = []
   var holds: [HoldReport] = []
+  /// What operators have ordered.
+  var controls: [Control] = []
   /// All pools in trouble, and some of the others.
   var pools: [Pool] = []
   /// By provider: opened connections and received GOAWAYs.

@@ -19,6 +19,8 @@ struct FleetPicture {
   /// Consumers of the lane that each shard of each worker consumes once.
   var consumers = 0
   var campaigns: [Campaign] = []
+  /// Applications and lanes that operators have stopped or slowed down.
+  var controls: [Control] = []
   /// Why the picture is out of date.
   var problem: String?
   /// Why the registry can't be read; nil if it can, or if none is configured.
@@ -45,10 +47,17 @@ struct FleetPicture {
       campaign.write(to: &object)
       return object.closed()
     }
+    let controls = controls.map { control -> [UInt8] in
+      var object = JSONObjectWriter()
+      object.set("kind", "control")
+      object.set(Array(control.subject.kind.utf8), control.subject.name)
+      control.write(to: &object, at: at)
+      return object.closed()
+    }
     let fleet: JSONObject = [
       "kind": "fleet", "prefix": prefix, "broker": address, "at": Timestamp.text(at), "workers": self.workers.count,
       "silent_shards": silent, "problem": problem, "registry_problem": registryProblem,
     ]
-    return queues.map(\.line) + workers + campaigns + [fleet.line]
+    return queues.map(\.line) + workers + campaigns + controls + [fleet.line]
   }
 }

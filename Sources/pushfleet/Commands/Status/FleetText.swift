@@ -18,7 +18,7 @@ struct FleetText {
     let problem = picture.problem.map { marked(cut($0), .bad) }
     // Problems come first: the screen may be too short for the queues.
     let sections = [
-      [head, problem].compactMap(\.self), workers, poolsInTrouble, latencies, queues, errors, trace, campaigns,
+      [head, problem].compactMap(\.self), workers, controls, poolsInTrouble, latencies, queues, errors, trace, campaigns,
       listsPools ? allPools : [],
     ]
     return Array(sections.filter { !$0.isEmpty }.joined(separator: [""]))
@@ -58,6 +58,13 @@ struct FleetText {
       lines.append(marked(cut("workers of different versions: \(versions.joined(separator: ", "))"), .notice))
     }
     return lines
+  }
+
+  private var controls: [String] {
+    guard !picture.controls.isEmpty else { return [] }
+    return TextTable(picture.controls, at: picture.at).lines(width: width).enumerated().map {
+      $0.offset == 0 ? $0.element : marked($0.element, .notice)
+    }
   }
 
   private var queues: [String] {

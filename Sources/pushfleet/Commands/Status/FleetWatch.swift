@@ -131,6 +131,7 @@ final class FleetWatch: PublisherClient {
     picture.registryProblem = registryProblem
     guard let registry else { return }
     do throws(RegistryError) {
+      picture.controls = try registry.controls().filter { $0.rate != nil || $0.mode(at: picture.at) != .running }
       picture.campaigns = Array(try registry.campaigns(limit: 1_000).lazy.filter { !$0.state.isOver }.prefix(10))
     } catch { picture.registryProblem = "the registry can't be asked: \(error)" }
   }
