@@ -25,7 +25,8 @@ struct MonitoringTests {
   @Test(
     "every metric that a document or alert names exists",
     arguments: [
-      "deploy/monitoring/alerts.yml", "deploy/monitoring/alerts.test.yml", "deploy/monitoring/grafana.json",
+      "deploy/monitoring/alerts.yml", "deploy/monitoring/alerts.test.yml", "deploy/monitoring/alerts.days.test.yml",
+      "deploy/monitoring/grafana.json",
       "docs/operate/runbook.md",
       "docs/operate/scaling.md", "docs/operate/deploying.md", "docs/operate/dead-letters.md", "docs/operate/watching.md",
       "docs/operate/scale.md", "docs/send/request.md", "docs/send/registry.md", "docs/send/gateway.md",
@@ -34,8 +35,6 @@ struct MonitoringTests {
     let families = families
     var named: Set<String> = []
     for match in try text(path).matches(of: /\b(pushfleet|process)_[a-z_]+\b/) { named.insert(String(match.0)) }
-    // One of Prometheus' own labels.
-    named.remove("pushfleet_docs")
     let unknown = named.filter { name in
       let parts = ["_bucket", "_sum", "_count"].filter(name.hasSuffix).map { String(name.dropLast($0.count)) }
       return !families.contains(name) && !parts.contains(where: families.contains)
@@ -49,14 +48,14 @@ struct MonitoringTests {
     let alerts = rules.matches(of: /- alert: (\w+)/).map { String($0.1) }
     let sections = try text("docs/operate/runbook.md").matches(of: /\n### (\w+)\n/).map { String($0.1) }
     #expect(Set(alerts).count == alerts.count && Set(alerts) == Set(sections) && sections.count == alerts.count)
-    let links = rules.matches(of: /runbook: docs\/operate\/runbook\.md#(\w+)/).map { String($0.1) }
+    let links = rules.matches(of: /runbook_url: \S+\/pushfleet\/runbook\.md#(\w+)/).map { String($0.1) }
     #expect(links == alerts.map { $0.lowercased() })
   }
 
   @Test("each alert has a test in which it fires, and no test is for a missing alert")
   func tested() throws {
     let alerts = try text("deploy/monitoring/alerts.yml").matches(of: /- alert: (\w+)/).map { String($0.1) }
-    let tests = try text("deploy/monitoring/alerts.test.yml")
+    let tests = try text("deploy/monitoring/alerts.test.yml") + text("deploy/monitoring/alerts.days.test.yml")
     let firing = tests.matches(of: /alertname: (\w+)\n +exp_alerts:/).map { String($0.1) }
     #expect(Set(firing) == Set(alerts))
   }
