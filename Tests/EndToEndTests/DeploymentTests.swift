@@ -82,15 +82,15 @@ struct DeploymentTests {
     let folder = site.file("secrets")
     let script = DocumentTests.root.appending(path: "deploy/compose/make-secrets").path
     #expect(try Self.ended([script, folder], site).status == 0)
-    let block = try DocumentTests.text("deploy/kubernetes/workers.yaml").split(separator: "  config.json5: |\n")[1]
-      .split(separator: "\n---")[0]
-    let configurations: [(text: String, environment: [String: String])] = [
-      (try DocumentTests.text("deploy/systemd/config.json5").replacing("\"AuthKey", with: "\"\(folder)/AuthKey"), [:]),
+    let kubernetes = try ["base", "examples/fleet"].map { place in
       (
-        String(block).replacing("/run/secrets/pushfleet", with: folder),
-        ["PUSHFLEET_BROKER_FILE": "\(folder)/broker", "PUSHFLEET_REGISTRY": "postgresql://pushfleet@db/push"]
-      ),
-    ]
+        text: try DocumentTests.text("deploy/kubernetes/\(place)/config.json5")
+          .replacing("/run/secrets/pushfleet", with: folder),
+        environment: ["PUSHFLEET_BROKER_FILE": "\(folder)/broker", "PUSHFLEET_REGISTRY": "postgresql://pushfleet@db/push"]
+      )
+    }
+    let systemd = try DocumentTests.text("deploy/systemd/config.json5").replacing("\"AuthKey", with: "\"\(folder)/AuthKey")
+    let configurations: [(text: String, environment: [String: String])] = kubernetes + [(systemd, [:])]
     for (text, environment) in configurations {
       let checked = try site.run(
         ["config", "check", try site.write(text, to: "config.json5")], environment: environment)
