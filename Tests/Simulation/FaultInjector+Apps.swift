@@ -1,3 +1,4 @@
+import DeviceRegistry
 import PushCore
 import Simulator
 import Wire
@@ -19,6 +20,32 @@ extension FaultInjector {
     }
     appFaults.all.append(fault)
     world.schedule(after: end - world.elapsed) { [self] in ended(fault) }
+  }
+
+  func pauseApps() {
+    let apps = victims()
+    let end = min(world.elapsed + length(), fleet.scenario.duration + 30)
+    let fault = AppFault(
+      kind: .appPaused, apps: Set(apps), platforms: [.apns, .fcm, .webpush], from: world.elapsed, to: end,
+      recovery: Self.recovery + Self.controlInterval)
+    appFaults.all.append(fault)
+    perform(apps, "paused") { .pause($0, until: nil) }
+    world.schedule(after: end - world.elapsed) { [self] in
+      // Another pause of the same application may be longer.
+      let isOver = { [self] app in !appFaults.all.contains { $0.kind == .appPaused && $0.apps.contains(app) && $0.to > end } }
+      perform(apps.filter(isOver), "resumed") { .resume($0) }
+      ended(fault)
+    }
+  }
+
+  private func perform(_ apps: [Int], _ word: String, _ action: (ControlSubject) -> FleetOperation.Action) {
+    world.note("an operator has \(word) \(apps)")
+    for app in apps {
+      let operation = FleetOperation(action(.app(Array(Scenario.app(app).utf8))), by: Array("operator".utf8), from: [])
+      do throws(RegistryError) { _ = try fleet.store.store.perform(operation, now: world.wallClock) } catch {
+        world.fail("app \(app) can't be \(word): \(error)")
+      }
+    }
   }
 
   /// A push service, in about half of the faults of fleets with web push; nil for applications.
@@ -101,6 +128,8 @@ extension FaultInjector {
   private static let quotaPause = 66.0
   private static let probeInterval = 60.0
   private static let tokenFetch = 4.0
+  /// Seconds between two looks of a worker at what operators have ordered, with the registry's answer.
+  private static let controlInterval = 1.1
 
   /// Checks that held requests of each application are sent soon.
   private func ended(_ fault: AppFault) {

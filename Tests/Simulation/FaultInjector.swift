@@ -19,6 +19,8 @@ public enum FaultKind: String, CaseIterable, Sendable {
   case appRefuses, appUnanswered, appSilent, appSlow, appForbidden, appThrottled, appUnavailable, appTokenHangs
   /// Closes the workers' consuming channels but not the publishing ones, as after a consumer timeout.
   case consumersClosed
+  /// An operator pauses some applications, and later resumes them.
+  case appPaused
 
   /// True if a device may get a push twice: an answer or an acknowledgement may be lost.
   var mayDouble: Bool {
@@ -27,7 +29,7 @@ public enum FaultKind: String, CaseIterable, Sendable {
       .providerRefuses,
       .confirmsLate,
       .brokerAlarm, .workerSkewed, .workerReloaded, .registryDown, .registryFailsBefore, .registryFailsAfter, .registrySlow,
-      .appForbidden, .appThrottled, .appUnavailable, .appTokenHangs:
+      .appForbidden, .appThrottled, .appUnavailable, .appTokenHangs, .appPaused:
       false
     case .workerKilled, .workerFrozen, .workerDrained, .brokerCrash, .brokerFrozen, .connectionsClosed, .channelsClosed,
       .consumersClosed, .leaderChanged, .confirmsNacked, .outcomesUnconfirmed, .pathCut, .pathDead, .pathStalled, .streamsReset,
@@ -85,14 +87,16 @@ public enum FaultKind: String, CaseIterable, Sendable {
     case .goAway, .streamsRefused, .streamsReset, .streamsStalled, .streamsLimited, .storm, .credentialRefused, .tokensGone,
       .providerRefuses:
       true
-    default: isOfApps && self != .appTokenHangs
+    default: isOfApps && self != .appTokenHangs && self != .appPaused
     }
   }
 
   /// True for faults of single applications' providers or of a push service.
   var isOfApps: Bool {
     switch self {
-    case .appRefuses, .appUnanswered, .appSilent, .appSlow, .appForbidden, .appThrottled, .appUnavailable, .appTokenHangs: true
+    case .appRefuses, .appUnanswered, .appSilent, .appSlow, .appForbidden, .appThrottled, .appUnavailable, .appTokenHangs,
+      .appPaused:
+      true
     default: false
     }
   }
@@ -250,6 +254,7 @@ final class FaultInjector {
       strikeProvider(kind)
     case .appRefuses, .appUnanswered, .appSilent, .appSlow, .appForbidden, .appThrottled, .appUnavailable, .appTokenHangs:
       strikeApps(kind)
+    case .appPaused: pauseApps()
     }
   }
 

@@ -295,12 +295,16 @@ package final class Shard: TurnHook {
   private func checkEmptiness() {
     guard isIdle, pipeline.dispatcher.holds.areKnown else { return found(nil) }
     if emptiness == nil { emptiness = EmptinessCheck(prefix: configuration.prefix, steps: configuration.retry.steps) }
-    let held = pipeline.dispatcher.holds.present.map {
+    let controls = pipeline.dispatcher.controls
+    let held = pipeline.dispatcher.holds.present.filter { controls.mode(of: $0) != .paused }.map {
       configuration.topology.holdQueue(String(decoding: pools.apps[$0].id, as: UTF8.self))
     }
     let queues = (emptiness?.queues ?? []) + held
+    let paused = Set(controls.pausedLanes.map { configuration.topology.name($0.origin) })
     broker.countMessages(of: queues) { [weak self] counts in
       guard let self else { return }
+      // A batch doesn't wait for an operator.
+      let counts = counts.map { zip(queues, $0).map { paused.contains($0) ? 0 : $1 } }
       if number == 0, isIdle, let counts { sayWaiting(zip(queues, counts).map { ($0, $1) }) }
       found(isIdle ? counts : nil)
     }
