@@ -16,8 +16,6 @@ package final class Outbox {
   package weak var owner: (any OutboxOwner)?
   package weak var changes: (any ChangeConsequences)?
   package weak var acknowledgements: (any AcknowledgementConsequences)?
-  package weak var stale: (any RecordConsequences)?
-  package weak var audit: (any RecordConsequences)?
   /// Ends the current connection. A new one follows with ``use(_:)``.
   package var renewConnection: (() -> Void)?
   private let time: Turn
@@ -190,8 +188,7 @@ package final class Outbox {
     case .request: owner?.publicationConfirmed(publication)
     case .change(let number): changes?.consequenceConfirmed(number)
     case .acknowledgement(let number): acknowledgements?.publicationConfirmed(number)
-    case .staleDevice(let device): stale?.published(device)
-    case .auditEvent(let number): audit?.published(number)
+    case .record(let number, let owner): owner.consequences?.published(number)
     }
     if wasFull, !isFull { owner?.outboxDrained() }
   }

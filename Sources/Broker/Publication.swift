@@ -18,10 +18,8 @@ package final class Publication {
     case request(Int)
     case change(Int)
     case acknowledgement(Int)
-    /// Number of a device that hasn't registered for a long time.
-    case staleDevice(Int64)
-    /// Number of the event in the registry.
-    case auditEvent(Int64)
+    /// Number of a record in the registry: a device that hasn't registered for a long time, or an operation of an operator.
+    case record(Int64, RecordOwner)
   }
 
   package var kind: Kind
@@ -86,7 +84,13 @@ package protocol AcknowledgementConsequences: AnyObject {
   func publicationConfirmed(_ number: Int)
 }
 
-/// The owner of publications about the registry's records.
 package protocol RecordConsequences: AnyObject {
   func published(_ record: Int64)
+}
+
+/// The owner of publications about the registry's records.
+package struct RecordOwner {
+  weak var consequences: (any RecordConsequences)?
+
+  package init(_ consequences: any RecordConsequences) { self.consequences = consequences }
 }

@@ -25,7 +25,6 @@ package final class AuditPublisher: RecordConsequences {
     self.publications = publications
     self.outbox = outbox
     self.time = time
-    outbox.audit = self
   }
 
   /// To be called about once a second.
@@ -44,7 +43,7 @@ package final class AuditPublisher: RecordConsequences {
       confirmed = []
       for event in events {
         waiting.insert(event.number)
-        outbox.publish(publications.audit(event))
+        outbox.publish(publications.audit(event, for: RecordOwner(self)))
       }
     }
   }

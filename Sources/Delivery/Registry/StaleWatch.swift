@@ -37,7 +37,6 @@ package final class StaleWatch: RecordConsequences {
     self.publications = publications
     self.outbox = outbox
     self.time = time
-    outbox.stale = self
   }
 
   /// To be called about once a second.
@@ -62,7 +61,7 @@ package final class StaleWatch: RecordConsequences {
     for device in found.devices {
       waiting.insert(device.id)
       counters.feedback += 1
-      outbox.publish(publications.feedback(event(device), ofStale: device.id))
+      outbox.publish(publications.feedback(event(device), ofStale: device.id, for: RecordOwner(self)))
     }
   }
 

@@ -40,9 +40,9 @@ package struct OutcomePublications {
     return feedback(event, properties, owner: .change(number))
   }
 
-  func feedback(_ event: FeedbackEvent, ofStale device: Int64) -> Publication {
+  func feedback(_ event: FeedbackEvent, ofStale device: Int64, for owner: RecordOwner) -> Publication {
     let properties = outcomeProperties(event.messageID, correlationID: nil, trace: nil, app: event.app)
-    return feedback(event, properties, owner: .staleDevice(device))
+    return feedback(event, properties, owner: .record(device, owner))
   }
 
   private func feedback(_ event: FeedbackEvent, _ properties: BasicProperties, owner: Publication.Owner) -> Publication {
@@ -101,7 +101,7 @@ package struct OutcomePublications {
   }
 
   /// The routing key of an operation on the whole fleet ends with a hyphen.
-  func audit(_ event: AuditEvent) -> Publication {
+  func audit(_ event: AuditEvent, for owner: RecordOwner) -> Publication {
     var properties = BasicProperties()
     properties.contentType = Self.json
     properties.deliveryMode = 2
@@ -109,7 +109,7 @@ package struct OutcomePublications {
     properties.appID = event.app
     return Publication(
       kind: .audit, exchange: events, routingKey: Self.key(Topology.auditKey, event.app ?? Array("-".utf8)),
-      properties: properties, body: event.json, owner: .auditEvent(event.number))
+      properties: properties, body: event.json, owner: .record(event.number, owner))
   }
 
   private func deadLetter(

@@ -21,10 +21,8 @@ package final class Shard: TurnHook {
   private let changes: ChangeQueue
   private let acknowledgements: AcknowledgementQueue
   let registry: RegistryClient?
-  /// Set in the first shard if `registryStaleAfter` is configured.
-  private let stale: StaleWatch?
   /// Set in the first shard if there is a registry.
-  private let audit: AuditPublisher?
+  private let reports: RegistryReports?
   let outbox: Outbox
   private let replyQueues: ReplyQueues
   let broker: BrokerSession
@@ -73,15 +71,12 @@ package final class Shard: TurnHook {
       apps: apps, registry: registry, publications: publications, wantsReceipts: configuration.receipts, outbox: outbox,
       time: time,
       log: log)
-    stale = registry.flatMap { [outbox, time] registry in
+    reports = registry.flatMap { [outbox, time] registry in
       number > 0
         ? nil
-        : setup.configuration.registryStaleAfter.map {
-          StaleWatch(after: $0, registry: registry, publications: publications, outbox: outbox, time: time)
-        }
-    }
-    audit = registry.flatMap { [outbox, time] registry in
-      number > 0 ? nil : AuditPublisher(registry: registry, publications: publications, outbox: outbox, time: time)
+        : RegistryReports(
+          staleAfter: setup.configuration.registryStaleAfter, registry: registry, publications: publications, outbox: outbox,
+          time: time)
     }
     pipeline = Pipeline(
       configuration, apps: apps, pools: pools.lanes, messages: publications, outbox: outbox, registry: registry,
@@ -148,7 +143,7 @@ package final class Shard: TurnHook {
     var counters = pipeline.observers.figures.counters
     counters += changes.counters
     counters += acknowledgements.counters
-    if let stale { counters += stale.counters }
+    if let reports { counters += reports.counters }
     return counters
   }
 
@@ -229,8 +224,7 @@ package final class Shard: TurnHook {
     acknowledgements.retry()
     broker.acknowledgements?.check()
     registry?.lookAfter()
-    stale?.look()
-    audit?.look()
+    reports?.look()
     pipeline.lookAtPages()
     pipeline.observers.steps.reportDeadLetters()
     changes.reportDeadLetters()

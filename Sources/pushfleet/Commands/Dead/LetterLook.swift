@@ -10,14 +10,14 @@ final class LetterLook: LetterWalk {
 
   /// - Parameter see: called with each letter that the filter selects.
   init(
-    _ configuration: Configuration, _ filter: LetterFilter, _ place: LetterPlace, name: String, maximumBody: Int = 0,
+    _ configuration: Configuration, _ filter: LetterFilter, _ place: LetterPlace, maximumBody: Int = 0,
     isRemoving: Bool = false,
     see: @escaping (Letter) -> Void = { _ in }
   ) throws {
     self.filter = filter
     self.isRemoving = isRemoving
     self.see = see
-    try super.init(configuration, place, name: name, maximumBody: maximumBody)
+    try super.init(configuration, place, maximumBody: maximumBody)
   }
 
   override var isEnough: Bool { filter.limit.map { matched >= $0 } ?? false }

@@ -8,6 +8,8 @@ import Settings
 struct LetterPlace {
   /// The command.
   let name: String
+  /// The command's action.
+  var action = ""
   private let one: String
   private let many: String
   /// The application whose hold queue it is; nil for the dead letters.
@@ -18,6 +20,15 @@ struct LetterPlace {
     LetterPlace(name: "held", one: "held request", many: "held requests", app: app)
   }
 
+  /// For the broker's list of connections.
+  var connectionName: String { "pushfleet \(name) \(action)" }
+
+  func `for`(_ action: String) -> LetterPlace {
+    var place = self
+    place.action = action
+    return place
+  }
+
   func queue(_ topology: Topology) -> String { app.map(topology.holdQueue) ?? topology.deadQueue }
   /// A queue that is only declared on first use.
   var isOptional: Bool { app != nil }
@@ -26,7 +37,7 @@ struct LetterPlace {
 
   func list(_ options: Options, _ filter: LetterFilter) throws {
     var groups = LetterGroups()
-    let look = try LetterLook(try options.configuration(), filter, self, name: "pushfleet \(name) list") { groups.add($0) }
+    let look = try LetterLook(try options.configuration(), filter, self.for("list")) { groups.add($0) }
     try look.run()
     if options.asJSON {
       for group in groups.json { Terminal.print(group) }
@@ -44,7 +55,7 @@ struct LetterPlace {
     let buffer = try TextBuffer()
     var isFirst = true
     let look = try LetterLook(
-      try options.configuration(), filter, self, name: "pushfleet \(name) show", maximumBody: 512 << 20
+      try options.configuration(), filter, self.for("show"), maximumBody: 512 << 20
     ) { letter in
       buffer.append(asJSON ? letter.json.line : Array(((isFirst ? "" : "\n") + letter.text).utf8))
       isFirst = false
@@ -67,7 +78,7 @@ struct LetterPlace {
       throw CommandFailure(.usage, "drop removes \(many) for good: use --yes, or --dry-run to see how many")
     }
     if !isSure || options.has("dry-run") {
-      let count = try LetterLook(configuration, filter, self, name: "pushfleet \(name) drop")
+      let count = try LetterLook(configuration, filter, self.for("drop"))
       try count.run()
       if options.has("dry-run") || count.matched == 0 { return tell(count.matched, options, isDry: options.has("dry-run")) }
       Terminal.show("Drop \(self.count(count.matched)) for good? [y/N] ")
@@ -76,7 +87,7 @@ struct LetterPlace {
       }
       filter.limit = count.matched
     }
-    let look = try LetterLook(configuration, filter, self, name: "pushfleet \(name) drop", isRemoving: true)
+    let look = try LetterLook(configuration, filter, self.for("drop"), isRemoving: true)
     try look.run()
     if look.matched > 0 { try OperatorSession.record(options, "\(name) drop", self, filter, look.matched) }
     tell(look.matched, options, isDry: false)

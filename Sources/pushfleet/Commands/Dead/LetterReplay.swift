@@ -40,7 +40,7 @@ final class LetterReplay: LetterWalk {
     self.filter = filter
     self.rate = rate
     self.isDry = isDry
-    try super.init(configuration, .dead, name: "pushfleet dead replay", maximumBody: isDry ? 0 : Self.largestBody, hold: hold)
+    try super.init(configuration, .dead.for("replay"), maximumBody: isDry ? 0 : Self.largestBody, hold: hold)
   }
 
   override var isEnough: Bool { isInterrupted || filter.limit.map { matched >= $0 } ?? false }

@@ -40,7 +40,6 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   let topology: Topology
   private let place: LetterPlace
   private var queue: String { place.queue(topology) }
-  private let name: String
   private let maximumBody: Int
   private let hold: Double
   private var consuming: BrokerConnection
@@ -73,16 +72,17 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   /// - Parameter maximumBody: bytes of a letter's body to keep.
   init(
-    _ configuration: Configuration, _ place: LetterPlace, name: String, maximumBody: Int, hold: Double = LetterWalk.longestHold
+    _ configuration: Configuration, _ place: LetterPlace, maximumBody: Int, hold: Double = LetterWalk.longestHold
   ) throws {
     topology = configuration.topology
     self.place = place
-    self.name = name
     self.maximumBody = maximumBody
     self.hold = hold
     let loop = try EventLoop()
     consuming = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
-    try super.init(configuration, loop: loop, window: 1) { ConnectionSettings(broker: $0, name: name, heartbeat: 0) }
+    try super.init(configuration, loop: loop, window: 1) {
+      ConnectionSettings(broker: $0, name: place.connectionName, heartbeat: 0)
+    }
     consuming.makeMachine = { [unowned self] broker in makeConsumer(broker) }
   }
 
@@ -91,7 +91,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     kept = Array(repeating: 0, count: portions)
     let consumer = Consumer(
       // No heartbeat: nothing is read while an operator pages through letters.
-      settings: ConnectionSettings(broker: broker, name: name, heartbeat: 0),
+      settings: ConnectionSettings(broker: broker, name: place.connectionName, heartbeat: 0),
       queues: (0..<portions).map {
         .init(queue: queue, prefetch: Self.portion, isOptional: $0 > 0, channel: UInt16($0 + 1))
       },
