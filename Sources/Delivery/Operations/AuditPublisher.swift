@@ -31,6 +31,18 @@ package final class AuditPublisher: RecordConsequences {
   package func look() {
     guard !isAsking, waiting.isEmpty, !outbox.isFull else { return }
     isAsking = true
+    guard confirmed.isEmpty else { return claim() }
+    let now = time.wallClock
+    registry.call(.read { try $0.hasAuditEvents(claimedBefore: now - Self.lease) }) { [weak self] result in
+      guard case .success(true) = result else {
+        self?.isAsking = false
+        return
+      }
+      self?.claim()
+    }
+  }
+
+  private func claim() {
     let (numbers, now) = (confirmed, time.wallClock)
     let call = RegistryCall.write(.campaigns) { store, _ in
       if !numbers.isEmpty { try store.auditEventsPublished(numbers) }

@@ -16,6 +16,8 @@ package final class Controls {
   package private(set) var all: [Control] = []
   /// By application.
   private var byApp: [Int: Control] = [:]
+  /// The modes at the last look.
+  private var modes: [Int: Control.Mode] = [:]
   package private(set) var pausedLanes: Set<WorkQueue> = []
   /// By application.
   private var limiters: [Int: RateLimiter] = [:]
@@ -40,7 +42,8 @@ package final class Controls {
     isAsking = true
     registry.call(.read { try $0.controls() }) { [weak self] result in
       self?.isAsking = false
-      if case .success(let controls) = result { self?.take(controls) }
+      // Without an answer, a control may still end by itself.
+      if let self { take((try? result.get()) ?? all) }
       then()
     }
   }
@@ -57,7 +60,7 @@ package final class Controls {
       }
     }
     all = controls
-    for app in Set(self.byApp.keys).union(byApp.keys).sorted() { note(app, self.byApp[app], byApp[app], at: now) }
+    for app in Set(modes.keys).union(byApp.keys).sorted() { note(app, byApp[app], at: now) }
     for lane in WorkQueue.allCases where lanes.contains(lane) != pausedLanes.contains(lane) {
       log.info(lanes.contains(lane) ? "an operator has paused a lane" : "a lane is consumed again", ["lane": lane.origin])
     }
@@ -67,14 +70,15 @@ package final class Controls {
     onRead?()
   }
 
-  private func note(_ app: Int, _ old: Control?, _ new: Control?, at now: Int64) {
-    let mode = new?.mode(at: now) ?? .running
-    guard mode != old?.mode(at: now) ?? .running else { return }
+  private func note(_ app: Int, _ control: Control?, at now: Int64) {
+    let mode = control?.mode(at: now) ?? .running
+    guard mode != modes.updateValue(mode, forKey: app) ?? .running else { return }
+    if mode == .running { modes[app] = nil }
     log.info(
       "an operator has changed an application's state",
       [
         "app": String(decoding: apps[app].id, as: UTF8.self), "state": mode.rawValue,
-        "reason": String(decoding: new?.reason ?? [], as: UTF8.self),
+        "reason": String(decoding: control?.reason ?? [], as: UTF8.self),
       ])
   }
 

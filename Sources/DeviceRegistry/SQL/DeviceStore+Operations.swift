@@ -132,13 +132,16 @@ extension DeviceStore {
     try session.all(SQL.auditEvents, [.text(app), .int(before), .int(limit)], Self.auditEvent)
   }
 
+  /// Whether a worker should publish an event.
+  public func hasAuditEvents(claimedBefore time: Int64) throws(RegistryError) -> Bool {
+    try session.firstInt(SQL.unpublished, [.int(time), .int(1)]) != nil
+  }
+
   /// Claims events that no worker has published, so that no other worker publishes them.
   /// - Parameter lease: milliseconds after which an unpublished event may be claimed again.
   public func claimAuditEvents(lease: Int64, limit: Int, now: Int64) throws(RegistryError) -> [AuditEvent] {
-    let due: [SQLValue] = [.int(now - lease), .int(limit)]
-    guard try session.firstInt(SQL.firstUnpublished, due) != nil else { return [] }
-    return try transaction(.campaigns) { () throws(RegistryError) in
-      let numbers = try session.ints(SQL.firstUnpublished, due)
+    try transaction(.campaigns) { () throws(RegistryError) in
+      let numbers = try session.ints(SQL.unpublished, [.int(now - lease), .int(limit)])
       let events = try session.ofEach(SQL.claimAuditEvent, numbers.map { [.int($0), .int(now)] }, Self.auditEvent)
       return events.compactMap(\.self)
     }
@@ -178,7 +181,7 @@ extension SQL {
     "SELECT \(auditColumns) FROM audit_events WHERE (?1 IS NULL OR app = ?1) AND id < ?2 ORDER BY id DESC LIMIT ?3",
     postgres:
       "SELECT \(auditColumns) FROM audit_events WHERE (?1::text IS NULL OR app = ?1) AND id < ?2 ORDER BY id DESC LIMIT ?3")
-  static let firstUnpublished = Statement(
+  static let unpublished = Statement(
     "SELECT id FROM audit_events WHERE claimed_at < ?1 ORDER BY id LIMIT ?2")
   static let claimAuditEvent = Statement("UPDATE audit_events SET claimed_at = ?2 WHERE id = ?1 RETURNING \(auditColumns)")
   static let auditEventPublished = Statement("UPDATE audit_events SET claimed_at = NULL WHERE id = ?1")
