@@ -130,11 +130,11 @@ def silent(port):
 
 
 class Kind:
-    """A kind of fault: a `script` for the simulator, or an `outage` instead of it, and whether it ends."""
+    """A kind of fault: a `script` for the simulator, or an `outage` instead of it, or an operator's pause, and whether it ends."""
 
-    def __init__(self, name, words, provider="apns", script=None, outage=None, ends=True, count=None, large=False, quota=None):
+    def __init__(self, name, words, provider="apns", script=None, outage=None, ends=True, count=None, large=False, quota=None, paused=False):
         self.name, self.words, self.provider, self.script, self.outage = name, words, provider, script, outage
-        self.ends, self.count, self.large, self.quota = ends, count, large, quota
+        self.ends, self.count, self.large, self.quota, self.paused = ends, count, large, quota, paused
 
 
 KINDS = [
@@ -148,6 +148,7 @@ KINDS = [
     Kind("token", "a token endpoint that hangs", provider="fcm", script={"/token": {"stall": True}}),
     Kind("quota", "a quota of 60 a minute", provider="fcm", quota=60, ends=False),
     Kind("large", "bodies of 400 KB", large=True, count=500),
+    Kind("paused", "paused by an operator", paused=True),
     Kind("fifty", "49 of 50 applications refused", outage=closed),
 ]
 
@@ -254,8 +255,12 @@ class Scene:
         self.names = [TROUBLED] if kind.name != "fifty" else [f"{TROUBLED}-{number}" for number in range(49)]
         self.config = site.configure_apps(f"isolation-{kind.name}", self.prefix, {
             CALM: {"apns": site.apns(CALM, self.calm.port)},
-            **{name: self._app(name) for name in self.names}})
+            **{name: self._app(name) for name in self.names}}, **({"registry": f"sqlite:{self.prefix}.db"} if kind.paused else {}))
         measured([site.pushfleet, "topology", "--config", self.config])
+        if kind.paused:
+            # Creates the registry.
+            measured([site.pushfleet, "keys", "create", "--config", self.config, "--app", TROUBLED, "--rights", "view"])
+            self._operate("pause")
 
     def _app(self, name):
         if self.kind.provider == "apns":
@@ -267,7 +272,12 @@ class Scene:
         self.stack.callback(simulator.end)
         return simulator
 
+    def _operate(self, verb):
+        measured([self.site.pushfleet, "apps", verb, "--config", self.config, TROUBLED])
+
     def end_trouble(self):
+        if self.kind.paused:
+            return self._operate("resume")
         if self.troubled:
             self.troubled.calm()
         self.trouble.close()

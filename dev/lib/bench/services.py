@@ -79,11 +79,11 @@ class Site:
         path.write_text(json.dumps(settings | more, indent=2))
         return str(path)
 
-    def configure_apps(self, name, prefix, apps):
+    def configure_apps(self, name, prefix, apps, **settings):
         """Writes a configuration of several applications, with queues of their own; returns its path."""
         path = self.folder / f"{name}.json5"
         path.write_text(json.dumps({
-            "broker": f"amqp://guest:guest@127.0.0.1:{self.broker_port}/", "prefix": prefix, "log": "error", "apps": apps}, indent=2))
+            "broker": f"amqp://guest:guest@127.0.0.1:{self.broker_port}/", "prefix": prefix, "log": "error", "apps": apps} | settings, indent=2))
         return str(path)
 
     def apns(self, topic, port):
