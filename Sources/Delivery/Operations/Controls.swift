@@ -15,12 +15,15 @@ package final class Controls {
   /// All controls that differ from the default. Some may be for applications that this worker doesn't know.
   package private(set) var all: [Control] = []
   /// By application.
-  private var byApp: [Int: Control] = [:]
+  private var byApp: [Int: Control] = [:] { didSet { hasOrders = !byApp.isEmpty } }
+  /// False if no application has a control. A request then asks nothing else.
+  private(set) var hasOrders = false
   /// The modes at the last look.
   private var modes: [Int: Control.Mode] = [:]
   package private(set) var pausedLanes: Set<WorkQueue> = []
   /// By application.
-  private var limiters: [Int: RateLimiter] = [:]
+  private var limiters: [Int: RateLimiter] = [:] { didSet { hasRates = !limiters.isEmpty } }
+  package private(set) var hasRates = false
   /// The fleet's consuming shards, which share each application's rate.
   private var sharers = 1
   private var isWaking = false
@@ -83,22 +86,14 @@ package final class Controls {
   }
 
   package func mode(of app: Int) -> Control.Mode {
-    byApp.isEmpty ? .running : byApp[app]?.mode(at: time.wallClock) ?? .running
+    hasOrders ? byApp[app]?.mode(at: time.wallClock) ?? .running : .running
   }
 
-  func isPaused(_ app: Int?) -> Bool {
-    guard !byApp.isEmpty, let app else { return false }
-    return mode(of: app) == .paused
-  }
+  func isPaused(_ app: Int?) -> Bool { app.map(mode) == .paused }
 
-  func isDraining(_ app: Int?) -> Bool {
-    guard !byApp.isEmpty, let app else { return false }
-    return mode(of: app) == .draining
-  }
+  func isDraining(_ app: Int?) -> Bool { app.map(mode) == .draining }
 
   // MARK: rates
-
-  package var hasRates: Bool { !limiters.isEmpty }
 
   package func divideRates(among sharers: Int) {
     self.sharers = sharers
@@ -117,7 +112,6 @@ package final class Controls {
 
   /// The number of pushes that may be sent now for each of the applications. If there are none, the shard gets a turn when there are.
   func allowance(of apps: Set<Int>) -> Int {
-    guard !limiters.isEmpty else { return .max }
     let least = apps.reduce(Int.max) { min($0, limiters[$1]?.available(at: time.now) ?? .max) }
     guard least <= 0, !isWaking else { return least }
     isWaking = true
@@ -130,9 +124,8 @@ package final class Controls {
   }
 
   func sent(for app: Int?) {
-    guard !limiters.isEmpty, let app else { return }
-    limiters[app]?.take()
+    if let app { limiters[app]?.take() }
   }
 
-  var pausedApps: [Int] { byApp.isEmpty ? [] : byApp.keys.filter(isPaused).sorted() }
+  var pausedApps: [Int] { byApp.keys.filter(isPaused).sorted() }
 }

@@ -11,7 +11,7 @@ extension Dispatcher {
   /// - Parameter fitting: the number of requests for which there is memory, at their recent size.
   func watchAll(fitting: Int, for handler: some DispatchHandler) {
     for index in active { watch(index, for: handler) }
-    takeOutPaused(for: handler)
+    if controls.hasOrders { takeOutPaused(for: handler) }
     rest()
     for app in holds.present { adjustFlow(app, fitting) }
     holds.look()

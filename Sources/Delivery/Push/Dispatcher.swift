@@ -167,7 +167,7 @@ package final class Dispatcher {
     let contenders = account.pool.contenders
     account.pool.contenders -= 1
     guard !isDraining else { return false }
-    let allowed = controls.allowance(of: apps.users(of: index))
+    let allowed = controls.hasRates ? controls.allowance(of: apps.users(of: index)) : .max
     guard allowed > 0 else { return false }
     var room = share(of: index, account.capacity, beside: others)
     guard room > 0 else {

@@ -90,7 +90,7 @@ extension Pipeline: DispatchHandler {
   private func noteSent(_ entry: InFlight, _ index: Int, _ pool: ProviderPool) {
     entry.recipients[index].state = .sent
     entry.ledger.pushed()
-    dispatcher.controls.sent(for: entry.identity.app)
+    if dispatcher.controls.hasRates { dispatcher.controls.sent(for: entry.identity.app) }
     observers.note(.sent(pool), entry, index)
   }
 

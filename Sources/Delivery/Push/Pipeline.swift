@@ -162,7 +162,9 @@ package final class Pipeline {
       if entry.source.areNotesOurs, let noted = NoteReader.firstSeen(delivery.properties) { firstSeen = noted }
       rejection =
         intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? rights.refusal(of: entry)
-        ?? dispatcher.refusalOfDrained(entry, isNew: record == nil, isRedelivered: delivery.redelivered)
+      if rejection == nil, dispatcher.controls.hasOrders {
+        rejection = dispatcher.refusalOfDrained(entry, isNew: record == nil, isRedelivered: delivery.redelivered)
+      }
     }
     entry.delivery = consume delivery
     observers.note(.taken, entry)
@@ -211,7 +213,7 @@ package final class Pipeline {
     if entry.source.keptFor == nil, !backpressure.keep(entry) {
       putOffUnbegun(
         entry, by: backpressure.delay(of: entry), "the application's requests fill what it may hold of a worker")
-    } else if dispatcher.isPaused(entry) {
+    } else if dispatcher.controls.hasOrders, dispatcher.isPaused(entry) {
       entry.goToHold(because: Dispatcher.pausedReason)
       putOffUnbegun(entry, by: Dispatcher.pausedDelay, Dispatcher.pausedReason)
     } else if dispatcher.isWhollyHeldBack(entry) {
