@@ -155,17 +155,17 @@ extension DeviceStore {
     return name
   }
 
-  func claimRequest(_ name: [UInt8], body: [UInt8], until: Int64, now: Int64) throws -> GatewayRequest? {
-    guard case .claim(let known) = try note(.claim(name: name, body: body, until: until), now: now) else {
+  func claimRequest(_ name: [UInt8], message: [UInt8] = [], body: [UInt8], until: Int64, now: Int64) throws -> GatewayRequest? {
+    guard case .claim(let known) = try note(.claim(name: name, message: message, body: body, until: until), now: now) else {
       throw TestFailure("no claim")
     }
     return known
   }
 
   func settleRequest(
-    _ name: [UInt8], _ state: GatewayRequest.State?, until: Int64, now: Int64
+    _ name: [UInt8], _ state: GatewayRequest.State?, until: Int64, isLate: Bool = false, now: Int64
   ) throws -> GatewayRequest.State? {
-    guard case .settle(let stands) = try note(.settle(name: name, state, until: until), now: now) else {
+    guard case .settle(let stands) = try note(.settle(name: name, state, until: until, isLate: isLate), now: now) else {
       throw TestFailure("no settlement")
     }
     return stands

@@ -35,6 +35,36 @@ struct GatewayRequestTests {
     #expect(try claim(one, at: 1_001) == GatewayRequest(body: [7], state: .underWay))
   }
 
+  @Test(
+    "a request is found by its message while it is kept, and a late result replaces its acceptance", arguments: Backend.all)
+  func byMessage(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let message = GatewayRequest.message(Array("m".utf8), app: Array("a".utf8))
+    func found(_ name: [UInt8], at now: Int64) throws -> GatewayRequest.State? {
+      try registry.store.request(ofMessage: name, now: now)?.state
+    }
+    #expect(try registry.store.claimRequest(name, message: message, body: body, until: 100, now: 0) == nil)
+    #expect(try found(message, at: 1) == .underWay)
+    #expect(try registry.store.settleRequest(name, .accepted, until: 100, now: 2) == .accepted)
+    #expect(try found(message, at: 3) == .accepted)
+    // Neither another gateway's outcome nor a result that is too long changes it.
+    for other in [nil, .again, .result([7])] as [GatewayRequest.State?] {
+      #expect(try registry.store.settleRequest(name, other, until: 100, now: 3) == .accepted)
+    }
+    let long = GatewayRequest.State.result([UInt8](repeating: 7, count: 4_097))
+    _ = try registry.store.settleRequest(name, long, until: 100, isLate: true, now: 3)
+    #expect(try found(message, at: 3) == .accepted)
+    #expect(try registry.store.settleRequest(name, .result([5]), until: 200, isLate: true, now: 4) == .result([5]))
+    #expect(try found(message, at: 199) == .result([5]) && found(message, at: 200) == nil)
+    for other in [GatewayRequest.message(Array("n".utf8), app: Array("a".utf8)), Array("am".utf8), []] {
+      #expect(try found(other, at: 5) == nil)
+    }
+    // The next request of this name is another message.
+    let next = GatewayRequest.message(Array("n".utf8), app: Array("a".utf8))
+    #expect(try registry.store.claimRequest(name, message: next, body: body, until: 400, now: 201) == nil)
+    #expect(try found(message, at: 202) == nil && found(next, at: 202) == .underWay)
+  }
+
   @Test("of a long answer only the acceptance is stored; the gateway that made it has all of it", arguments: Backend.all)
   func long(_ backend: Backend) throws {
     let registry = try backend.open()

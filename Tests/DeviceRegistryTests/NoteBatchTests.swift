@@ -170,10 +170,12 @@ struct NoteBatchTests {
         ContentPage(digest: name, app: [1], content: name, keep: Int64.random(in: 100...1_000, using: &random), most: 1_000))
     case 2, 3:
       return .claim(
-        name: name, body: [UInt8.random(in: 0..<2, using: &random)], until: now + Int64.random(in: 1...300, using: &random))
+        name: name, message: name, body: [UInt8.random(in: 0..<2, using: &random)],
+        until: now + Int64.random(in: 1...300, using: &random))
     case 4, 5:
       let state = [GatewayRequest.State?.none, .again, .accepted, .result([1])].randomElement(using: &random) ?? nil
-      return .settle(name: name, state, until: now + Int64.random(in: 1...300, using: &random))
+      return .settle(
+        name: name, state, until: now + Int64.random(in: 1...300, using: &random), isLate: Bool.random(using: &random))
     default:
       let devices = (0..<Int.random(in: 1...4, using: &random)).map { _ -> BadgeCount.Device in
         switch Int.random(in: 0..<8, using: &random) {
@@ -205,7 +207,7 @@ struct NoteBatchTests {
     defer { lock.rollback() }
     let (answers, hasWritten) = try registry.store.note([
       (.badges(Self.count("m", [.token(.fcm, Array("nobody".utf8))], .set(2))), 1),
-      (.claim(name: name, body: [1], until: 1_000), 2),
+      (.claim(name: name, message: [], body: [1], until: 1_000), 2),
       (.page(page), 2), (.badges(Self.count("m", [Self.token(0)], .look)), 1),
     ])
     #expect(
@@ -251,7 +253,7 @@ struct NoteBatchTests {
             notes.append(
               (.page(ContentPage(digest: [UInt8(message), UInt8(round)], app: [1], content: [1], keep: 100, most: 1_000)), 1))
             let name = [UInt8](repeating: UInt8(message), count: 32)
-            notes.append((.claim(name: name, body: name, until: 1_000), 1))
+            notes.append((.claim(name: name, message: [], body: name, until: 1_000), 1))
             notes.append((.settle(name: name, .again, until: 1_000), 1))
           }
           _ = try store.note(notes)

@@ -13,4 +13,7 @@ public struct GatewayRequest: Equatable, Sendable {
   /// SHA-256 of its body.
   public var body: [UInt8]
   public var state: State
+
+  /// The name of an application's message in the registry. Neither part has a zero byte.
+  public static func message(_ id: [UInt8], app: [UInt8]) -> [UInt8] { app + [0] + id }
 }

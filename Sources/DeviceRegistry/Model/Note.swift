@@ -7,9 +7,10 @@ public enum Note: Sendable {
   /// Stores content or extends its lifetime. The answer is the name of its page, always the same.
   case page(ContentPage)
   /// Claims a request until a time. The answer is the existing record of this name, or nil if the claim succeeded.
-  case claim(name: [UInt8], body: [UInt8], until: Int64)
-  /// Stores the outcome of a request; nil removes one that was not accepted. An earlier outcome stays and is the answer.
-  case settle(name: [UInt8], GatewayRequest.State?, until: Int64)
+  case claim(name: [UInt8], message: [UInt8], body: [UInt8], until: Int64)
+  /// Stores the outcome of a request; nil removes one that was not accepted. An earlier outcome stays and is the answer. A late
+  /// result replaces an acceptance.
+  case settle(name: [UInt8], GatewayRequest.State?, until: Int64, isLate: Bool = false)
 
   /// Cost in a transaction; 1 is about one device's badge.
   package var weight: Int {

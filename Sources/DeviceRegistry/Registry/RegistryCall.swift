@@ -73,14 +73,16 @@ extension RegistryCall<ChangeAnswer> {
 
 extension RegistryCall<GatewayRequest?> {
   /// Answered with nil if the caller should publish the request.
-  public static func claimRequest(_ name: [UInt8], body: [UInt8], until: Int64) -> Self {
-    .init(.note(.claim(name: name, body: body, until: until)))
+  public static func claimRequest(_ name: [UInt8], message: [UInt8], body: [UInt8], until: Int64) -> Self {
+    .init(.note(.claim(name: name, message: message, body: body, until: until)))
   }
 }
 
 extension RegistryCall<GatewayRequest.State?> {
-  public static func settleRequest(_ name: [UInt8], _ state: GatewayRequest.State?, until: Int64) -> Self {
-    .init(.note(.settle(name: name, state, until: until)))
+  public static func settleRequest(
+    _ name: [UInt8], _ state: GatewayRequest.State?, until: Int64, isLate: Bool = false
+  ) -> Self {
+    .init(.note(.settle(name: name, state, until: until, isLate: isLate)))
   }
 }
 

@@ -88,6 +88,15 @@ extension DeviceStore {
     try session.first(SQL.campaignByID, [.blob(id)], Self.campaign)
   }
 
+  /// The latest campaign of a message, with its failures.
+  public func campaign(ofMessage messageID: [UInt8], app: [UInt8]) throws(RegistryError) -> Campaign? {
+    guard var campaign = try session.first(SQL.campaignByMessage, [.blob(messageID), .text(app)], Self.campaign) else {
+      return nil
+    }
+    campaign.failures = try failures(of: campaign.description.id)
+    return campaign
+  }
+
   /// Numbers of failed devices by code and platform, highest first.
   public func failures(of campaign: [UInt8]) throws(RegistryError) -> [FailureCount] {
     var failures: [FailureCount] = []
@@ -188,6 +197,8 @@ extension SQL {
     resumed_at, stopped_at, idle, received, opened, unknown_devices
     """
   static let campaignByID = Statement("SELECT \(campaignColumns) FROM campaigns WHERE id = ?1")
+  static let campaignByMessage = Statement(
+    "SELECT \(campaignColumns) FROM campaigns WHERE message_id = ?1 AND app = ?2 ORDER BY created_at DESC, id LIMIT 1")
   static let countCampaigns = Statement("SELECT state, COUNT(*) FROM campaigns GROUP BY state")
   static let campaigns = Statement("SELECT \(campaignColumns) FROM campaigns ORDER BY created_at DESC, id LIMIT ?1")
 }

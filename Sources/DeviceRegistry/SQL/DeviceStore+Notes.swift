@@ -17,12 +17,12 @@ extension DeviceStore {
       case .badges(let count): counts.append(.init(place: place, count: count, now: now))
       case .message(let id): messages.append((MessageKey.of(id), id, now))
       case .page(let page): pages.append(.init(place: place, page: page, now: now))
-      case .claim(let name, let body, let until):
+      case .claim(let name, let message, let body, let until):
         if requests.has(name) { hasWritten = try noteRequests(&requests, &answers) || hasWritten }
-        requests.add(.init(place: place, name: name, body: body, until: until, now: now))
-      case .settle(let name, let state, let until):
+        requests.add(.init(place: place, name: name, message: message, body: body, until: until, now: now))
+      case .settle(let name, let state, let until, let isLate):
         if requests.has(name) { hasWritten = try noteRequests(&requests, &answers) || hasWritten }
-        requests.add(.init(place: place, name: name, state: state, until: until, now: now))
+        requests.add(.init(place: place, name: name, state: state, until: until, isLate: isLate, now: now))
       }
     }
     if counts.count + messages.count + pages.count > 0 {

@@ -3,6 +3,7 @@ struct RequestClaim {
   /// Index of the answer.
   let place: Int
   let name: [UInt8]
+  let message: [UInt8]
   let body: [UInt8]
   let until: Int64
   let now: Int64
@@ -14,6 +15,8 @@ struct RequestSettlement {
   let name: [UInt8]
   let state: GatewayRequest.State?
   let until: Int64
+  /// True for a result that came after the acceptance.
+  let isLate: Bool
   let now: Int64
 }
 
@@ -64,7 +67,7 @@ extension DeviceStore {
     } write: { () throws(RegistryError) in
       open.sort { $0.name.lexicographicallyPrecedes($1.name) }
       let isClaimed = try session.ofEach(
-        SQL.claimRequest, open.map { [.blob($0.name), .blob($0.body), .int($0.until), .int($0.now)] }
+        SQL.claimRequest, open.map { [.blob($0.name), .blob($0.body), .int($0.until), .int($0.now), .blob($0.message)] }
       ) { _ in true }
       let known = try requests(open.map(\.name), open.map(\.now))
       for (index, claim) in open.enumerated() { answers[claim.place] = .claim(isClaimed[index] == true ? nil : known[index]) }
@@ -87,7 +90,13 @@ extension DeviceStore {
         case .accepted?: (state, answer) = (Self.settled, nil)
         case .result(let body)?: (state, answer) = (Self.settled, body.count > Self.mostAnswer ? nil : body)
         }
-        settled.append((index, [.blob(settlement.name), .int(state), .blob(answer), .int(settlement.until)]))
+        settled.append(
+          (
+            index,
+            [
+              .blob(settlement.name), .int(state), .blob(answer), .int(settlement.until), .int(settlement.isLate ? 1 : 0),
+            ]
+          ))
       }
       try session.runEach(SQL.settleRequest, settled.map(\.values)) { row, _ in isNoted[settled[row].index] = true }
       try session.runEach(SQL.forgetRequest, forgotten.map { [.blob(settlements[$0].name)] }) { row, _ in
@@ -103,15 +112,22 @@ extension DeviceStore {
   }
 
   private func requests(_ names: [[UInt8]], _ now: [Int64]) throws(RegistryError) -> [GatewayRequest?] {
-    try session.ofEach(SQL.requestByName, zip(names, now).map { [.blob($0), .int($1)] }) { row in
-      let state: GatewayRequest.State =
-        switch row.int(1) {
-        case Self.underWay: .underWay
-        case Self.again: .again
-        default: row.optionalBytes(2).map { .result($0) } ?? .accepted
-        }
-      return GatewayRequest(body: row.bytes(0), state: state)
-    }
+    try session.ofEach(SQL.requestByName, zip(names, now).map { [.blob($0), .int($1)] }, Self.request)
+  }
+
+  private static func request(_ row: SQLRow) -> GatewayRequest {
+    let state: GatewayRequest.State =
+      switch row.int(1) {
+      case underWay: .underWay
+      case again: .again
+      default: row.optionalBytes(2).map { .result($0) } ?? .accepted
+      }
+    return GatewayRequest(body: row.bytes(0), state: state)
+  }
+
+  /// - Parameter message: of ``GatewayRequest/message(_:app:)``.
+  public func request(ofMessage message: [UInt8], now: Int64) throws(RegistryError) -> GatewayRequest? {
+    try session.first(SQL.requestByMessage, [.blob(message), .int(now)], Self.request)
   }
 
   /// Maximum bytes of a stored answer. Of a longer one, only the acceptance is stored: a key's holder decides how many there
@@ -125,15 +141,19 @@ extension DeviceStore {
 extension SQL {
   static let requestByName = Statement(
     rows: "SELECT body, state, answer FROM gateway_requests WHERE name = ?1 AND until > ?2", .blob, .int)
+  static let requestByMessage = Statement("SELECT body, state, answer FROM gateway_requests WHERE message = ?1 AND until > ?2")
   /// Each returns a row if it changes one.
   static let claimRequest = Statement(
     """
-    INSERT INTO gateway_requests (name, body, state, until) VALUES (?1, ?2, 0, ?3) ON CONFLICT (name) DO UPDATE SET
-      body = excluded.body, state = 0, answer = NULL, until = excluded.until
+    INSERT INTO gateway_requests (name, body, state, until, message) VALUES (?1, ?2, 0, ?3, ?5) ON CONFLICT (name) DO UPDATE
+      SET body = excluded.body, state = 0, answer = NULL, until = excluded.until, message = excluded.message
     WHERE gateway_requests.until <= ?4 OR gateway_requests.state = 1 AND gateway_requests.body = excluded.body
     RETURNING 1
     """)
   static let settleRequest = Statement(
-    "UPDATE gateway_requests SET state = ?2, answer = ?3, until = ?4 WHERE name = ?1 AND state < 2 RETURNING 1")
+    """
+    UPDATE gateway_requests SET state = ?2, answer = ?3, until = ?4
+    WHERE name = ?1 AND (state < 2 OR answer IS NULL AND CAST(?5 AS BIGINT) = 1) RETURNING 1
+    """)
   static let forgetRequest = Statement("DELETE FROM gateway_requests WHERE name = ?1 AND state = 0 RETURNING 1")
 }

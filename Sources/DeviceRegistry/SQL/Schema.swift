@@ -33,7 +33,7 @@ enum Schema {
 
   private static let migrations: [[String]] = [
     first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, unknown,
-    failures, contentSizes, accounts, operations,
+    failures, contentSizes, accounts, operations, messages,
   ]
 
   private static let first = [
@@ -164,6 +164,12 @@ enum Schema {
       name {blob} NOT NULL PRIMARY KEY, body {blob} NOT NULL, state {int} NOT NULL, answer {blob}, until {int} NOT NULL) {rows}
     """,
     "CREATE INDEX gateway_requests_by_time ON gateway_requests (until)",
+  ]
+
+  /// The application and message id of a request, by which its outcome can be looked up.
+  private static let messages = [
+    "ALTER TABLE gateway_requests ADD COLUMN message {blob}",
+    "CREATE INDEX gateway_requests_by_message ON gateway_requests (message) WHERE message IS NOT NULL",
   ]
 
   /// The fence of the registry's queue: only the latest claimant may apply changes.

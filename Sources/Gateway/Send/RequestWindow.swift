@@ -9,10 +9,11 @@ final class RequestWindow {
     /// It is unknown whether the broker has the request. A repeat is published under the same id.
     case again
     /// The request reached no device. A repeat is published under another id, because a worker may still know this one.
-    case failed
+    case failed(SendService.Outcome)
   }
 
   struct Entry {
+    var app: [UInt8]
     var messageID: [UInt8]
     var body: RequestDigest
     var state: State
@@ -27,6 +28,7 @@ final class RequestWindow {
   /// The requests of all gateways; nil if each gateway knows only its own.
   let shared: SharedRequests?
   private var entries: [RequestDigest: Entry] = [:]
+  private var digests: [[UInt8]: RequestDigest] = [:]
   private var order = Ring<(key: RequestDigest, until: MonotonicTime)>()
   private var bytes = 0
 
@@ -37,8 +39,15 @@ final class RequestWindow {
 
   subscript(key: RequestDigest) -> Entry? { entries[key] }
 
-  func begin(_ key: RequestDigest, _ messageID: [UInt8], body: RequestDigest) {
-    entries[key] = Entry(messageID: messageID, body: body, state: .waiting([]), until: .distantFuture)
+  /// The state of a message of an application; nil if it isn't known.
+  func state(ofMessage messageID: [UInt8], app: [UInt8]) -> State? {
+    guard let entry = digests[messageID].flatMap({ entries[$0] }), entry.app == app else { return nil }
+    return entry.state
+  }
+
+  func begin(_ key: RequestDigest, _ messageID: [UInt8], app: [UInt8], body: RequestDigest) {
+    entries[key] = Entry(app: app, messageID: messageID, body: body, state: .waiting([]), until: .distantFuture)
+    digests[messageID] = key
   }
 
   func join(_ key: RequestDigest, _ then: @escaping SendService.Completion) {
@@ -50,7 +59,7 @@ final class RequestWindow {
   func end(_ key: RequestDigest, _ state: State?, at now: MonotonicTime) -> [SendService.Completion] {
     guard let place = entries.index(forKey: key), case .waiting(let others) = entries.values[place].state else { return [] }
     guard let state else {
-      entries.remove(at: place)
+      remove(place)
       return others
     }
     let until = now.advanced(bySeconds: lifetime)
@@ -67,21 +76,37 @@ final class RequestWindow {
       _ = order.popFirst()
       guard let place = entries.index(forKey: first.key), entries.values[place].until == first.until else { continue }
       bytes -= Self.weight(entries.values[place].state)
-      entries.remove(at: place)
+      remove(place)
     }
+  }
+
+  private func remove(_ place: Dictionary<RequestDigest, Entry>.Index) {
+    digests[entries.remove(at: place).value.messageID] = nil
+  }
+
+  /// Adds the result of a request that was answered as accepted.
+  func learn(_ key: RequestDigest, _ result: SendService.Outcome) {
+    guard let place = entries.index(forKey: key), case .answered(.accepted) = entries.values[place].state else { return }
+    bytes += Self.weight(.answered(result)) - Self.weight(entries.values[place].state)
+    entries.values[place].state = .answered(result)
   }
 
   /// A repeat is published again, so the entry waits for an answer again.
   func resume(_ key: RequestDigest, as messageID: [UInt8]) {
     guard let place = entries.index(forKey: key) else { return }
     bytes -= Self.weight(entries.values[place].state)
+    digests[entries.values[place].messageID] = nil
+    digests[messageID] = key
     entries.values[place].messageID = messageID
     entries.values[place].state = .waiting([])
     entries.values[place].until = .distantFuture
   }
 
   private static func weight(_ state: State) -> Int {
-    if case .answered(.result(let body)) = state { 256 + body.count } else { 256 }
+    switch state {
+    case .answered(.result(let body)), .failed(.result(let body)): 256 + body.count
+    default: 256
+    }
   }
 }
 

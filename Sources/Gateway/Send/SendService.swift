@@ -49,6 +49,8 @@ final class SendService {
     var isHigh: Bool
     var idempotencyKey: [UInt8]?
     var traceparent: [UInt8]?
+    /// Seconds to wait for the result, at most the service's; nil for these. A later result is noted within the service's time.
+    var wait: Int?
   }
 
   /// Seconds for which a request with an idempotency key is remembered after its answer.
@@ -61,8 +63,8 @@ final class SendService {
 
   private let context: GatewayContext
   private let exchange: String
-  /// Seconds to wait for a worker's result.
-  private let wait: Double
+  /// Most seconds to wait for a worker's result.
+  let wait: Int
   /// Requests without and with an idempotency key.
   private let (plain, keyed): (RequestWindow, RequestWindow)
 
@@ -71,7 +73,7 @@ final class SendService {
   ///   - sharesAll: also share such requests between gateways, which costs two registry writes each.
   init(_ context: GatewayContext, wait: Int, retransmission: Int, sharesAll: Bool) {
     self.context = context
-    self.wait = Double(wait)
+    self.wait = wait
     exchange = context.topology.sendExchange
     func window(_ lifetime: Double, isShared: Bool) -> RequestWindow {
       let shared = context.registry.map {
@@ -104,7 +106,7 @@ final class SendService {
     var name = Name(window: window, identity: identity, digest: RequestDigest(identity), messageID: [])
     guard window.lifetime > 0 else {
       name.messageID = UUIDText.random()
-      return publish(request, name, wait: wait, then)
+      return publish(request, name, wait: request.wait ?? wait, then)
     }
     // A repeat in a later period is meant as a new request, also for the workers.
     let occasion = isKeyed ? 0 : context.loop.wallClock / Int64(window.lifetime * 1000)
@@ -124,15 +126,17 @@ final class SendService {
       }
       window.resume(name.digest, as: name.messageID)
     } else {
-      window.begin(name.digest, name.messageID, body: body)
+      window.begin(name.digest, name.messageID, app: request.app, body: body)
     }
     claim(request, name, body: digest, then)
   }
 
   /// Publishes the request, unless another gateway is publishing it or has published it.
   private func claim(_ request: Request, _ name: Name, body: [UInt8], _ then: @escaping Completion) {
+    let wait = request.wait ?? wait
     guard let shared = name.window.shared else { return publish(request, name, wait: wait, then) }
-    shared.claim(name.identity, body: body) { [weak self] outcome, isLate in
+    let message = GatewayRequest.message(name.messageID, app: request.app)
+    shared.claim(name.identity, message, body: body) { [weak self] outcome, isLate in
       guard let self else { return }
       guard let outcome else { return publish(request, name, wait: isLate ? 0 : wait, then) }
       if case .reused = outcome {} else { context.figures.repeated += 1 }
@@ -151,16 +155,25 @@ final class SendService {
   }
 
   /// - Parameter wait: seconds to wait for the result.
-  private func publish(_ request: Request, _ name: Name, wait: Double, _ then: @escaping Completion) {
+  private func publish(_ request: Request, _ name: Name, wait: Int, _ then: @escaping Completion) {
     let flight = Flight()
+    let wait = Double(wait)
+    let rest = request.wait == nil ? 0 : Double(self.wait) - wait
     let ended = Awaited<Outcome>(context.loop.time) { [weak self] outcome in
       guard let self else { return }
-      if let question = flight.question { context.broker.forget(question) }
+      if let question = flight.question {
+        if case .accepted = outcome, rest > 0 {
+          context.loop.schedule(after: rest) { [context] in context.broker.forget(question) }
+        } else {
+          context.broker.forget(question)
+        }
+      }
       guard let shared = name.window.shared else { return settle(name, outcome, then) }
       shared.settle(name.identity, outcome) { [weak self] in self?.settle(name, $0, then) }
     }
-    if wait > 0 {
-      flight.question = context.broker.expectAnswer { result in
+    if wait + rest > 0 {
+      flight.question = context.broker.expectAnswer { [weak self] result in
+        if ended.isOver { self?.learn(name, result) }
         flight.result = result
         if flight.isConfirmed { ended.end(as: .result(result)) }
       }
@@ -194,7 +207,7 @@ final class SendService {
   private func settle(_ name: Name, _ outcome: Outcome, _ then: Completion) {
     let state: RequestWindow.State? =
       switch outcome {
-      case .result, .accepted: outcome.isFinal ? .answered(outcome) : .failed
+      case .result, .accepted: outcome.isFinal ? .answered(outcome) : .failed(outcome)
       case .unknown: .again
       case .refused, .reused: nil
       }
@@ -203,6 +216,19 @@ final class SendService {
     let others = name.window.end(name.digest, state, at: now)
     then(name.messageID, outcome)
     for other in others { other(name.messageID, outcome) }
+  }
+
+  /// Notes a result that came after the answer.
+  private func learn(_ name: Name, _ result: [UInt8]) {
+    guard let shared = name.window.shared else { return name.window.learn(name.digest, .result(result)) }
+    shared.learn(name.identity, result) { name.window.learn(name.digest, .result(result)) }
+  }
+
+  /// What this gateway remembers of a message; nil for nothing.
+  func state(ofMessage messageID: [UInt8], app: [UInt8]) -> RequestWindow.State? {
+    plain.sweep(at: context.loop.now)
+    keyed.sweep(at: context.loop.now)
+    return plain.state(ofMessage: messageID, app: app) ?? keyed.state(ofMessage: messageID, app: app)
   }
 
   private func properties(_ request: Request, _ id: [UInt8]) -> BasicProperties {

@@ -19,18 +19,23 @@ struct SharedRequests {
 
   private func until(after seconds: Double) -> Int64 { loop.wallClock + Int64(seconds * 1_000) }
 
-  /// - Parameter then: gets the known outcome, or nil if this gateway must publish the request. `isLate` if it has waited for
-  ///   another one.
-  func claim(_ name: [UInt8], body: [UInt8], then: @escaping (SendService.Outcome?, _ isLate: Bool) -> Void) {
-    look(name, body, deadline: loop.now.advanced(bySeconds: answerTimeout), then)
+  /// - Parameters:
+  ///   - message: of ``GatewayRequest/message(_:app:)``.
+  ///   - then: gets the known outcome, or nil if this gateway must publish the request. `isLate` if it has waited for another
+  ///     one.
+  func claim(
+    _ name: [UInt8], _ message: [UInt8], body: [UInt8], then: @escaping (SendService.Outcome?, _ isLate: Bool) -> Void
+  ) {
+    look(name, message, body, deadline: loop.now.advanced(bySeconds: answerTimeout), then)
   }
 
   private func look(
-    _ name: [UInt8], _ body: [UInt8], deadline: MonotonicTime, _ then: @escaping (SendService.Outcome?, _ isLate: Bool) -> Void
+    _ name: [UInt8], _ message: [UInt8], _ body: [UInt8], deadline: MonotonicTime,
+    _ then: @escaping (SendService.Outcome?, _ isLate: Bool) -> Void
   ) {
     // An unanswered request is remembered for at least the wait for an answer and for the confirm.
     let until = until(after: max(lifetime, answerTimeout + Self.confirmTime))
-    registry.call(.claimRequest(name, body: body, until: until)) { result in
+    registry.call(.claimRequest(name, message: message, body: body, until: until)) { result in
       guard case .success(let known?) = result else { return then(nil, false) }
       guard known.body == body else { return then(.reused, false) }
       switch known.state {
@@ -39,9 +44,14 @@ struct SharedRequests {
       case .again: then(nil, false)
       case .underWay:
         guard loop.now < deadline else { return then(nil, true) }
-        loop.schedule(after: Self.pause) { look(name, body, deadline: deadline, then) }
+        loop.schedule(after: Self.pause) { look(name, message, body, deadline: deadline, then) }
       }
     }
+  }
+
+  /// Adds the result of a request that was settled as accepted.
+  func learn(_ name: [UInt8], _ result: [UInt8], then: @escaping () -> Void) {
+    registry.call(.settleRequest(name, .result(result), until: until(after: lifetime), isLate: true)) { _ in then() }
   }
 
   /// - Parameter then: gets the valid answer, which is another gateway's if that was first.
