@@ -157,7 +157,7 @@ struct DoorInputTests {
       #expect((answer.headers["retry-after"] != nil) == [429, 503].contains(answer.status))
       if answer.headers["content-type"]?.hasPrefix("application/json") == true, answer.status >= 400 {
         let body = try? JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any]
-        #expect(body?["error"] != nil, "\(question.operation.name), \(question.what): \(answer.body)")
+        #expect((body?["error"] ?? body?["message"]) != nil, "\(question.operation.name), \(question.what): \(answer.body)")
       }
       #expect(answer.status != 405 || answer.headers["allow"] != nil)
     }

@@ -68,6 +68,30 @@ struct TwoGatewaysTests {
     #expect(try site.deliveries() == [token(1): 1, token(2): 1, token(3): 1, token(4): 1])
   }
 
+  @Test("either gateway knows the outcome of a request with an Idempotency-Key", arguments: RegistryKind.all)
+  func outcome(_ registry: RegistryKind) throws {
+    let (site, doors, key) = try open(registry, wait: [30, 30])
+    let place = "/v1/apps/\(Site.app)/messages"
+    let body = #"{"to":"\#(token(1))","data":{"n":"1"}}"#
+    let first = try doors[0].ask("POST", place, key, body, ["Idempotency-Key": "a"])
+    let second = try doors[1].ask("POST", place, key, body, ["Idempotency-Key": "a"])
+    #expect(first.status == 202 && first.body == second.body)
+    let id = try #require(Site.objects(first.body).first?["message_id"] as? String)
+    func states() throws -> [String?] {
+      try doors.map { try $0.json("GET", place + "/" + id, key)["state"] as? String }
+    }
+    #expect(try states() == ["accepted", "accepted"])
+    let worker = try site.startWorker()
+    #expect(try eventually { try states() == ["done", "done"] })
+    // Without one, only the gateway that has accepted it remembers it.
+    let plain = try doors[0].ask("POST", place + "?wait=30", key, body.replacing("1\"}", with: "2\"}"))
+    let other = try #require(Site.objects(plain.body).first?["message_id"] as? String)
+    #expect(try doors.map { try $0.ask("GET", place + "/" + other, key).status } == [200, 404])
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.deliveries() == [token(1): 2])
+  }
+
   @Test("if gateways share all requests, one without an Idempotency-Key has one answer too")
   func shared() throws {
     let (site, doors, key) = try open(.sqlite, wait: [30, 30], isShared: true)

@@ -18,8 +18,11 @@ enum DoorFuzz {
     ("DELETE", "/v1/apps/a/installations/i"), ("PUT", "/v1/apps/a/installations/i/user"),
     ("PUT", "/v1/apps/a/installations/i/groups/g"), ("PUT", "/v1/apps/a/installations/i/topics/t"),
     ("PUT", "/v1/apps/a/installations/i/badge"), ("POST", "/v1/apps/a/installations/i/acks"), ("POST", "/v1/apps/a/acks"),
+    ("POST", "/v1/apps/a/messages"), ("GET", "/v1/apps/a/messages/m"),
   ]
-  private static let types = ["application/json", "application/x-www-form-urlencoded", "application/json; charset=utf-8", ""]
+  private static let types = [
+    "application/json", "application/x-www-form-urlencoded", "application/json; charset=utf-8", "application/x-ndjson",
+  ]
   private static let key = GatewayKey(
     id: Array("k".utf8), hash: [], apps: [Array("a".utf8)], rights: Set(KeyRight.allCases), createdAt: 0)
   private static let desk = Result { try Desk() }
@@ -112,7 +115,8 @@ enum DoorFuzz {
         configuration, version: "1", loop: loop, log: Log(level: .error, format: configuration.logFormat))
       guard let registry = context.registry, let http = configuration.gateway?.http else { throw CancellationError() }
       registry.close()
-      routes = Routes(context, registry, Routes.Services(context, http), GatewayApplications(configuration))
+      let services = Routes.Services(context, http, KeyCache(registry, loop: loop))
+      routes = Routes(context, registry, services, GatewayApplications(configuration))
     }
   }
 }

@@ -3,13 +3,7 @@ import StatusHTTP
 
 extension HTTPCall {
   /// Answers in our own form: an error code for programs and a reason for people.
-  func refuse(_ error: String, _ reason: String, status: Int = 400) {
-    answer(
-      .json(status) {
-        $0.set("error", error)
-        $0.set("reason", reason)
-      })
-  }
+  func refuse(_ error: String, _ reason: String, status: Int = 400) { answer(.own(status, error, reason)) }
 
   /// The body if it is a JSON object. Otherwise answers the call with an error and returns nil.
   func object(_ limits: JSONLimits) -> JSONDocument? {

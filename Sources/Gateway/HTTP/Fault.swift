@@ -86,11 +86,7 @@ enum ErrorFormat {
         $0.set("error", Self.oauthWord(fault))
         $0.set("error_description", fault.words)
       }
-    case .own:
-      .json(fault.status, headers: fault.headers) {
-        $0.set("error", Self.ownWord(fault))
-        $0.set("reason", fault.words)
-      }
+    case .own: .own(fault == .reused ? 409 : fault.status, Self.ownWord(fault), fault.words, headers: fault.headers)
     }
   }
 
@@ -170,6 +166,14 @@ extension HTTPAnswer {
     var writer = JSONObjectWriter()
     members(&writer)
     return HTTPAnswer(status: status, contentType: jsonType, headers: headers, body: writer.closed())
+  }
+
+  /// An error in ``ErrorFormat/own``.
+  static func own(_ status: Int, _ error: String, _ reason: String, headers: [String: String] = [:]) -> HTTPAnswer {
+    json(status, headers: headers) {
+      $0.set("error", error)
+      $0.set("reason", reason)
+    }
   }
 
   static func text(_ status: Int, _ text: String, headers: [String: String] = [:]) -> HTTPAnswer {

@@ -63,6 +63,9 @@ final class HTTPCall {
   /// Nil if the header is empty or missing.
   var idempotencyKey: [UInt8]? { header("idempotency-key").flatMap { $0.isEmpty ? nil : $0 } }
 
+  /// The key of one of several requests in the call. A header has no line feed, so no other key is equal.
+  func idempotencyKey(ofPart number: Int) -> [UInt8]? { idempotencyKey.map { $0 + Array("\n\(number)".utf8) } }
+
   /// The text after `key=` or `Bearer ` in the header `Authorization`, in any letter case.
   var credential: [UInt8]? { Self.credential(in: request.headers) }
 
@@ -70,10 +73,12 @@ final class HTTPCall {
     headers["authorization"].flatMap { WebToken.credential($0, behind: "key=") ?? WebToken.bearer($0) }
   }
 
-  /// True for JSON's media type, in any letter case and with any parameters.
-  var isJSON: Bool {
+  var isJSON: Bool { isOf("application/json") }
+
+  /// True for a body of this media type, in any letter case and with any parameters.
+  func isOf(_ mediaType: String) -> Bool {
     guard let header = header("content-type") else { return false }
     let type = header.lazy.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 }
-    return TextForm.isAnyCase(type, of: "application/json".utf8)
+    return TextForm.isAnyCase(type, of: mediaType.utf8)
   }
 }

@@ -41,7 +41,7 @@ final class HTTPDoor: Door, TurnHook {
     guard let registry = context.registry else { throw ConfigurationError.missingDoorRegistry }
     self.registry = registry
     keyCache = KeyCache(registry, loop: context.loop)
-    services = Routes.Services(context, settings)
+    services = Routes.Services(context, settings, keyCache)
     routes = Routes(context, registry, services, GatewayApplications(context.configuration))
     let side = LoopSide<HTTPDoor>(context.loop.mailbox)
     let certificate = try settings.loadCertificate()

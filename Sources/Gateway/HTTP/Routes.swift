@@ -26,6 +26,8 @@ final class Routes {
   private let context: GatewayContext
   private let send: GCMSend
   private let v1: V1Send
+  private let messages: Messages
+  private let messageStates: MessageStates
   private let groups: DeviceGroups
   private let instances: InstanceID
   private let installations: Installations
@@ -38,8 +40,10 @@ final class Routes {
   struct Services {
     let send: SendService
     let changes: ChangeService
+    let keys: KeyCache
 
-    init(_ context: GatewayContext, _ settings: GatewayHTTPSettings) {
+    init(_ context: GatewayContext, _ settings: GatewayHTTPSettings, _ keys: KeyCache) {
+      self.keys = keys
       send = SendService(
         context, wait: settings.wait, retransmission: settings.retransmission, sharesAll: settings.isShared)
       changes = ChangeService(context, wait: settings.wait)
@@ -51,6 +55,8 @@ final class Routes {
     let (service, changes) = (services.send, services.changes)
     send = GCMSend(applications: applications, service: service)
     v1 = V1Send(applications: applications, service: service)
+    messages = Messages(applications: applications, service: service, keys: services.keys)
+    messageStates = MessageStates(service: service, registry: registry)
     let http = context.configuration.gateway?.http
     let imports = TokenImport(changes: changes, registry: registry, takesUnknown: http?.registersUnknown ?? true)
     groups = DeviceGroups(applications: applications, changes: changes, registry: registry, imports: imports)
@@ -72,7 +78,7 @@ final class Routes {
     "v1:batchAdd",
     "v1:batchRemove", "v1:batchImport", "projects", "messages:send", "registrations", "topicSubscriptions", "apps",
     "installations", "user", "secret", "groups", "badge", "acks", "fleet", "lanes", "campaigns", "audit", "pause", "drain",
-    "resume", "rate", "cancel", "status",
+    "resume", "rate", "cancel", "status", "messages",
   ]
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.
@@ -98,6 +104,10 @@ final class Routes {
         methods: ["GET", "DELETE", "PATCH"], errorFormat: .google, work: .keyed(Self.senders, subscriptions.takeOne))
     case ("v1", 3...5) where path[1] == "fleet": return fleet.route(path)
     case ("v1", 4) where path[1] == "apps" && path[3] == "acks": return Route(methods: ["POST"], errorFormat: .own, work: acks)
+    case ("v1", 4) where path[1] == "apps" && path[3] == "messages":
+      return Route(methods: ["POST"], errorFormat: .own, work: .keyed([.send], messages.take))
+    case ("v1", 5) where path[1] == "apps" && path[3] == "messages":
+      return Route(methods: ["GET"], errorFormat: .own, work: .keyed([.send], messageStates.take))
     case ("v1", 5...7) where path[1] == "apps" && path[3] == "installations": return installation(path)
     default: return nil
     }

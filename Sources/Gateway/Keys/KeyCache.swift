@@ -73,6 +73,9 @@ final class KeyCache {
     if lookUps[id]?.count == 1 { read(id) }
   }
 
+  /// Counts further requests of an admitted call. A key beyond its rate then waits until they are within it.
+  func charge(_ key: GatewayKey, requests: Int) { entries[key.id]?.tokens -= Double(requests) }
+
   private func read(_ id: [UInt8]) {
     registry.call(.read { try $0.key(id) }) { [weak self] result in
       guard let self else { return }

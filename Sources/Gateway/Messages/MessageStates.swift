@@ -1,0 +1,70 @@
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+
+/// `GET /v1/apps/<app>/messages/<id>`: what became of a request, as far as this gateway or the registry knows.
+struct MessageStates {
+  let service: SendService
+  let registry: RegistryClient
+
+  private enum State: String {
+    /// The broker has it, and no result is known.
+    case accepted
+    case done
+    /// The broker has perhaps not accepted it.
+    case unknown
+  }
+
+  private typealias Known = (state: State, result: [UInt8]?)
+
+  func take(_ call: HTTPCall, _ key: GatewayKey) {
+    let (app, id) = (call.path[2], call.path[4])
+    guard key.apps.contains(app) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    let remembered = service.state(ofMessage: id, app: app).map(Self.known)
+    if remembered?.state == .done { return answer(call, id, remembered) }
+    let message = GatewayRequest.message(id, app: app)
+    registry.call(
+      .read { (try $0.request(ofMessage: message, now: $1)?.state, try $0.campaign(ofMessage: id, app: app)) }
+    ) { result in
+      switch result {
+      case .success(let (stored, campaign)): answer(call, id, Self.known(stored, campaign) ?? remembered)
+      case .failure where remembered != nil: answer(call, id, remembered)
+      case .failure: call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be read for now")))
+      }
+    }
+  }
+
+  private static func known(_ remembered: RequestWindow.State) -> Known {
+    switch remembered {
+    case .answered(.result(let body)), .failed(.result(let body)): (.done, body)
+    case .answered, .failed: (.accepted, nil)
+    case .waiting, .again: (.unknown, nil)
+    }
+  }
+
+  private static func known(_ stored: GatewayRequest.State?, _ campaign: Campaign?) -> Known? {
+    if case .result(let body)? = stored { return (.done, body) }
+    guard let campaign else { return stored.map { ($0 == .accepted ? .accepted : .unknown, nil) } }
+    guard campaign.finishedAt != nil else { return (.accepted, nil) }
+    let result = SendResult.fanOut(
+      messageID: campaign.description.messageID, success: Int(campaign.sent), failure: Int(campaign.failed),
+      unknown: Int(campaign.unknown), failures: campaign.failures)
+    return (.done, result)
+  }
+
+  private func answer(_ call: HTTPCall, _ id: [UInt8], _ known: Known?) {
+    guard let known else {
+      return call.refuse(
+        "NotFound",
+        "no gateway knows this message: a request with an Idempotency-Key is kept for ten minutes, a broadcast for 30 days; "
+          + "pushfleet trace may know more",
+        status: 404)
+    }
+    call.answer(
+      .json(200) {
+        $0.set("message_id", id)
+        $0.set("state", known.state.rawValue)
+        if let result = known.result { $0.set("result", raw: result) }
+      })
+  }
+}
