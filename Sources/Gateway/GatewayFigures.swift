@@ -20,6 +20,7 @@ final class GatewayFigures {
   var repeated = 0
   var expiries: [CertificateExpiry] = []
   let binary = BinaryFigures()
+  let gorush = GorushFigures()
 
   /// - Parameter seconds: since the request arrived.
   func answered(_ status: Int, after seconds: Double) {

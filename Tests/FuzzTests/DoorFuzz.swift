@@ -18,7 +18,7 @@ enum DoorFuzz {
     ("DELETE", "/v1/apps/a/installations/i"), ("PUT", "/v1/apps/a/installations/i/user"),
     ("PUT", "/v1/apps/a/installations/i/groups/g"), ("PUT", "/v1/apps/a/installations/i/topics/t"),
     ("PUT", "/v1/apps/a/installations/i/badge"), ("POST", "/v1/apps/a/installations/i/acks"), ("POST", "/v1/apps/a/acks"),
-    ("POST", "/v1/apps/a/messages"), ("GET", "/v1/apps/a/messages/m"),
+    ("POST", "/v1/apps/a/messages"), ("GET", "/v1/apps/a/messages/m"), ("POST", "/api/push"), ("GET", "/api/stat/app"),
   ]
   private static let types = [
     "application/json", "application/x-www-form-urlencoded", "application/json; charset=utf-8", "application/x-ndjson",

@@ -75,6 +75,8 @@ enum ErrorFormat {
   case oauth
   /// Pushfleet's own format: `{"error":…,"reason":…}`.
   case own
+  /// gorush: `{"code":…,"message":…}`.
+  case gorush
 
   func answer(_ fault: Fault) -> HTTPAnswer {
     switch self {
@@ -85,6 +87,11 @@ enum ErrorFormat {
       .json(fault == .wrongKey ? 400 : fault.status, headers: fault.headers) {
         $0.set("error", Self.oauthWord(fault))
         $0.set("error_description", fault.words)
+      }
+    case .gorush:
+      .json(fault.status, headers: fault.headers) {
+        $0.set("code", Int64(fault.status))
+        $0.set("message", fault.words)
       }
     case .own: .own(fault == .reused ? 409 : fault.status, Self.ownWord(fault), fault.words, headers: fault.headers)
     }

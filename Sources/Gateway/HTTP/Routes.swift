@@ -28,6 +28,7 @@ final class Routes {
   private let v1: V1Send
   private let messages: Messages
   private let messageStates: MessageStates
+  private let gorush: GorushPush
   private let groups: DeviceGroups
   private let instances: InstanceID
   private let installations: Installations
@@ -56,6 +57,7 @@ final class Routes {
     send = GCMSend(applications: applications, service: service)
     v1 = V1Send(applications: applications, service: service)
     messages = Messages(applications: applications, service: service, keys: services.keys)
+    gorush = GorushPush(applications: applications, service: service, keys: services.keys, figures: context.figures.gorush)
     messageStates = MessageStates(service: service, registry: registry)
     let http = context.configuration.gateway?.http
     let imports = TokenImport(changes: changes, registry: registry, takesUnknown: http?.registersUnknown ?? true)
@@ -78,7 +80,7 @@ final class Routes {
     "v1:batchAdd",
     "v1:batchRemove", "v1:batchImport", "projects", "messages:send", "registrations", "topicSubscriptions", "apps",
     "installations", "user", "secret", "groups", "badge", "acks", "fleet", "lanes", "campaigns", "audit", "pause", "drain",
-    "resume", "rate", "cancel", "status", "messages",
+    "resume", "rate", "cancel", "status", "messages", "api", "push", "stat", "app",
   ]
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.
@@ -95,6 +97,10 @@ final class Routes {
     case ("pages", 2): return Route(methods: ["GET", "HEAD"], errorFormat: .own, work: .open(pages.take))
     case ("gcm", 2), ("fcm", 2): return legacy(path[1])
     case ("iid", _): return instance(path)
+    case ("api", 2) where path[1] == "push":
+      return Route(methods: ["POST"], errorFormat: .gorush, work: .keyed([.send], gorush.take))
+    case ("api", 3) where path[1] == "stat" && path[2] == "app":
+      return Route(methods: ["GET"], errorFormat: .gorush, work: .keyed([.send], stat))
     case ("v1", 4) where path[1] == "projects" && path[3] == "messages:send":
       return Route(methods: ["POST"], errorFormat: .google, work: .keyed([.send], v1.take))
     case ("v1", 6) where Self.isOfSubscriptions(path):
@@ -130,6 +136,10 @@ final class Routes {
         $0.set("expires_in", AccessToken.lifetime)
         $0.set("token_type", "Bearer")
       })
+  }
+
+  private func stat(_ call: HTTPCall, _ key: GatewayKey) {
+    call.answer(context.figures.gorush.answer(of: key, version: context.version))
   }
 
   private func legacy(_ place: String) -> Route? {

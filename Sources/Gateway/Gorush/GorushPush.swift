@@ -1,0 +1,114 @@
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+
+/// `POST /api/push`: gorush's interface, in its synchronous form.
+struct GorushPush {
+  let applications: GatewayApplications
+  let service: SendService
+  let keys: KeyCache
+  let figures: GorushFigures
+
+  /// gorush's default of `core.max_notification`.
+  private static let most = 100
+
+  private struct Order {
+    var notification: GorushNotification
+    var app: GatewayApplications.App
+    var body: [UInt8]
+    var isHigh: Bool
+  }
+
+  func take(_ call: HTTPCall, _ key: GatewayKey) {
+    let orders: [Order]
+    do throws(Fault) { orders = try read(call, key) } catch { return call.answer(ErrorFormat.gorush.answer(error)) }
+    keys.charge(key, requests: orders.count - 1)
+    let answers = Gathering<SendService.Outcome>(orders.count) { call.answer(answer(orders, $0)) }
+    for (index, order) in orders.enumerated() {
+      service.send(
+        SendService.Request(
+          app: order.app.id, key: key, body: order.body, isHigh: order.isHigh,
+          idempotencyKey: call.idempotencyKey(ofPart: index), traceparent: call.header("traceparent"))
+      ) { _, outcome in answers.set(index, outcome) }
+    }
+  }
+
+  // MARK: the request
+
+  /// Reads all notifications, so that nothing is sent if one of them is refused.
+  private func read(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) -> [Order] {
+    let document: JSONDocument
+    do throws(JSONError) { document = try JSONDocument(call.request.body, limits: applications.limits.json) } catch {
+      throw .badRequest(error.description)
+    }
+    guard let list = document.value("notifications", of: document.root), document.kind(list) == .array else {
+      throw .badRequest("Missing notifications field.")
+    }
+    for (name, _) in document.members(of: document.root) where !document.isString(name, "notifications") {
+      throw .badRequest("\(document.pathComponent(name)): is not supported")
+    }
+    let count = document.count(list)
+    guard count > 0 else { throw .badRequest("Notifications field is empty.") }
+    guard count <= Self.most else { throw .badRequest("Number of notifications(\(count)) over limit(\(Self.most))") }
+    var orders: [Order] = []
+    for (index, node) in document.elements(of: list).enumerated() {
+      do throws(Rejection) { orders.append(try order(document, node, call, key)) } catch {
+        throw .badRequest("notifications[\(index)]: \(error.reason)")
+      }
+    }
+    return orders
+  }
+
+  private func order(_ document: JSONDocument, _ node: Int, _ call: HTTPCall, _ key: GatewayKey) throws(Rejection) -> Order {
+    let (notification, body) = try GorushNotification.read(document, node, key)
+    let name = notification.application.flatMap { applications.named($0, of: key) == nil ? nil : $0 }
+    guard let app = applications.only(of: key, name ?? call.header("project_id")) else {
+      throw Rejection(.invalidParameters, "topic: names none of the key's \(key.apps.count) applications")
+    }
+    let request = try SendRequest(parsing: body, limits: app.limits)
+    return Order(notification: notification, app: app, body: body, isHigh: request.isHigh(orElse: app.defaultPriority))
+  }
+
+  // MARK: the answer
+
+  private func answer(_ orders: [Order], _ outcomes: [SendService.Outcome]) -> HTTPAnswer {
+    for outcome in outcomes {
+      switch outcome {
+      case .refused(let reason), .unknown(let reason): return ErrorFormat.gorush.answer(.unavailable(reason))
+      case .reused: return ErrorFormat.gorush.answer(.reused)
+      case .result, .accepted: continue
+      }
+    }
+    var logs: [(inout JSONObjectWriter) -> Void] = []
+    for (order, outcome) in zip(orders, outcomes) {
+      let failed = failures(order, outcome)
+      for (token, code) in failed { logs.append { order.notification.log(token, code, in: &$0) } }
+    }
+    return .json(200) {
+      $0.set("counts", Int64(orders.reduce(0) { $0 + $1.notification.targets.count }))
+      $0.set("logs", objects: logs)
+      $0.set("success", "ok")
+    }
+  }
+
+  /// The failed targets with their codes; counts them all.
+  private func failures(_ order: Order, _ outcome: SendService.Outcome) -> [(target: [UInt8], code: [UInt8])] {
+    var failed: [(target: [UInt8], code: [UInt8])] = []
+    let targets = order.notification.targets
+    var success = 0
+    if case .result(let body) = outcome, let result = WorkerResult(body) {
+      // A request that was refused as a whole has one result.
+      let isWhole = result.targets.count != targets.count
+      for (index, target) in targets.enumerated() {
+        switch isWhole ? result.targets.first : result.targets[index] {
+        case .failed(let code)?: failed.append((target, code))
+        case .accepted?: success += 1
+        case nil: continue
+        }
+      }
+    }
+    figures.count(
+      order.app.id, order.notification.platform, total: targets.count, success: success, errors: failed.count)
+    return failed
+  }
+}
