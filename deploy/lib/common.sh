@@ -128,10 +128,10 @@ wait_for_port() {
   done
 }
 
-# Starts a private RabbitMQ: node name, home, cookie, data, logs, ports and port mapper. Sets `broker_port`.
+# Starts a private RabbitMQ: node name, home, cookie, data, logs, ports and port mapper. Sets `broker_port`, `mapper_port`.
 start_broker() {
   [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || fail "RabbitMQ is missing: run deploy/install-dependencies"
-  local home=$scratch/rabbitmq mapper_port
+  local home=$scratch/rabbitmq
   mkdir -p "$home"
   mapper_port=$(free_port)
   start epmd epmd -port "$mapper_port" -address 127.0.0.1

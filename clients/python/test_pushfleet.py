@@ -1,0 +1,367 @@
+"""Tests of the Python client with a real broker, database and worker, which dev/test-clients starts."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import typing
+import unittest
+import urllib.request
+import uuid
+from pathlib import Path
+
+import pika
+import psycopg2
+
+import pushfleet
+from pushfleet import (APNs, Channel, Condition, Everyone, FCM, FCMTopic, FakePushfleet, Group, Installation, OutcomeUnknown, Pushfleet,
+                       PushfleetError, Refused, Registration, Topic, Unconfirmed, User, WebPush, create_outbox)
+
+AMQP, APP = os.environ["AMQP_URL"], "com.example.app"
+ROOT = Path(__file__).resolve().parents[2]
+PHONE, DEAD = APNs("ab" * 32), APNs("de" * 32)
+
+
+def journal(platform, word):
+    """The pushes that the provider got with this word in their payload."""
+    lines = Path(os.environ["JOURNALS"], f"{platform}.ndjson").read_text().splitlines()
+    return [line for line in lines if word in line]
+
+
+def suppressed():
+    """The number of copies that the worker has recognised."""
+    text = urllib.request.urlopen(os.environ["METRICS"]).read().decode()
+    return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith("pushfleet_duplicates_suppressed_total"))
+
+
+def channel(test):
+    connection = pika.BlockingConnection(pika.URLParameters(AMQP))
+    test.addCleanup(connection.close)
+    return connection.channel()
+
+
+class FleetTests(unittest.TestCase):
+    """With a fleet that delivers."""
+
+    def setUp(self):
+        self.push = Pushfleet(AMQP, app=APP)
+        self.addCleanup(self.push.close)
+        self.word = uuid.uuid4().hex
+
+    def test_a_push_to_each_kind_of_device_reaches_it(self):
+        for to, platform in [(PHONE, "apns"), (User("anna"), "apns"), (FCM("phone:1"), "fcm")]:
+            word = uuid.uuid4().hex
+            outcome = self.push.send(to=to, title="Goal!", body=word, key="goal-77", lane="high", ttl=600).outcome(timeout=30)
+            self.assertEqual((outcome["success"], outcome["failure"]), (1, 0))
+            self.assertEqual(len(journal(platform, word)), 1)
+
+    def test_a_list_has_a_result_for_each_target_in_order(self):
+        outcome = self.push.send(to=[PHONE, DEAD], title=self.word).outcome()
+        self.assertIn("message_id", outcome["results"][0])
+        self.assertEqual(outcome["results"][1]["error"], "NotRegistered")
+
+    def test_a_refused_request_has_an_outcome_with_the_reason(self):
+        sent = self.push.send(to=PHONE, title="x" * 3000)
+        self.assertEqual(sent.outcome()["results"][0]["error"], "MessageTooBig")
+        sent = self.push.send(to=PHONE, title="x", sender="nobody")
+        self.assertTrue(sent.outcome()["results"][0]["reason"])
+
+    def test_an_outcome_that_has_not_come_is_unknown(self):
+        with self.assertRaises(OutcomeUnknown):
+            self.push.send(to=PHONE, title=self.word).outcome(timeout=0)
+
+    def test_the_way_back_by_direct_reply_is_lost_with_the_connection(self):
+        sent = self.push.send(to=PHONE, title=self.word)
+        self.push.close()
+        with self.assertRaisesRegex(OutcomeUnknown, "connection"):
+            sent.outcome()
+
+    def test_an_outcome_in_a_queue_of_ones_own_survives_the_connection(self):
+        queue = f"replies.{self.word}"
+        channel(self).queue_declare(queue, durable=True)
+        with Pushfleet(AMQP, app=APP, replies=queue) as push:
+            sent = push.send(to=PHONE, title=self.word)
+            push.close()
+            self.assertEqual(sent.outcome()["success"], 1)
+
+    def test_feedback_names_a_dead_token_and_stays_until_the_body_has_succeeded(self):
+        sent = self.push.send(to=DEAD, title=self.word)
+        with self.assertRaises(KeyError):
+            for event in self.push.feedback():
+                if event["message_id"] == sent.id:
+                    raise KeyError("not yet handled")
+        again = [event for event in self.push.feedback(idle=1) if event["message_id"] == sent.id]
+        self.assertEqual([(event["event"], "apns:" + event["token"]) for event in again], [("NotRegistered", DEAD.text)])
+        self.assertEqual([event for event in self.push.feedback(idle=0.3) if event["message_id"] == sent.id], [])
+
+    def test_nothing_is_lost_when_the_broker_restarts_in_the_middle_of_send_many(self):
+        restart = subprocess.Popen([os.environ["RESTART"]], stdout=subprocess.DEVNULL)
+        sent = []
+        with self.assertLogs("pushfleet", "WARNING") as logs:
+            while restart.poll() is None or not sent:
+                pushes = [{"to": PHONE, "title": "x", "data": {"n": f"{self.word}-{len(sent) + n}."}} for n in range(2000)]
+                ids = [request.id for request in self.push.send_many(pushes)]
+                self.assertEqual(len(set(ids)), 2000)
+                sent += ids
+        self.assertEqual(restart.returncode, 0)
+        self.assertIn("sent again under the same ids", logs.output[0])
+        missing = set(sent)
+        for result in self.push.results(idle=10):
+            missing.discard(result["message_id"])
+            if not missing:
+                break
+        self.assertEqual(missing, set())
+        pushed = {json.loads(line)["payload"]["n"] for line in journal("apns", self.word)}
+        self.assertEqual(pushed, {f"{self.word}-{n}." for n in range(len(sent))})
+
+
+class BrokerTests(unittest.TestCase):
+    """With a broker that doesn't accept requests: an exchange of another prefix."""
+
+    def setUp(self):
+        self.prefix = f"other-{uuid.uuid4().hex}"
+        self.channel = channel(self)
+        self.push = Pushfleet(AMQP, app=APP, prefix=self.prefix, timeout=1)
+        self.addCleanup(self.push.close)
+
+    def test_a_returned_request_is_refused(self):
+        self.channel.exchange_declare(f"{self.prefix}.send", "direct")
+        with self.assertRaisesRegex(Refused, "no queue accepts"):
+            self.push.send(to=PHONE, title="x")
+
+    def test_a_missing_exchange_is_refused(self):
+        with self.assertRaisesRegex(Refused, f"no exchange '{self.prefix}.send'"):
+            self.push.send(to=PHONE, title="x")
+
+    def test_a_request_that_a_full_queue_refuses_is_sent_again_under_its_id(self):
+        self.channel.exchange_declare(f"{self.prefix}.send", "direct")
+        full = {"x-max-length": 1, "x-overflow": "reject-publish"}
+        self.channel.queue_declare("", exclusive=True, arguments=full)
+        self.channel.queue_bind("", f"{self.prefix}.send", "normal")
+        first = self.push.send(to=PHONE, title="x")
+        with self.assertRaisesRegex(Unconfirmed, "queue may be full") as caught:
+            self.push.send_many([{"to": PHONE, "title": "y"}, {"to": PHONE, "title": "z"}])
+        self.assertEqual([sent.request["notification"]["title"] for sent in caught.exception.pending], ["y", "z"])
+        # A retry gets through as soon as there is room.
+        again, accepted = caught.exception.pending[0], []
+        patient = Pushfleet(AMQP, APP, prefix=self.prefix)
+        self.addCleanup(patient.close)
+        thread = threading.Thread(target=lambda: accepted.extend(patient.send_many([again])))
+        thread.start()
+        ids = [next(self.channel.consume("", auto_ack=True))[1].message_id for _ in range(2)]
+        thread.join()
+        self.assertEqual(ids, [first.id, again.id])
+        self.assertEqual(accepted, [again])
+
+    def test_a_broker_that_is_not_there_leaves_the_request_unconfirmed(self):
+        push = Pushfleet("amqp://127.0.0.1:1/", app=APP, timeout=0.3)
+        with self.assertRaises(Unconfirmed) as caught:
+            push.send(to=PHONE, title="x", id="mine")
+        self.assertEqual([sent.id for sent in caught.exception.pending], ["mine"])
+        with self.assertRaisesRegex(PushfleetError, "can't be reached"):
+            next(push.feedback())
+
+    def test_a_missing_queue_is_refused(self):
+        with self.assertRaisesRegex(Refused, "no queue"):
+            next(self.push.results())
+
+
+class OutboxTests(unittest.TestCase):
+    def setUp(self):
+        self.push = Pushfleet(AMQP, app=APP)
+        self.addCleanup(self.push.close)
+        self.word = uuid.uuid4().hex
+        self.file = f"{os.environ['JOURNALS']}/{self.word}.db"
+        postgres = psycopg2.connect(os.environ["POSTGRES"])
+        self.addCleanup(postgres.close)
+        postgres.cursor().execute(f'CREATE SCHEMA "{self.word}"')
+        postgres.commit()
+        self.databases = {
+            "sqlite": lambda: sqlite3.connect(self.file),
+            "postgres": lambda: psycopg2.connect(os.environ["POSTGRES"], options=f"-c search_path={self.word}"),
+        }
+
+    def rows(self, connect):
+        database = connect()
+        cursor = database.cursor()
+        cursor.execute("SELECT id FROM pushfleet_outbox ORDER BY seq")
+        rows = [row[0] for row in cursor.fetchall()]
+        database.close()
+        return rows
+
+    def await_results(self, ids):
+        missing = set(ids)
+        for result in self.push.results(idle=10):
+            missing.discard(result["message_id"])
+            if not missing:
+                return
+        self.fail(f"no result of {missing}")
+
+    def test_what_is_committed_is_sent_in_order_and_what_is_rolled_back_is_not(self):
+        for name, connect in self.databases.items():
+            with self.subTest(name):
+                tx = connect()
+                create_outbox(tx)
+                create_outbox(tx)
+                tx.commit()
+                kept = [self.push.enqueue(tx, to=PHONE, title=f"{self.word} {name} {n} 100%?") for n in range(3)]
+                tx.commit()
+                self.push.enqueue(tx, to=PHONE, title=f"{self.word} rolled back")
+                tx.rollback()
+                tx.close()
+                self.assertEqual(self.rows(connect), kept)
+                self.assertEqual(self.push.relay(connect, poll=None), 3)
+                self.assertEqual(self.rows(connect), [])
+                self.await_results(kept)
+                titles = [json.loads(line)["payload"]["aps"]["alert"]["title"] for line in journal("apns", f"{self.word} {name}")]
+                self.assertEqual(titles, [f"{self.word} {name} {n} 100%?" for n in range(3)])
+                self.assertEqual(journal("apns", "rolled back"), [])
+
+    def test_a_relay_that_is_killed_between_confirm_and_deletion_causes_no_second_push(self):
+        for name, connect in self.databases.items():
+            with self.subTest(name):
+                tx = connect()
+                create_outbox(tx)
+                id = self.push.enqueue(tx, to=PHONE, title=f"{self.word} {name}")
+                tx.commit()
+                tx.close()
+                program = (
+                    "import os, signal, sys, pushfleet, psycopg2, sqlite3\n"
+                    "execute = pushfleet._execute\n"
+                    "def stop(tx, sql, values=()):\n"
+                    "    if sql.startswith('DELETE'): os.kill(os.getpid(), signal.SIGKILL)\n"
+                    "    return execute(tx, sql, values)\n"
+                    "pushfleet._execute = stop\n"
+                    "connect = (lambda: sqlite3.connect(sys.argv[2])) if sys.argv[1] == 'sqlite' else (\n"
+                    "    lambda: psycopg2.connect(os.environ['POSTGRES'], options='-c search_path=' + sys.argv[3]))\n"
+                    f"pushfleet.Pushfleet({AMQP!r}, {APP!r}).relay(connect, poll=None)\n")
+                killed = subprocess.run([sys.executable, "-B", "-c", program, name, self.file, self.word],
+                                        cwd=Path(__file__).parent)
+                self.assertEqual(killed.returncode, -signal.SIGKILL)
+                self.assertEqual(self.rows(connect), [id])
+                before = suppressed()
+                self.await_results([id])
+                self.assertEqual(self.push.relay(connect, poll=None), 1)
+                # A lane keeps its order: when this push has its outcome, the copy before it is decided.
+                self.push.send(to=PHONE, title="later").outcome()
+                self.assertEqual(len(journal("apns", f"{self.word} {name}")), 1)
+                # The worker publishes its figures a little later.
+                deadline = time.monotonic() + 30
+                while suppressed() == before:
+                    self.assertLess(time.monotonic(), deadline)
+
+    def test_relays_beside_each_other_send_every_request(self):
+        for name, connect in self.databases.items():
+            with self.subTest(name):
+                tx = connect()
+                create_outbox(tx)
+                ids = [self.push.enqueue(tx, to=PHONE, title=f"{self.word} {name} {n}.") for n in range(1200)]
+                tx.commit()
+                tx.close()
+                counts = []
+
+                def relay(connect=connect, counts=counts):
+                    with Pushfleet(AMQP, APP) as push:
+                        counts.append(push.relay(connect, poll=None))
+
+                threads = [threading.Thread(target=relay) for _ in range(3)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                self.assertEqual(len(counts), 3)
+                self.assertEqual(self.rows(connect), [])
+                # Relays of PostgreSQL share the rows. Those of SQLite publish copies, which the worker recognises.
+                self.assertEqual(sum(counts) == 1200, name == "postgres" or sum(counts) == 1200)
+                self.await_results(ids)
+                self.assertEqual(len(journal("apns", f"{self.word} {name}")), 1200)
+
+    def test_a_connection_that_is_none_is_refused(self):
+        with self.assertRaisesRegex(TypeError, "tx: expected a DB-API connection"):
+            self.push.enqueue(object(), to=PHONE, title="x")
+
+
+class ArgumentTests(unittest.TestCase):
+    def test_a_wrong_argument_is_refused_by_its_name(self):
+        push = Pushfleet("amqp://127.0.0.1:1/", app=APP)
+        for error, words, arguments in [
+            (TypeError, "^to: expected a target", {"to": "ab" * 32}),
+            (TypeError, "^to: expected a target", {"title": "x"}),
+            (ValueError, "^to: a list has 1 to 1000", {"to": []}),
+            (ValueError, "^to: a list has 1 to 1000", {"to": [Everyone()]}),
+            (TypeError, "^tilte: unknown name", {"to": PHONE, "tilte": "x"}),
+            (TypeError, "^notification.bodi: unknown name", {"to": PHONE, "notification": {"bodi": "x"}}),
+            (TypeError, "^notification.badge: expected ", {"to": PHONE, "notification": {"badge": 1.5}}),
+            (ValueError, "^title: given twice", {"to": PHONE, "title": "x", "notification": {"title": "y"}}),
+            (TypeError, "^ttl: expected int, not bool", {"to": PHONE, "ttl": True}),
+            (ValueError, "^ttl: expected 0 to 2419200", {"to": PHONE, "ttl": -1}),
+            (TypeError, "^lane: expected .*'high', 'normal'", {"to": PHONE, "lane": "low"}),
+            (ValueError, "^key: expected 1 to 1024 bytes", {"to": PHONE, "key": "é" * 513}),
+            (ValueError, "^id: expected 1 to 255 bytes", {"to": PHONE, "id": "a\nb"}),
+            (ValueError, "^data: the name 'from' is reserved", {"to": PHONE, "data": {"from": "x"}}),
+            (ValueError, "^data: ", {"to": PHONE, "data": {"x": float("nan")}}),
+            (ValueError, "^notification: ", {"to": PHONE, "title": "\ud800"}),
+        ]:
+            with self.subTest(words), self.assertRaisesRegex(error, words):
+                push.send_many([{"to": PHONE, "title": "good"}, arguments])
+
+    def test_a_malformed_target_is_refused_without_showing_it(self):
+        for kind, value in [(APNs, "abc"), (FCM, "a b"), (FCM, "fid:x"), (Registration, "pf1r~x"), (Group, "pf1g~"), (User, ""), (User, "é" * 128),
+                            (Topic, "a b"), (Condition, ""), (Installation, "secret"), (Channel, " "), (FCMTopic, ""), (WebPush, {}),
+                            (WebPush, {"endpoint": "https://secret", "keys": {}})]:
+            with self.subTest(kind=kind, value=value), self.assertRaisesRegex(ValueError, f"^{kind.__name__}: expected ") as caught:
+                kind(value)
+            self.assertNotIn("secret", str(caught.exception))
+
+    def test_types_agree_with_the_schema(self):
+        schema = json.loads((ROOT / "docs/schema/send-request.schema.json").read_text())["$defs"]
+        fields = {pushfleet._FIELDS.get(name, name) for name in pushfleet.Push.__annotations__}
+        fields -= {"title", "body", "lane", "id", *pushfleet._HEADERS}
+        self.assertEqual(fields | {"registration_ids", "condition", "notification_key"}, set(schema["gcm"]["properties"]))
+        self.assertEqual(set(pushfleet.Notification.__annotations__), set(schema["notification"]["properties"]))
+        subscription = {"endpoint": "https://push.example.com/1", "keys": {"p256dh": "BA", "auth": "AA"}}
+        for target in [PHONE, FCM("a:b-c"), Installation("c" + "a" * 21), WebPush(subscription), Registration("pf1r~0" + "0" * 25),
+                       Group("pf1g~0" + "0" * 25), User("anna"), User("a%41"), Topic("news"), FCMTopic("news"), Channel("aa=="), Everyone()]:
+            self.assertRegex(target.text, schema["gcm"]["properties"]["to"]["pattern"])
+
+
+class FakeTests(unittest.TestCase):
+    def test_it_records_requests_and_plays_a_script(self):
+        fake = FakePushfleet(app=APP)
+        sent = fake.send(to=[PHONE, DEAD], title="x", key="goal-77", lane="high")
+        self.assertEqual(fake.sent, [sent])
+        self.assertEqual((sent.lane, sent.request["collapse_key"], sent.outcome()["success"]), ("high", "goal-77", 2))
+        refused = {"success": 0, "failure": 1, "results": [{"error": "NotRegistered"}]}
+        fake.script += [refused, OutcomeUnknown("late"), Unconfirmed("down")]
+        self.assertEqual(fake.send(to=DEAD, title="x").outcome(), refused)
+        with self.assertRaises(OutcomeUnknown):
+            fake.send(to=PHONE, title="x").outcome()
+        with self.assertRaises(Unconfirmed) as caught:
+            fake.send(to=PHONE, title="x")
+        self.assertEqual(fake.send_many(caught.exception.pending)[0].outcome()["success"], 1)
+        self.assertEqual(len(fake.sent), 4)
+        with self.assertRaises(TypeError):
+            fake.send(to="anna")
+
+    def test_it_gives_events_and_takes_the_outbox(self):
+        fake = FakePushfleet(app=APP)
+        fake.feedback_events += [{"event": "NotRegistered"}, {"event": "Stale"}]
+        with self.assertRaises(KeyError):
+            for _ in fake.feedback():
+                raise KeyError
+        self.assertEqual([event["event"] for event in fake.feedback()], ["NotRegistered", "Stale"])
+        self.assertEqual(list(fake.results()), [])
+        tx = sqlite3.connect(":memory:")
+        create_outbox(tx)
+        id = fake.enqueue(tx, to=User("anna"), title="x")
+        tx.commit()
+        fake.relay(lambda: tx, poll=None)
+        self.assertEqual([sent.id for sent in fake.sent], [id])
+
+
+if __name__ == "__main__":
+    unittest.main()
