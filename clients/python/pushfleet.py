@@ -444,10 +444,13 @@ class Pushfleet:
 
     def _answered(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:
         sent = self._waiting.pop(properties.correlation_id or "", None)
-        if sent is not None:
-            sent._answer = _decoded(body, self._replies)
         if self._replies != DIRECT:
             channel.basic_ack(method.delivery_tag)
+        if sent is not None:
+            try:
+                sent._answer = _decoded(body, self._replies)
+            except PushfleetError as error:
+                log.warning("%s", error)
 
     def _outcome(self, sent: Sent, timeout: float) -> Result:
         if not self._replies:

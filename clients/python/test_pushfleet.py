@@ -70,16 +70,6 @@ class FleetTests(unittest.TestCase):
         sent = self.push.send(to=PHONE, title="x", sender="nobody")
         self.assertTrue(sent.outcome()["results"][0]["reason"])
 
-    def test_an_outcome_that_has_not_come_is_unknown(self):
-        with self.assertRaises(OutcomeUnknown):
-            self.push.send(to=PHONE, title=self.word).outcome(timeout=0)
-
-    def test_the_way_back_by_direct_reply_is_lost_with_the_connection(self):
-        sent = self.push.send(to=PHONE, title=self.word)
-        self.push.close()
-        with self.assertRaisesRegex(OutcomeUnknown, "connection"):
-            sent.outcome()
-
     def test_an_outcome_in_a_queue_of_ones_own_survives_the_connection(self):
         queue = f"replies.{self.word}"
         channel(self).queue_declare(queue, durable=True)
@@ -128,6 +118,20 @@ class BrokerTests(unittest.TestCase):
         self.push = Pushfleet(AMQP, app=APP, prefix=self.prefix, timeout=1)
         self.addCleanup(self.push.close)
 
+    def declare(self, **arguments):
+        self.channel.exchange_declare(f"{self.prefix}.send", "direct")
+        self.channel.queue_declare("", exclusive=True, arguments=arguments)
+        self.channel.queue_bind("", f"{self.prefix}.send", "normal")
+
+    def test_an_outcome_that_has_not_come_or_cannot_come_is_unknown(self):
+        self.declare()
+        sent = self.push.send(to=PHONE, title="x")
+        with self.assertRaisesRegex(OutcomeUnknown, "may still come"):
+            sent.outcome(timeout=0.1)
+        self.push.close()
+        with self.assertRaisesRegex(OutcomeUnknown, "connection"):
+            sent.outcome()
+
     def test_a_returned_request_is_refused(self):
         self.channel.exchange_declare(f"{self.prefix}.send", "direct")
         with self.assertRaisesRegex(Refused, "no queue accepts"):
@@ -138,10 +142,7 @@ class BrokerTests(unittest.TestCase):
             self.push.send(to=PHONE, title="x")
 
     def test_a_request_that_a_full_queue_refuses_is_sent_again_under_its_id(self):
-        self.channel.exchange_declare(f"{self.prefix}.send", "direct")
-        full = {"x-max-length": 1, "x-overflow": "reject-publish"}
-        self.channel.queue_declare("", exclusive=True, arguments=full)
-        self.channel.queue_bind("", f"{self.prefix}.send", "normal")
+        self.declare(**{"x-max-length": 1, "x-overflow": "reject-publish"})
         first = self.push.send(to=PHONE, title="x")
         with self.assertRaisesRegex(Unconfirmed, "queue may be full") as caught:
             self.push.send_many([{"to": PHONE, "title": "y"}, {"to": PHONE, "title": "z"}])
