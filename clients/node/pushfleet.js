@@ -47,8 +47,8 @@ function kind(name, pattern, rule, prefix = "", { field = "to", isEntry = true, 
 const APNs = kind("APNs", /^([0-9a-fA-F]{2}){1,100}$/, "a token of 2 to 200 hexadecimal digits in pairs", "apns:");
 const FCM = kind("FCM", /^(?!fid:)(?!.*(\.\.|%2[eEfF]))[A-Za-z0-9_:.%-]{1,4096}$/, "a token of up to 4096 of a-z A-Z 0-9 _ : . % -", "fcm:");
 const Installation = kind("Installation", /^[cdef][\w-]{21}$/, "the 22 characters of a Firebase installation", "fid:");
-const Registration = kind("Registration", /^pf1r~[0-7][0-9a-hjkmnp-tv-z]{25}$/, "a registration that the registry issued: pf1r~ and 26 characters");
-const Group = kind("Group", /^pf1g~[0-7][0-9a-hjkmnp-tv-z]{25}$/, "a notification key that the registry issued: pf1g~ and 26 characters");
+const Registration = kind("Registration", /^pf1r~[0-7][0-9a-hjkmnp-tv-z]{25}$/, "an id that the registry issued: pf1r~ and 26 characters");
+const Group = kind("Group", /^pf1g~[0-7][0-9a-hjkmnp-tv-z]{25}$/, "a key that the registry issued: pf1g~ and 26 characters");
 const User = kind("User", { test: (id) => /^[^\x00-\x1f\x7f-\x9f]+$/.test(id) && Buffer.byteLength(id) <= 255 },
   "1 to 255 bytes of UTF-8 without control characters", "/users/", { write: (id) => id.replace(/%(?=[0-9a-fA-F]{2})/g, "%25") });
 const Topic = kind("Topic", /^[\w\-.~%]{1,899}$/, "1 to 899 of a-z A-Z 0-9 - _ . ~ %", "/topics/");

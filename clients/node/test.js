@@ -93,7 +93,7 @@ describe("with a fleet that delivers", () => {
     const push = producer();
     const sent = await push.send({ to: DEAD, title: "x" });
     await assert.rejects(async () => {
-      for await (const event of push.feedback()) if (event.message_id === sent.id) throw new RangeError("not yet handled");
+      for await (const event of push.feedback({ idle: 10 })) if (event.message_id === sent.id) throw new RangeError("not yet handled");
     }, RangeError);
     const again = await collect(push.feedback({ idle: 1 }), sent.id);
     assert.deepEqual(again.map((event) => [event.event, `apns:${event.token}`]), [["NotRegistered", DEAD.text]]);

@@ -394,7 +394,7 @@ class Pushfleet:
         return sent
 
     def _deliver(self, waiting: List[Sent], rest: List[Sent]) -> None:
-        deadline = time.monotonic() + self._timeout
+        deadline, count = time.monotonic() + self._timeout, len(waiting)
         for pause in _pauses():
             problem = self._attempt(waiting, rest)
             waiting = [sent for sent in waiting if sent._fate != "confirmed"]
@@ -404,10 +404,10 @@ class Pushfleet:
                 raise Refused("no queue accepts the request: run pushfleet topology", waiting + rest)
             if time.monotonic() + pause > deadline:
                 raise Unconfirmed(f"not confirmed within {self._timeout} s: {problem}", waiting + rest)
-            log.warning("%d requests are sent again under the same ids: %s", len(waiting), problem)
+            log.warning("sent again under the same ids: %d of %d: %s", len(waiting), count, problem)
             time.sleep(pause)
 
-    def _attempt(self, waiting: List[Sent], rest: List[Sent]) -> Any:
+    def _attempt(self, waiting: List[Sent], rest: List[Sent]) -> str:
         """Publishes once and waits for the confirms; each request then has its fate, if it is known. Returns the problem."""
         try:
             link = self._connect()
@@ -415,11 +415,11 @@ class Pushfleet:
                 link.publish(f"{self._prefix}.send", sent, self._properties(sent, link))
             if link.wait(lambda: not link.unconfirmed, self._timeout / 3):
                 return "the broker refused them for now, a queue may be full"
-            problem: Any = "the broker does not confirm"
+            problem = AMQPError("the broker does not confirm")
         except AMQPError as error:
             problem = error
         self._disconnect(problem, [sent for sent in waiting if sent._fate != "confirmed"] + rest)
-        return problem
+        return repr(problem)
 
     def _properties(self, sent: Sent, link: _Link) -> pika.BasicProperties:
         reply: Dict[str, Any] = {}
@@ -437,7 +437,7 @@ class Pushfleet:
                 self._current.consume(self._replies, self._answered, self._timeout, auto_ack=self._replies == DIRECT)
         return self._current
 
-    def _disconnect(self, problem: Any, pending: List[Sent]) -> None:
+    def _disconnect(self, problem: AMQPError, pending: List[Sent]) -> None:
         self.close()
         if isinstance(problem, ChannelClosedByBroker) and problem.reply_code in (403, 404, 406):
             raise Refused(f"the broker refused: {problem.reply_text}", pending) from problem
@@ -507,7 +507,7 @@ class Pushfleet:
                     if isinstance(error, ChannelClosedByBroker) and error.reply_code in (403, 404):
                         raise Refused(f"the broker refused: {error.reply_text}") from error
                     if time.monotonic() - reached > self._timeout:
-                        raise PushfleetError(f"the broker can't be reached: {error}") from error
+                        raise PushfleetError(f"the broker can't be reached: {error!r}") from error
                     time.sleep(next(pauses))
         finally:
             if link is not None:

@@ -81,7 +81,7 @@ class FleetTests(unittest.TestCase):
     def test_feedback_names_a_dead_token_and_stays_until_the_body_has_succeeded(self):
         sent = self.push.send(to=DEAD, title=self.word)
         with self.assertRaises(KeyError):
-            for event in self.push.feedback():
+            for event in self.push.feedback(idle=10):
                 if event["message_id"] == sent.id:
                     raise KeyError("not yet handled")
         again = [event for event in self.push.feedback(idle=1) if event["message_id"] == sent.id]
@@ -98,7 +98,7 @@ class FleetTests(unittest.TestCase):
                 self.assertEqual(len(set(ids)), 1000)
                 sent += ids
         self.assertEqual(restart.returncode, 0)
-        self.assertIn("sent again under the same ids", logs.output[0])
+        self.assertIn("sent again under the same ids: ", logs.output[0])
         missing = set(sent)
         for result in self.push.results(idle=10):
             missing.discard(result["message_id"])
