@@ -92,7 +92,8 @@ struct DoorInputTests {
     try site.declareTopology()
     let door = try Door(site, port: port)
     func key(_ rights: String, _ app: String = Site.app) throws -> String { try door.key(rights, ["--app", app]).key }
-    let (good, foreign) = (try key("send,register,ack"), try key("send,register,ack", Self.other))
+    let rights = "send,register,ack,view,operate"
+    let (good, foreign) = (try key(rights), try key(rights, Self.other))
     let single = ["send": try key("send"), "register": try key("register"), "ack": try key("ack")]
     let operations = try Self.operations()
     #expect(operations.count > 25)
@@ -119,7 +120,9 @@ struct DoorInputTests {
         ? "ack" : operation.path.contains("/acks") || operation.path.hasSuffix("/badge") ? "register" : "ack"
       ask("a key without the right", [operation.isLegacy ? 401 : 403], key: single[wrong])
       guard operation.hasBody else { continue }
-      let refused: Set<Int> = [400, 404, 422]
+      // An operation needs no body, and lanes need a key for all applications.
+      let isFleet = operation.path.hasPrefix("/v1/fleet/")
+      let refused: Set<Int> = isFleet ? [200, 400, 403, 404] : [400, 404, 422]
       for body in [
         "", "x", "[", "null", "5", "\"x\"", "[]", "{}", "{\"a\":", "[5]", "[null,{}]", "{\"\u{0}\":1}", "\u{FEFF}{}",
         String(repeating: "[", count: 2_000), String(repeating: "{\"a\":", count: 400), "{\"op\":\"read\",\"op\":\"read\"}",
@@ -137,7 +140,7 @@ struct DoorInputTests {
         questions.append(
           Question(
             operation: operation, path: operation.path + end, key: good, body: operation.hasBody ? "{}" : nil,
-            statuses: ["%C3", "%00"].contains(end) ? [400] : [200, 202, 400, 404, 405, 409, 414, 431, 503],
+            statuses: ["%C3", "%00"].contains(end) ? [400] : [200, 202, 400, 403, 404, 405, 409, 414, 431, 503],
             what: "the path's end \(end.prefix(9))"))
       }
     }
