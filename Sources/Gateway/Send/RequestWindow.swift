@@ -28,6 +28,7 @@ final class RequestWindow {
   /// The requests of all gateways; nil if each gateway knows only its own.
   let shared: SharedRequests?
   private var entries: [RequestDigest: Entry] = [:]
+  /// The requests of our own interface, by message id.
   private var digests: [[UInt8]: RequestDigest] = [:]
   private var order = Ring<(key: RequestDigest, until: MonotonicTime)>()
   private var bytes = 0
@@ -45,9 +46,10 @@ final class RequestWindow {
     return entry.state
   }
 
-  func begin(_ key: RequestDigest, _ messageID: [UInt8], app: [UInt8], body: RequestDigest) {
+  /// - Parameter isSought: ``state(ofMessage:app:)`` finds it.
+  func begin(_ key: RequestDigest, _ messageID: [UInt8], app: [UInt8], body: RequestDigest, isSought: Bool) {
     entries[key] = Entry(app: app, messageID: messageID, body: body, state: .waiting([]), until: .distantFuture)
-    digests[messageID] = key
+    if isSought { digests[messageID] = key }
   }
 
   func join(_ key: RequestDigest, _ then: @escaping SendService.Completion) {
@@ -81,7 +83,8 @@ final class RequestWindow {
   }
 
   private func remove(_ place: Dictionary<RequestDigest, Entry>.Index) {
-    digests[entries.remove(at: place).value.messageID] = nil
+    let entry = entries.remove(at: place).value
+    if !digests.isEmpty { digests[entry.messageID] = nil }
   }
 
   /// Adds the result of a request that was answered as accepted.
@@ -95,8 +98,7 @@ final class RequestWindow {
   func resume(_ key: RequestDigest, as messageID: [UInt8]) {
     guard let place = entries.index(forKey: key) else { return }
     bytes -= Self.weight(entries.values[place].state)
-    digests[entries.values[place].messageID] = nil
-    digests[messageID] = key
+    if digests.removeValue(forKey: entries.values[place].messageID) != nil { digests[messageID] = key }
     entries.values[place].messageID = messageID
     entries.values[place].state = .waiting([])
     entries.values[place].until = .distantFuture

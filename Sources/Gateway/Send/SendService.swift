@@ -126,7 +126,7 @@ final class SendService {
       }
       window.resume(name.digest, as: name.messageID)
     } else {
-      window.begin(name.digest, name.messageID, app: request.app, body: body)
+      window.begin(name.digest, name.messageID, app: request.app, body: body, isSought: request.wait != nil)
     }
     claim(request, name, body: digest, then)
   }
