@@ -79,6 +79,7 @@ struct ProcessStatus {
     line.set("errors") { errors in
       for (code, count) in sum.failuresByCode { errors.set(code, Int64(count)) }
     }
+    line.set("apps", objects: Self.apps(whole))
     line.set("latencies", objects: latencies(whole.times))
     line.set("pools_in_trouble", Int64(whole.pools.count(where: \.isInTrouble)))
     line.set("pools", objects: Self.pools(whole.pools, all: allPools))
@@ -89,6 +90,27 @@ struct ProcessStatus {
   }
 
   private typealias Members = (inout JSONObjectWriter) -> Void
+
+  /// Counts of the configured applications since the start.
+  private static func apps(_ whole: ShardReport) -> [Members] {
+    let pushes = whole.counters.pushes
+    func sum(_ field: PushCounts.Field, _ series: Int) -> Int64 {
+      let lanes = PushCounts.Provider.allCases.flatMap { provider in PushCounts.Lane.allCases.map { (provider, $0) } }
+      return Int64(lanes.reduce(0) { $0 + pushes.amount(field, series, $1.0, $1.1) })
+    }
+    return whole.series.indices.dropFirst(AppSeries.others + 1).prefix(mostNamed).map { series in
+      {
+        $0.set("app", whole.series[series])
+        $0.set("in_hand", Int64(whole.counters.ledger.amount(.inHand, series)))
+        $0.set("delivered", sum(.delivered, series))
+        $0.set("failed") { failed in
+          for code in PushError.allCases where sum(.failed(code), series) > 0 {
+            failed.set(code.rawValue, sum(.failed(code), series))
+          }
+        }
+      }
+    }
+  }
 
   /// Histograms of the last minute that are not empty.
   private func latencies(_ now: PushTimes) -> [Members] {
