@@ -44,7 +44,8 @@ public final class Gateway {
   }
 
   /// Runs until a signal ends the gateway and every accepted message is settled.
-  public func run() throws {
+  /// - Parameter whenOpen: called once, when the doors are open.
+  public func run(whenOpen: () -> Void = {}) throws {
     let log = context.log
     log.describeDrops()
     Signals.ignore(Self.forOthers)
@@ -64,6 +65,7 @@ public final class Gateway {
       ])
     context.broker.start()
     try openDoors()
+    whenOpen()
     manager.tell(.ready)
     everySecond()
     loop.run()

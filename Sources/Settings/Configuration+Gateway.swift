@@ -2,7 +2,20 @@ import Reactor
 
 extension Configuration {
   /// The gateway's address for metrics; nil for none.
-  public var gatewayFigures: Endpoint? { gateway?.metrics ?? metrics }
+  public var gatewayFigures: Endpoint? { gateway?.isConsole == true ? nil : gateway?.metrics ?? metrics }
+
+  /// The settings of `pushfleet console`.
+  /// - Throws: if others could read the cookie of a login on its way.
+  public func console(at listen: Endpoint) throws(ConfigurationError) -> Configuration {
+    let identity = gateway?.http?.identity
+    guard identity != nil || ["localhost", "::1"].contains(listen.host) || listen.host.hasPrefix("127.") else {
+      throw ConfigurationError(
+        key: "gateway.http.certificate", problem: "is missing: beyond this machine (\(listen)) the console needs TLS")
+    }
+    var copy = self
+    copy.gateway = GatewaySettings(console: GatewayHTTPSettings(listen: listen, identity: identity))
+    return copy
+  }
 
   var doorMaterials: [(setting: String, material: Material)] {
     let (http, apns) = (gateway?.http?.identity, gateway?.apns)

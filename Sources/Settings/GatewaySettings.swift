@@ -6,12 +6,19 @@ public struct GatewaySettings: Sendable {
   public var metrics: Endpoint?
   public var http: GatewayHTTPSettings?
   public var apns: GatewayAPNsSettings?
+  /// True for `pushfleet console`: the HTTP listener serves operators only, and there are no metrics.
+  public var isConsole = false
 
   init(_ reader: ConfigurationReader) {
     metrics = reader.figures("metrics")
     http = reader.has("http") ? GatewayHTTPSettings(reader.object("http")) : nil
     apns = reader.has("apns") ? GatewayAPNsSettings(reader.object("apns")) : nil
     if http == nil, apns == nil { reader.report("http", "is missing, and apns as well: name at least one door") }
+  }
+
+  init(console: GatewayHTTPSettings) {
+    http = console
+    isConsole = true
   }
 }
 
@@ -38,6 +45,14 @@ public struct GatewayHTTPSettings: Sendable {
     deviceUsers = reader.flag("deviceUsers")
     registersUnknown = reader.flag("registerUnknown")
     identity = reader.identity()
+  }
+
+  /// For operators only.
+  init(listen: Endpoint, identity: (certificate: Material, key: Material)?) {
+    self.listen = listen
+    self.identity = identity
+    (wait, retransmission) = (0, 0)
+    (isShared, deviceUsers, registersUnknown) = (false, false, false)
   }
 }
 

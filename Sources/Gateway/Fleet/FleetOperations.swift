@@ -15,10 +15,10 @@ struct FleetOperations {
   /// Nil if the path doesn't exist.
   func route(_ path: [String]) -> Route? {
     func view(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
-      Route(methods: ["GET"], errorFormat: .own, work: .keyed([.view, .operate], work))
+      Route(methods: ["GET"], errorFormat: .own, work: .console(ConsoleRoutes.rights, work))
     }
     func operate(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
-      Route(methods: ["POST"], errorFormat: .own, work: .keyed([.operate], work))
+      Route(methods: ["POST"], errorFormat: .own, work: .console([.operate], work))
     }
     switch (path[2], path.count) {
     case ("status", 3): return view(showStatus)

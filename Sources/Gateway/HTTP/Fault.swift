@@ -10,6 +10,8 @@ enum Fault: Error, Equatable {
   case wrongKey
   /// The key is valid, but not for this application or operation.
   case notAllowed
+  /// A request with the console's cookie, but without its header: another site's page may have made it.
+  case foreign
   case tooMany
   case badEncoding
   /// The caller may try again later.
@@ -24,7 +26,7 @@ enum Fault: Error, Equatable {
     switch self {
     case .badTarget, .badRequest, .badGrant: 400
     case .noKey, .wrongKey: 401
-    case .notAllowed: 403
+    case .notAllowed, .foreign: 403
     case .noSuchPlace: 404
     case .wrongMethod: 405
     case .badEncoding: 415
@@ -43,6 +45,7 @@ enum Fault: Error, Equatable {
     case .noKey: "the header Authorization is missing, or is neither key=KEY nor Bearer KEY"
     case .wrongKey: "the key is not valid"
     case .notAllowed: "the key is not for this"
+    case .foreign: "the header X-Pushfleet-Console is missing"
     case .tooMany: "too many requests with this key or secret"
     case .badEncoding: "the body must not be compressed"
     case .unavailable(let reason), .badRequest(let reason): reason
@@ -159,7 +162,7 @@ enum ErrorFormat {
     case .badTarget, .badRequest, .badGrant, .wrongMethod, .badEncoding, .reused: "InvalidParameters"
     case .noSuchPlace: "NotFound"
     case .noKey, .wrongKey: "Unauthorized"
-    case .notAllowed: "NotAllowed"
+    case .notAllowed, .foreign: "NotAllowed"
     case .tooMany: "TooManyRequests"
     case .unavailable: "Unavailable"
     }

@@ -25,7 +25,7 @@ struct GoogleError {
       case .badTarget, .badRequest, .badGrant, .wrongMethod, .badEncoding, .reused: "INVALID_ARGUMENT"
       case .noSuchPlace: "NOT_FOUND"
       case .noKey, .wrongKey: "UNAUTHENTICATED"
-      case .notAllowed: "PERMISSION_DENIED"
+      case .notAllowed, .foreign: "PERMISSION_DENIED"
       case .tooMany: "RESOURCE_EXHAUSTED"
       case .unavailable: "UNAVAILABLE"
       }

@@ -26,6 +26,7 @@ final class HTTPDoor: Door, TurnHook {
   /// The headers that the server keeps.
   private static let headers = [
     "authorization", "content-type", "content-encoding", "idempotency-key", "traceparent", "project_id",
+    "cookie", "x-pushfleet-console",
   ]
   private static let idle: UInt32 = 15
   /// Seconds by which an answer to a wrong key is delayed, and how many such answers may wait at once.
@@ -152,21 +153,36 @@ final class HTTPDoor: Door, TurnHook {
     }
     switch route.work {
     case .open(let work): work(call)
-    case .keyed(let rights, let work): admit(call, route, rights, work)
+    case .keyed(let rights, let work): admit(call.credential, call, route, rights, work)
+    case .console(let rights, let work): admitOperator(call, route, rights, work)
+    case .login(let work):
+      guard call.isOfConsole else { return call.answer(route.errorFormat.answer(.foreign)) }
+      admit(call.loginKey.flatMap { NewSecret.id(in: $0, .key) == nil ? [] : $0 }, call, route, ConsoleRoutes.rights, work)
     case .installation(let right, let work): admitInstallationCaller(call, route, right, work)
     case .account(let work): admitAccount(call, route, work)
     }
   }
 
   private func admit(
+    _ credential: [UInt8]?, _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>,
+    _ work: @escaping (HTTPCall, GatewayKey) -> Void
+  ) {
+    guard let credential else { return deny(call, route.errorFormat, .noKey) }
+    keyCache.admit(credential) { [weak self] verdict in self?.follow(verdict, call, route, rights, work) }
+  }
+
+  private func admitOperator(
     _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>, _ work: @escaping (HTTPCall, GatewayKey) -> Void
   ) {
-    guard let text = call.credential else { return deny(call, route.errorFormat, .noKey) }
-    keyCache.admit(text) { [weak self] verdict in
-      self?.follow(verdict, call, route) { call, key in
-        guard !key.rights.isDisjoint(with: rights) else { return call.answer(route.errorFormat.answer(.notAllowed)) }
-        work(call, key)
-      }
+    guard call.credential == nil, let secret = call.session else { return admit(call.credential, call, route, rights, work) }
+    guard ["GET", "HEAD"].contains(call.request.method) || call.isOfConsole else {
+      return call.answer(route.errorFormat.answer(.foreign))
+    }
+    guard let session = services.sessions.find(secret, at: context.loop.now) else {
+      return deny(call, route.errorFormat, .wrongKey)
+    }
+    keyCache.admit(session.keyID, by: { $0.hash == session.hash }) { [weak self] verdict in
+      self?.follow(verdict, call, route, rights, work)
     }
   }
 
@@ -176,14 +192,16 @@ final class HTTPDoor: Door, TurnHook {
       return error == .wrongKey ? deny(call, route.errorFormat, error) : call.answer(route.errorFormat.answer(error))
     }
     keyCache.admit(assertion.keyID, by: { [context] in assertion.isGood(for: $0, at: context.loop.wallClock / 1_000) }) {
-      [weak self] verdict in self?.follow(verdict, call, route, work)
+      [weak self] verdict in self?.follow(verdict, call, route, Set(KeyRight.allCases), work)
     }
   }
 
   private func follow(
-    _ verdict: Result<GatewayKey, KeyCache.Denial>, _ call: HTTPCall, _ route: Route, _ work: (HTTPCall, GatewayKey) -> Void
+    _ verdict: Result<GatewayKey, KeyCache.Denial>, _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>,
+    _ work: (HTTPCall, GatewayKey) -> Void
   ) {
     switch verdict {
+    case .success(let key) where key.rights.isDisjoint(with: rights): call.answer(route.errorFormat.answer(.notAllowed))
     case .success(let key): work(call, key)
     case .failure(.wrong): deny(call, route.errorFormat, .wrongKey)
     case .failure(.tooMany): call.answer(route.errorFormat.answer(.tooMany))
@@ -196,7 +214,7 @@ final class HTTPDoor: Door, TurnHook {
   ) {
     let (app, installation) = (call.path[2], call.path[4])
     guard let secret = call.credential, NewSecret.id(in: secret, .device) != nil else {
-      return admit(call, route, [right]) { call, key in
+      return admit(call.credential, call, route, [right]) { call, key in
         guard key.apps.contains(app) else { return call.answer(route.errorFormat.answer(.notAllowed)) }
         work(call, InstallationCaller(app: app, installation: installation, isBackend: true))
       }

@@ -10,6 +10,10 @@ struct Route {
     case open((HTTPCall) -> Void)
     /// For keys with one of the rights.
     case keyed(Set<KeyRight>, (HTTPCall, GatewayKey) -> Void)
+    /// The same, and for sessions of the console with such a key.
+    case console(Set<KeyRight>, (HTTPCall, GatewayKey) -> Void)
+    /// For callers with such a key in the body.
+    case login((HTTPCall, GatewayKey) -> Void)
     /// For the installation in the path, by its secret, and for keys to its application with the right.
     case installation(KeyRight, (HTTPCall, InstallationCaller) -> Void)
     /// For callers with a signed assertion of a service account.
@@ -36,12 +40,14 @@ final class Routes {
   private let acknowledgements: Acknowledgements
   private let pages: ContentPages
   private let fleet: FleetOperations
+  private let console: ConsoleRoutes
 
   /// The parts that outlive a change of the applications.
   struct Services {
     let send: SendService
     let changes: ChangeService
     let keys: KeyCache
+    let sessions = ConsoleSessions()
 
     init(_ context: GatewayContext, _ settings: GatewayHTTPSettings, _ keys: KeyCache) {
       self.keys = keys
@@ -68,6 +74,7 @@ final class Routes {
       takesUsersOfDevices: http?.deviceUsers ?? true)
     pages = ContentPages(registry: registry)
     fleet = FleetOperations(applications: applications, registry: registry, status: context.fleet, time: context.loop.time)
+    console = ConsoleRoutes(sessions: services.sessions, isTLS: http?.identity != nil, time: context.loop.time)
     subscriptions = TopicSubscriptions(
       applications: applications, changes: changes, registry: registry, imports: imports
     ) { [context] in context.loop.wallClock }
@@ -81,6 +88,7 @@ final class Routes {
     "v1:batchRemove", "v1:batchImport", "projects", "messages:send", "registrations", "topicSubscriptions", "apps",
     "installations", "user", "secret", "groups", "badge", "acks", "fleet", "lanes", "campaigns", "audit", "pause", "drain",
     "resume", "rate", "cancel", "status", "messages", "api", "push", "stat", "app",
+    "console", "login", "logout", "session",
   ]
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.
@@ -89,6 +97,7 @@ final class Routes {
   /// Nil if the path doesn't exist.
   func route(_ call: HTTPCall) -> Route? {
     let path = call.path.map { String(decoding: $0, as: UTF8.self) }
+    if context.configuration.gateway?.isConsole == true, !Self.isOfConsole(path) { return nil }
     switch (path.first, path.count) {
     case ("livez", 1): return probe { .text(200, "alive\n") }
     case ("readyz", 1):
@@ -108,6 +117,7 @@ final class Routes {
     case ("v1", 7) where Self.isOfSubscriptions(path):
       return Route(
         methods: ["GET", "DELETE", "PATCH"], errorFormat: .google, work: .keyed(Self.senders, subscriptions.takeOne))
+    case ("console", 1...2): return console.route(call, path)
     case ("v1", 3...5) where path[1] == "fleet": return fleet.route(path)
     case ("v1", 4) where path[1] == "apps" && path[3] == "acks": return Route(methods: ["POST"], errorFormat: .own, work: acks)
     case ("v1", 4) where path[1] == "apps" && path[3] == "messages":
@@ -117,6 +127,10 @@ final class Routes {
     case ("v1", 5...7) where path[1] == "apps" && path[3] == "installations": return installation(path)
     default: return nil
     }
+  }
+
+  private static func isOfConsole(_ path: [String]) -> Bool {
+    ["livez", "readyz", "console"].contains(path.first) || path.starts(with: ["v1", "fleet"])
   }
 
   private static func isOfSubscriptions(_ path: [String]) -> Bool {

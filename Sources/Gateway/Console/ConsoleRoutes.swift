@@ -1,0 +1,74 @@
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+import Wire
+
+/// `/console/…`: the files of the console, and its logins. All data comes from `/v1/fleet/…`.
+struct ConsoleRoutes {
+  let sessions: ConsoleSessions
+  let isTLS: Bool
+  let time: Turn
+
+  /// Nil if the path doesn't exist.
+  func route(_ call: HTTPCall, _ path: [String]) -> Route? {
+    func get(_ work: Route.Work) -> Route { Route(methods: ["GET", "HEAD"], errorFormat: .own, work: work) }
+    func post(_ work: Route.Work) -> Route { Route(methods: ["POST"], errorFormat: .own, work: work) }
+    switch path.dropFirst().first ?? "" {
+    case "login": return post(.login(logIn))
+    case "logout": return post(.open(logOut))
+    // A browser without a session is no wrong key.
+    case "session" where call.session == nil: return get(.open { $0.answer(.json(200) { _ in }) })
+    case "session": return get(.console(Self.rights, describe))
+    case let name: return ConsoleFiles.answer(name).map { answer in get(.open { $0.answer(answer) }) }
+    }
+  }
+
+  static let rights: Set<KeyRight> = [.view, .operate]
+
+  private func logIn(_ call: HTTPCall, _ key: GatewayKey) {
+    let secret = sessions.open(key, at: time.now)
+    call.answer(Self.description(key, cookie: cookie(String(decoding: secret, as: UTF8.self), ConsoleSessions.lifetime)))
+  }
+
+  private func logOut(_ call: HTTPCall) {
+    guard call.isOfConsole else { return call.answer(ErrorFormat.own.answer(.foreign)) }
+    if let secret = call.session { sessions.close(secret) }
+    call.answer(.json(200, headers: ["Set-Cookie": cookie("", 0)]) { _ in })
+  }
+
+  private func describe(_ call: HTTPCall, _ key: GatewayKey) { call.answer(Self.description(key)) }
+
+  private static func description(_ key: GatewayKey, cookie: String? = nil) -> HTTPAnswer {
+    .json(200, headers: ["Cache-Control": "no-store"].merging(cookie.map { ["Set-Cookie": $0] } ?? [:]) { $1 }) {
+      $0.set("key", key.id)
+      $0.set(Array("rights".utf8), key.rights.map { Array($0.rawValue.utf8) }.sorted { $0.lexicographicallyPrecedes($1) })
+      $0.set(Array("apps".utf8), key.apps)
+    }
+  }
+
+  private func cookie(_ value: String, _ seconds: Int) -> String {
+    "\(ConsoleSessions.cookie)=\(value); Path=/; Max-Age=\(seconds); HttpOnly; SameSite=Strict\(isTLS ? "; Secure" : "")"
+  }
+}
+
+extension HTTPCall {
+  /// True if the request has a header that pages of other sites can't send.
+  var isOfConsole: Bool { header("x-pushfleet-console") != nil }
+
+  /// The secret of the console's session in the cookie.
+  var session: [UInt8]? {
+    header("cookie")?.split(separator: UInt8(ascii: ";")).lazy
+      .map { $0.drop { $0 == 0x20 } }
+      .first { $0.starts(with: "\(ConsoleSessions.cookie)=".utf8) }
+      .map { Array($0.dropFirst(ConsoleSessions.cookie.utf8.count + 1)) }
+  }
+
+  /// The key in the body of a login: `{"key": …}`.
+  var loginKey: [UInt8]? {
+    guard let document = try? JSONDocument(request.body, limits: JSONLimits(bytes: 4_096)),
+      document.kind(document.root) == .object, let key = document.value("key", of: document.root),
+      document.kind(key) == .string
+    else { return nil }
+    return document.string(key)
+  }
+}

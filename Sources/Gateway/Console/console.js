@@ -1,0 +1,186 @@
+import { make, morph } from "./dom.js";
+import { pages, problems } from "./pages.js";
+
+// Milliseconds between two states, and the time for which a worker that is gone is shown; states that the rates' lines show.
+const period = 2000, memory = 15 * 60 * 1000, span = 60;
+const at = id => document.getElementById(id);
+/// `workers` has the last answer of each worker by name, with `gone` for one that no longer answers.
+const state = { me: null, status: null, workers: new Map(), rates: [] };
+let timer = 0, shown = "", failures = 0, round = 0;
+
+class Refused extends Error {
+  constructor(status, words) {
+    super(words);
+    this.status = status;
+  }
+}
+
+async function ask(path, body) {
+  const options = { cache: "no-store", signal: AbortSignal.timeout(10000) };
+  if (body) Object.assign(options, { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json", "X-Pushfleet-Console": "1" } });
+  const answer = await fetch(path, options), json = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Refused(answer.status, json.reason || `status ${answer.status}`);
+  return json;
+}
+
+function place() {
+  const [path, query] = location.hash.slice(2).split("?"), [name, ...args] = path.split("/").map(decodeURIComponent);
+  return { page: pages[name] || pages.fleet, args, query: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+// MARK: live
+
+function remember(status) {
+  const before = state.status, now = Date.parse(status.at);
+  if (before?.at === status.at) return;
+  const totals = { delivered: 0, failed: 0 }, seconds = (now - Date.parse(before?.at)) / 1000;
+  for (const worker of status.workers) {
+    const old = before?.workers.find(old => old.worker === worker.worker && old.started_at === worker.started_at);
+    for (const name in totals) if (old) totals[name] += Math.max(0, worker[name] - old[name]) / seconds;
+    state.workers.set(worker.worker, worker);
+  }
+  if (before) state.rates = [...state.rates, totals].slice(-span);
+  for (const [name, worker] of state.workers) {
+    if (status.workers.includes(worker) || status.problem) continue;
+    if (!worker.gone) state.workers.set(name, { ...worker, gone: status.at });
+    else if (now - Date.parse(worker.gone) > memory) state.workers.delete(name);
+  }
+  state.status = status;
+}
+
+async function poll() {
+  clearTimeout(timer);
+  const { page, args, query } = place(), own = ++round, asked = page.asks(args, query);
+  try {
+    if (page === pages.runbook && !state.runbook) state.runbook = await (await fetch("/console/runbook.md")).text();
+    const [status, ...answers] = await Promise.all([
+      state.seesStatus ? ask("/v1/fleet/status").catch(error => { if (error.status !== 403) throw error; state.seesStatus = false; }) : null,
+      ...Object.values(asked).map(path => ask(path).catch(error => { if (![403, 404].includes(error.status)) throw error; }))]);
+    if (own !== round) return;
+    if (status) remember(status);
+    Object.keys(asked).forEach((name, i) => { state[name] = name === "campaign" ? answers[i] : answers[i]?.[name === "audit" ? "events" : name]; });
+    failures = 0;
+    render();
+  } catch (error) {
+    if (own !== round) return;
+    if (error.status === 401) return showLogin("Log in again: the session has ended, or the key is revoked.");
+    if (++failures > 1 || !shown) tell("bad", "no answer");
+  }
+  if (!document.hidden) timer = setTimeout(poll, period);
+}
+
+function tell(tone, words) {
+  at("state").className = "pill " + tone;
+  if (at("state").textContent !== words) at("state").textContent = words;
+}
+
+function render() {
+  const { page, args, query } = place(), focused = document.activeElement, isNew = shown !== location.hash;
+  morph(at("nav"), Object.entries(pages).map(([name, one]) => make("a", { href: "#/" + name, "aria-current": one === page && "page" }, one.name)));
+  if (isNew || page !== pages.runbook) morph(at("page"), page.show(state, args, query));
+  if (isNew) {
+    shown = location.hash;
+    document.title = `${page.name} · pushfleet console`;
+    const title = (page === pages.runbook && at("runbook-" + args[0])) || at("page").querySelector("h1");
+    title.tabIndex = -1;
+    title.focus();
+  } else if (focused.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
+  const found = problems(state), worst = found.some(one => one.kind === "bad") ? "bad" : found.length ? "warn" : "good";
+  tell(worst, found.length === 0 ? "no problem" : found.length === 1 ? "1 problem" : `${found.length} problems`);
+}
+
+// MARK: logins
+
+function showLogin(words) {
+  clearTimeout(timer);
+  Object.assign(state, { me: null, status: null, workers: new Map(), rates: [] });
+  shown = "";
+  at("dialog").close();
+  for (const id of ["nav", "user"]) at(id).hidden = true;
+  morph(at("page"), []);
+  tell("calm", "");
+  at("login").hidden = false;
+  say("refusal", words);
+  at("secret").focus();
+}
+
+function begin(me) {
+  Object.assign(state, { me, seesStatus: true });
+  at("login").hidden = true;
+  for (const id of ["nav", "user"]) at(id).hidden = false;
+  at("key").textContent = `${me.key} (${me.rights.filter(right => ["view", "operate"].includes(right)).join(", ")})`;
+  poll();
+}
+
+function say(id, words) {
+  at(id).hidden = !words;
+  at(id).textContent = words || "";
+}
+
+at("login").addEventListener("submit", async event => {
+  event.preventDefault();
+  try {
+    const me = await ask("/console/login", { key: at("secret").value.trim() });
+    at("secret").value = "";
+    begin(me);
+  } catch (error) {
+    say("refusal", error.status === 401 ? "This key is not valid." : error.status === 403 ? "The key has neither the right view nor operate." : error.message);
+    at("secret").select();
+  }
+});
+at("logout").addEventListener("click", async () => {
+  await ask("/console/logout", {}).catch(() => {});
+  showLogin();
+});
+
+// MARK: operations
+
+let order = null;
+at("page").addEventListener("click", event => {
+  const button = event.target.closest("[data-post]");
+  if (!button) return;
+  order = { ...button.dataset };
+  at("dialog-title").textContent = order.what;
+  at("dialog-words").textContent = order.words;
+  for (const field of ["rate", "until"]) {
+    at(field + "-field").hidden = order.fields !== field;
+    at(field).value = "";
+  }
+  at("reason").value = "";
+  at("confirm").textContent = order.what;
+  say("dialog-refusal");
+  at("dialog").showModal();
+});
+at("cancel").addEventListener("click", () => at("dialog").close());
+at("order").addEventListener("submit", async event => {
+  event.preventDefault();
+  const body = {};
+  if (at("reason").value) body.reason = at("reason").value;
+  if (at("until").value) body.until = new Date(at("until").value).toISOString();
+  if (order.fields === "rate") body.rate = at("rate").value ? Number(at("rate").value) : null;
+  at("confirm").disabled = true;
+  try {
+    const event = await ask(order.post, body);
+    at("dialog").close();
+    say("news", `Done: ${order.what}`);
+    setTimeout(say, 5000, "news");
+    poll();
+  } catch (error) {
+    if (error.status === 401) showLogin("Log in again: the session has ended, or the key is revoked.");
+    else say("dialog-refusal", error.message);
+  }
+  at("confirm").disabled = false;
+});
+at("page").addEventListener("submit", event => {
+  event.preventDefault();
+  const fields = [...new FormData(event.target)].filter(([, value]) => value);
+  location.hash = `#/${event.target.dataset.page}?${new URLSearchParams(fields)}`;
+});
+
+document.querySelector(".skip").addEventListener("click", event => {
+  event.preventDefault();
+  at("main").focus();
+});
+addEventListener("hashchange", () => { if (state.me) poll(); });
+document.addEventListener("visibilitychange", () => { clearTimeout(timer); if (!document.hidden && state.me) poll(); });
+ask("/console/session").then(me => me.key ? begin(me) : showLogin(), error => showLogin(error.status === 401 ? "" : error.message));

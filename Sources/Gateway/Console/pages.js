@@ -1,0 +1,189 @@
+import { duration, inline, make, markdown, number, rate, spark, table, time } from "./dom.js";
+
+// What each page asks for, besides the fleet's status, and what it shows of the answers.
+const apps = "/v1/fleet/apps", lanes = "/v1/fleet/lanes", campaigns = "/v1/fleet/campaigns?limit=50";
+const encode = encodeURIComponent;
+const list = (events, query) => "/v1/fleet/audit?" + new URLSearchParams({ limit: events, ...query });
+
+export const pages = {
+  fleet: { name: "Fleet", asks: () => ({ apps, lanes, campaigns }), show: fleet },
+  apps: { name: "Applications", asks: ([app]) => app ? { apps, campaigns: `${campaigns}&app=${encode(app)}`, audit: list(10, { app }) } : { apps },
+    show: (state, [app]) => app ? application(state, app) : applications(state) },
+  lanes: { name: "Lanes", asks: () => ({ lanes }), show: allLanes },
+  campaigns: { name: "Campaigns", asks: ([id]) => id ? { campaign: "/v1/fleet/campaigns/" + encode(id) } : { campaigns },
+    show: (state, [id]) => id ? oneCampaign(state, id) : [make("h1", {}, "Campaigns"), card(null, campaignTable(state))] },
+  audit: { name: "Audit", asks: (args, query) => ({ audit: list(50, query) }), show: audit },
+  runbook: { name: "Runbook", asks: () => ({}), show: state => [make("div", { class: "card" }, markdown(state.runbook || "# Runbook"))] },
+};
+
+const card = (title, ...parts) => make("section", { class: "card" }, title && make("h2", {}, title), parts);
+const sum = (items, value) => items.reduce((all, item) => all + (value(item) || 0), 0);
+const runbook = section => section && make("a", { href: "#/runbook/" + section.split("#").pop() }, "Runbook");
+const tones = { ok: "good", running: "good", paused: "warn", draining: "warn", held: "bad", gone: "bad", cancelled: "calm", completed: "calm" };
+const pill = (word, tone) => make("span", { class: "pill " + (tone || tones[word] || "bad") }, word);
+const linked = app => make("a", { href: "#/apps/" + encode(app) }, app);
+
+/// A button that opens the dialog of an operation; nothing without the right. The first of a row keeps the focus when its operation
+/// changes from pause to resume.
+function button(state, path, verb, what, fields = "", words = "") {
+  if (!state.me.rights.includes("operate")) return null;
+  return make("button", { type: "button", "data-post": `/v1/fleet/${path}/${verb}`, "data-what": what, "data-fields": fields, "data-words": words,
+    "aria-label": what }, verb[0].toUpperCase() + verb.slice(1));
+}
+
+// MARK: what the status says
+
+const queue = (state, name) => state.status?.queues.find(queue => queue.queue === `${state.status.prefix}.${name}`);
+const waiting = (state, test) => sum((state.status?.queues || []).filter(queue => test.test(queue.queue.slice(state.status.prefix.length))), queue => queue.ready);
+export const held = (state, app) => Math.max(0, ...(state.status?.workers || []).flatMap(worker => worker.holds).filter(hold => hold.app === app).map(hold => hold.ready));
+const heldInAll = state => sum([...new Set((state.status?.workers || []).flatMap(worker => worker.holds).map(hold => hold.app))], app => held(state, app));
+
+/// The figures of an application, of all workers since each began.
+function figures(state, app) {
+  const rows = (state.status?.workers || []).flatMap(worker => worker.apps || []).filter(row => row.app === app), reasons = {};
+  for (const row of rows) for (const [code, count] of Object.entries(row.failed)) reasons[code] = (reasons[code] || 0) + count;
+  return { inHand: sum(rows, row => row.in_hand), delivered: sum(rows, row => row.delivered), failed: sum(Object.values(reasons), count => count),
+    reasons: Object.entries(reasons).sort((a, b) => b[1] - a[1]) };
+}
+
+/// Each problem with its severity, title, beginning, number of waiting messages, explanation, and section of the runbook.
+export function problems(state) {
+  const { status } = state, found = [];
+  const add = (kind, title, more = {}) => found.push({ kind, title, ...more });
+  if (!status) return found;
+  if (status.problem) add("bad", "The broker gives no full state", { words: status.problem, section: "pushfleetnotready" });
+  if (status.silent_shards) add("bad", `${status.silent_shards} shards consume and don't answer`, { words: "A worker hangs, or was ended a moment ago.", section: "pushfleetnotready" });
+  for (const { worker, gone } of state.workers.values()) if (gone) add("bad", `Worker ${worker} is gone`, { since: gone, words: "Other workers take over its requests. Start it again if nobody stopped it.", section: "pushfleetdown" });
+  if (!status.workers.length && !status.problem) add("bad", "No worker answers", { waits: waiting(state, /^\.(send|fanout)\./), words: "Start one: `pushfleet worker`.", section: "pushfleetdown" });
+  const pools = new Map();
+  for (const worker of status.workers) {
+    if (worker.state !== "ok") add(worker.state === "draining" ? "warn" : "bad", `Worker ${worker.worker}: ${worker.state}`, { section: "pushfleetnotready" });
+    if (worker.stuck) add("warn", `Worker ${worker.worker}: publications wait for a queue`, { waits: worker.stuck, section: "pushfleetpublicationsstuck" });
+    for (const pool of worker.pools.filter(pool => pool.state !== "ok")) {
+      const known = pools.get(pool.name);
+      if (!known || pool.since < known.since) pools.set(pool.name, pool);
+    }
+  }
+  for (const pool of pools.values()) {
+    const app = state.me.apps.find(app => pool.name.includes(app));
+    add("bad", `${pool.name}: ${pool.reason || "in trouble"}`, { app, since: pool.since, waits: app && held(state, app), words: pool.remedy, section: pool.runbook });
+  }
+  const dead = queue(state, "dead")?.ready, quarantine = queue(state, "quarantine")?.ready;
+  if (quarantine) add("bad", "Requests in quarantine", { waits: quarantine, words: "They have ended a worker, or are suspected of it.", section: "pushfleetquarantine" });
+  if (dead) add("warn", "Dead letters", { waits: dead, words: "Look at them, then replay or drop them: `pushfleet dead list`.", section: "pushfleetdeadletters" });
+  for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: by(one) });
+  for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: by(one) });
+  for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
+  return found;
+}
+
+const by = one => [one.by && `By ${one.by}`, one.reason && `because: ${one.reason}`, one.until && `until ${time(one.until)}`].filter(Boolean).join(", ");
+
+const problemList = found => make("ul", { class: "problems", "aria-label": "Problems" }, found.map(one => make("li", { class: one.kind }, make("strong", {}, one.title),
+  make("p", {}, one.since && `Since ${time(one.since)}. `, one.waits > 0 && `${number(one.waits)} waiting. `, one.words && [inline(sentence(one.words)), " "], runbook(one.section)))));
+const sentence = words => words[0].toUpperCase() + words.slice(1) + (words.endsWith(".") ? "" : ".");
+
+// MARK: pages
+
+function fleet(state) {
+  if (!state.status) return [make("h1", {}, "Fleet"), card(null, make("p", {}, "The key sees some of the applications. The state of the whole fleet needs a key for all of them."))];
+  const { status } = state, workers = status.workers, last = state.rates.at(-1) || {};
+  const tile = (name, value, line) => make("div", {}, make("dt", {}, name), make("dd", {}, value), line && spark(state.rates.map(line)));
+  return [
+    make("h1", {}, "Fleet ", make("span", { class: "note" }, `${status.prefix}, ${time(status.at)}`)),
+    problemList(problems(state)),
+    make("dl", { class: "tiles" }, tile("Accepted a second", rate(last.delivered), point => point.delivered), tile("Failed a second", rate(last.failed), point => point.failed),
+      tile("In hand", number(sum(workers, worker => worker.in_hand))), tile("Waiting in lanes", number(waiting(state, /^\.(send|fanout)\./))),
+      tile("Held", number(heldInAll(state))), tile("Dead letters", number(queue(state, "dead")?.ready))),
+    card("Workers", table("Workers", [["Worker", "name"], ["State", ""], ["Up", "n"], ["In hand", "n"], ["Accepted/s", "n"], ["Failed/s", "n"], ["Accepted", "n"], ["Failed", "n"], ["Memory", "n"]],
+      [...state.workers.values()].sort((a, b) => a.worker < b.worker ? -1 : 1).map(one => [one.worker, one.worker, pill(one.gone ? "gone" : one.state), ...one.gone ? [make("span", {}, time(one.gone))] : [
+        duration((Date.parse(status.at) - Date.parse(one.started_at)) / 1000), number(one.in_hand), rate(one.delivered_per_second), rate(one.failed_per_second), number(one.delivered), number(one.failed),
+        `${number(one.resident_bytes / 1048576)} MiB`]]), "No worker answers.")),
+    card("Queues", table("Queues", [["Queue", "name"], ["Ready", "n"], ["Consumers", "n"]], status.queues.filter(one => one.ready || one.ready == null || /\.(send\.|dead$)/.test(one.queue))
+      .map(one => [one.queue, one.queue, one.ready == null ? "missing" : number(one.ready), number(one.consumers)]), "None.")),
+    card("Credentials", table("Credentials", [["Credential", "name"], ["State", ""], ["Connections", "n"], ["On streams", "n"]], credentials(workers), "None has been used.")),
+  ];
+}
+
+function credentials(workers) {
+  const names = new Map();
+  for (const pool of workers.flatMap(worker => worker.pools)) names.set(pool.name, [...names.get(pool.name) || [], pool]);
+  return [...names].sort().map(([name, pools]) => [name, name, pill(pools.find(pool => pool.state !== "ok")?.state || "ok"), number(sum(pools, pool => pool.connections)), number(sum(pools, pool => pool.streams))]);
+}
+
+const control = one => [pill(one.state), " ", make("span", { class: "note" }, one.state !== "running" && [`since ${time(one.since)}. `, by(one)])];
+
+function operations(state, one) {
+  const path = "apps/" + encode(one.app);
+  const pause = button(state, path, "pause", `Pause ${one.app}`, "until", "Its requests wait in its hold queue. Pushes that are being sent still reach devices.");
+  return make("div", { class: "row" },
+    one.state === "running" ? pause : button(state, path, "resume", `Resume ${one.app}`, "", "Its requests are sent again, those that wait first."),
+    one.state === "draining" ? pause : button(state, path, "drain", `Drain ${one.app}`, "", "Waiting requests are sent, and new ones are refused as dead letters."),
+    button(state, path, "rate", `Rate of ${one.app}`, "rate", "Limits its pushes. Requests beyond the rate wait."));
+}
+
+const appColumns = [["Application", "name"], ["State", "wide"], ["Rate", "n"], ["In hand", "n"], ["Held", "n"], ["Accepted", "n"], ["Failed", "n"], ["", "wide"]];
+function appRow(state, one) {
+  const its = figures(state, one.app);
+  return [one.app, linked(one.app), control(one), one.rate == null ? "–" : `${number(one.rate)}/s`, number(its.inHand), number(held(state, one.app)), number(its.delivered), number(its.failed), operations(state, one)];
+}
+
+function applications(state) {
+  return [make("h1", {}, "Applications"), card(null, table("Applications", appColumns, (state.apps || []).map(one => appRow(state, one)), "The key has no configured application."))];
+}
+
+function application(state, app) {
+  const one = (state.apps || []).find(one => one.app === app), its = figures(state, app);
+  if (!one) return [make("h1", {}, app), make("p", {}, state.apps ? "The key is not for this application." : "")];
+  return [make("h1", {}, app), problemList(problems(state).filter(one => one.app === app)), card(null, table("The application", appColumns, [appRow(state, one)], "")),
+    card("Failed pushes by reason", table("Failed pushes by reason", [["Reason", "name"], ["Pushes", "n"], ["Share", "n"]],
+      its.reasons.map(([code, count]) => [code, code, number(count), `${(100 * count / its.failed).toFixed(1)} %`]), "None since the workers began.")),
+    card("Campaigns", campaignTable(state)), card("Operations", auditTable(state))];
+}
+
+function allLanes(state) {
+  return [make("h1", {}, "Lanes"), card(null, table("Lanes", [["Lane", "name"], ["State", "wide"], ["Waiting", "n"], ["Consumers", "n"], ["", "wide"]], (state.lanes || []).map(one => [
+    one.lane, one.lane, control(one), number(queue(state, one.lane)?.ready), number(queue(state, one.lane)?.consumers),
+    make("div", { class: "row" }, one.state === "paused" ? button(state, "lanes/" + one.lane, "resume", `Resume lane ${one.lane}`)
+      : button(state, "lanes/" + one.lane, "pause", `Pause lane ${one.lane}`, "until", "The requests of all applications wait in this lane."))]), "None."))];
+}
+
+function campaignButtons(state, one) {
+  const path = "campaigns/" + one.id, name = `campaign ${one.id}`;
+  return make("div", { class: "row" }, one.state === "running" && button(state, path, "pause", `Pause ${name}`, "", "Devices that are being sent to still get it."),
+    ["paused", "held"].includes(one.state) && button(state, path, "resume", `Resume ${name}`),
+    ["running", "paused", "held"].includes(one.state) && button(state, path, "cancel", `Cancel ${name}`, "", `${number(one.remaining)} devices won't get it. A cancelled campaign can't be resumed.`));
+}
+
+function progress(one) {
+  const done = one.sent + one.failed + (one.unknown || 0), all = done + (one.remaining || 0);
+  return [make("progress", { value: done, max: Math.max(all, 1), "aria-label": `Campaign ${one.id}: ${number(done)} of ${number(all)} devices` }), make("span", { class: "note" }, `${number(done)} of ${number(all)}`)];
+}
+
+function campaignTable(state) {
+  return table("Campaigns", [["Campaign", "name"], ["Application", ""], ["State", ""], ["Progress", "wide"], ["Accepted", "n"], ["Failed", "n"], ["Left", "n"], ["Begun", ""], ["", "wide"]], (state.campaigns || []).map(one => [
+    one.id, make("a", { href: "#/campaigns/" + encode(one.id) }, one.target || one.id), linked(one.app), pill(one.state), progress(one), number(one.sent), number(one.failed), duration(one.seconds_left), time(one.created_at), campaignButtons(state, one)]), "There is none.");
+}
+
+function oneCampaign(state, id) {
+  const one = state.campaign;
+  if (one?.id !== id) return [make("h1", {}, `Campaign ${id}`)];
+  const facts = [["Application", linked(one.app)], ["State", pill(one.state)], ["Accepted", number(one.sent)], ["Failed", number(one.failed)], ["Remaining", number(one.remaining)], ["Received", number(one.received)], ["Read", number(one.read)]];
+  return [make("h1", {}, `Campaign ${one.target || id}`),
+    card(null, progress(one), make("p", { class: "note" }, `Message ${one.message_id}. Begun ${time(one.created_at)}. `, one.finished_at ? `Finished ${time(one.finished_at)}.` : one.seconds_left ? `About ${duration(one.seconds_left)} left.` : ""), campaignButtons(state, one)),
+    make("dl", { class: "tiles" }, facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
+    card("Failed devices by reason", table("Failed devices by reason", [["Reason", "name"], ["Platform", ""], ["Devices", "n"]], (one.failures || []).map(row => [`${row.error} ${row.platform}`, row.error, row.platform || "", number(row.count)]), "None."))];
+}
+
+function auditTable(state) {
+  return table("Operations", [["Time", ""], ["Operator", "name"], ["Action", ""], ["Subject", "wide"], ["Reason", "wide"]], (state.audit || []).map(one => [
+    one.number, time(one.at), [one.actor, make("span", { class: "note" }, ` from ${one.origin}`)], one.action, one.subject, one.reason || ""]), "There is none.");
+}
+
+function audit(state, args, query) {
+  const events = state.audit || [], to = more => "#/audit?" + new URLSearchParams({ ...query, ...more });
+  return [make("h1", {}, "Audit"),
+    make("form", { class: "filter row card", "data-page": "audit" }, make("label", {}, "Application ", make("input", { name: "app", list: "app-names" })), make("datalist", { id: "app-names" }, state.me.apps.map(app => make("option", { value: app }))), make("button", {}, "Show")),
+    card(query.app ? `Operations on ${query.app}` : "All operations", auditTable(state),
+      make("p", { class: "row" }, query.before && make("a", { href: query.app ? `#/audit?app=${encode(query.app)}` : "#/audit" }, "Newest"), events.length >= 50 && make("a", { href: to({ before: events.at(-1).number }) }, "Older")))];
+}
