@@ -11,7 +11,7 @@ enum Pushfleet {
       WorkerCommand.self, SendCommand.self, ExplainCommand.self, TopologyCommand.self, FeedbackCommand.self,
       SimulateCommand.self, DevicesCommand.self, TopicsCommand.self, GroupsCommand.self, CampaignsCommand.self,
       AppsCommand.self, LanesCommand.self, HeldCommand.self, AuditCommand.self,
-      ChannelsCommand.self, GatewayCommand.self, KeysCommand.self, VAPIDCommand.self, DeadCommand.self, ConfigCommand.self,
+      ChannelsCommand.self, GatewayCommand.self, ConsoleCommand.self, KeysCommand.self, VAPIDCommand.self, DeadCommand.self, ConfigCommand.self,
       StatusCommand.self,
       TraceCommand.self, TopCommand.self, DoctorCommand.self,
       CompletionsCommand.self, ManualCommand.self,
