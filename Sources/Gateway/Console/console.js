@@ -55,7 +55,7 @@ async function poll() {
     if (page === pages.runbook && !state.runbook) state.runbook = await (await fetch("/console/runbook.md")).text();
     const [status, ...answers] = await Promise.all([
       state.seesStatus ? ask("/v1/fleet/status").catch(error => { if (error.status !== 403) throw error; state.seesStatus = false; }) : null,
-      ...Object.values(asked).map(path => ask(path).catch(error => { if (![403, 404].includes(error.status)) throw error; }))]);
+      ...Object.values(asked).map(path => ask(path).catch(error => { if (![400, 403, 404].includes(error.status)) throw error; }))]);
     if (own !== round) return;
     if (status) remember(status);
     Object.keys(asked).forEach((name, i) => { state[name] = name === "campaign" ? answers[i] : answers[i]?.[name === "audit" ? "events" : name]; });

@@ -12,6 +12,7 @@ export const pages = {
   lanes: { name: "Lanes", asks: () => ({ lanes }), show: allLanes },
   campaigns: { name: "Campaigns", asks: ([id]) => id ? { campaign: "/v1/fleet/campaigns/" + encode(id) } : { campaigns },
     show: (state, [id]) => id ? oneCampaign(state, id) : [make("h1", {}, "Campaigns"), card(null, campaignTable(state))] },
+  devices: { name: "Devices", asks: (args, { app, by, name }) => app && name ? { devices: "/v1/fleet/devices?" + new URLSearchParams({ app, [by]: name }) } : {}, show: devices },
   audit: { name: "Audit", asks: (args, query) => ({ audit: list(50, query) }), show: audit },
   runbook: { name: "Runbook", asks: () => ({}), show: state => [make("div", { class: "card" }, markdown(state.runbook || "# Runbook"))] },
 };
@@ -180,10 +181,23 @@ function auditTable(state) {
     one.number, time(one.at), [one.actor, make("span", { class: "note" }, ` from ${one.origin}`)], one.action, one.subject, one.reason || ""]), "There is none.");
 }
 
+const appField = state => [make("label", {}, "Application ", make("input", { name: "app", list: "app-names", autocomplete: "off" })), make("datalist", { id: "app-names" }, state.me.apps.map(app => make("option", { value: app })))];
+
+function devices(state, args, query) {
+  const columns = [["Registration", "name"], ["Platform", ""], ["State", ""], ["User", ""], ["Installation", ""], ["Topics", "wide"], ["Registered", ""], ["Seen", ""]];
+  return [make("h1", {}, "Devices"),
+    make("form", { class: "filter row card", "data-page": "devices" }, appField(state), make("label", {}, "by ", make("select", { name: "by" },
+      [["user", "User"], ["installation", "Installation"], ["device", "Token or registration"]].map(([value, name]) => make("option", { value }, name)))),
+      make("label", {}, "Name ", make("input", { name: "name", autocomplete: "off" })), make("button", {}, "Find")),
+    query.name && card(`Devices of ${query.app} by ${query.by}`, table("Devices", columns, (state.devices || []).map(one => [
+      one.registration, one.registration, [one.platform, " ", make("span", { class: "note" }, one.kind)], [pill(one.state, one.state === "active" ? "good" : "warn"), " ", make("span", { class: "note" }, one.state !== "active" && `${one.reason || ""} since ${time(one.state_since)}`)],
+      one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen)]), "There is none."))];
+}
+
 function audit(state, args, query) {
   const events = state.audit || [], to = more => "#/audit?" + new URLSearchParams({ ...query, ...more });
   return [make("h1", {}, "Audit"),
-    make("form", { class: "filter row card", "data-page": "audit" }, make("label", {}, "Application ", make("input", { name: "app", list: "app-names" })), make("datalist", { id: "app-names" }, state.me.apps.map(app => make("option", { value: app }))), make("button", {}, "Show")),
+    make("form", { class: "filter row card", "data-page": "audit" }, appField(state), make("button", {}, "Show")),
     card(query.app ? `Operations on ${query.app}` : "All operations", auditTable(state),
       make("p", { class: "row" }, query.before && make("a", { href: query.app ? `#/audit?app=${encode(query.app)}` : "#/audit" }, "Newest"), events.length >= 50 && make("a", { href: to({ before: events.at(-1).number }) }, "Older")))];
 }

@@ -30,6 +30,7 @@ struct FleetOperations {
     case ("campaigns", 4): return view(showCampaign)
     case ("campaigns", 5): return Self.campaignVerbs[path[4]].map { state in operate { change($0, $1, to: state) } }
     case ("audit", 3): return view(listAudit)
+    case ("devices", 3): return view(FleetDevices(registry: registry).find)
     default: return nil
     }
   }

@@ -88,7 +88,7 @@ final class Routes {
     "v1:batchRemove", "v1:batchImport", "projects", "messages:send", "registrations", "topicSubscriptions", "apps",
     "installations", "user", "secret", "groups", "badge", "acks", "fleet", "lanes", "campaigns", "audit", "pause", "drain",
     "resume", "rate", "cancel", "status", "messages", "api", "push", "stat", "app",
-    "console", "login", "logout", "session",
+    "console", "login", "logout", "session", "devices",
   ]
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.
