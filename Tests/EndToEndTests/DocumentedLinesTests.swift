@@ -24,6 +24,8 @@ struct DocumentedLinesTests {
 
   /// The document, and the beginning of the line.
   private static let rows: [(document: String, start: String, way: Way)] = [
+    ("docs/operate/console.md", "pushfleet console --config F", .until("the console is at")),
+    ("docs/operate/console.md", "pushfleet keys create --config F", .here),
     ("docs/operate/dead-letters.md", "pushfleet dead ", .here),
     ("docs/operate/dead-letters.md", "pushfleet feedback --exec", .here),
     ("docs/operate/dead-letters.md", "rabbitmq-plugins enable", .elsewhere("ReplayTests.recipe")),

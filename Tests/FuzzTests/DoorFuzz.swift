@@ -19,6 +19,8 @@ enum DoorFuzz {
     ("PUT", "/v1/apps/a/installations/i/groups/g"), ("PUT", "/v1/apps/a/installations/i/topics/t"),
     ("PUT", "/v1/apps/a/installations/i/badge"), ("POST", "/v1/apps/a/installations/i/acks"), ("POST", "/v1/apps/a/acks"),
     ("POST", "/v1/apps/a/messages"), ("GET", "/v1/apps/a/messages/m"), ("POST", "/api/push"), ("GET", "/api/stat/app"),
+    ("POST", "/console/login"), ("POST", "/console/logout"), ("GET", "/console/session"), ("GET", "/v1/fleet/devices"),
+    ("POST", "/v1/fleet/apps/a/pause"),
   ]
   private static let types = [
     "application/json", "application/x-www-form-urlencoded", "application/json; charset=utf-8", "application/x-ndjson",
@@ -43,6 +45,7 @@ enum DoorFuzz {
     var request = HTTPRequest(method: method, target: target)
     if options & 8 != 0 { request.headers["idempotency-key"] = input.counted() }
     if options & 16 != 0 { request.headers["project_id"] = input.counted() }
+    if options & 64 != 0 { request.headers["cookie"] = input.counted() }
     request.headers["content-type"] = Array(types[options & 3].utf8)
     request.body = input.remainder()
     try ask(request, isBackend: options & 32 == 0)
@@ -59,6 +62,14 @@ enum DoorFuzz {
       switch route.work {
       case .open(let work): work(call)
       case .keyed(_, let work): work(call, key)
+      case .console(_, let work):
+        // It waits for the broker.
+        guard call.path.last != Array("status".utf8) else { return }
+        _ = call.session
+        work(call, key)
+      case .login(let work):
+        _ = call.loginKey
+        work(call, key)
       case .installation(_, let work):
         work(call, InstallationCaller(app: call.path[2], installation: call.path[4], isBackend: isBackend))
       case .account(let work):

@@ -1,0 +1,354 @@
+import Foundation
+import TestSupport
+import Testing
+
+private let chromium = "/usr/bin/chromium"
+private let isBrowserThere = FileManager.default.isExecutableFile(atPath: chromium) || isNothingLeftOut
+
+@Suite("The console", .blocking)
+struct ConsoleTests {
+  private static let other = "com.example.other"
+  private static let mark = ["X-Pushfleet-Console": "1"]
+
+  /// A fleet with two applications. One device of three is gone.
+  private func start(settings: String = "") throws -> (Site, config: [String]) {
+    let site = try Site()
+    try site.startSimulator(script: [token(2): ["status": 410, "reason": "Unregistered"]])
+    try site.write(
+      """
+      {
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", results: "all", \(settings)
+        apps: {
+          "\(Site.app)": { apns: \(site.apns()) },
+          "\(Self.other)": { apns: \(site.apns(topic: Self.other)) },
+        },
+      }
+      """, to: "pushfleet.json5")
+    try site.declareTopology()
+    try site.importDevices(0..<3, #""app":"\#(Site.app)","user":"anna","topics":["all"]"#)
+    return (site, ["--config", site.file("pushfleet.json5")])
+  }
+
+  private func key(_ site: Site, _ rights: String, apps: String = "\(Site.app),\(other)") throws -> String {
+    let words = ["keys", "create", "--config", site.file("pushfleet.json5"), "--rights", rights, "--app", apps, "--json"]
+    return try #require(Site.objects(try site.run(words).output).first?["key"] as? String)
+  }
+
+  /// A process of `pushfleet console`, and its address.
+  private func startConsole(_ site: Site, _ config: [String]) throws -> String {
+    let port = try FreePorts.take(1)[0]
+    let console = try site.start(["console", "--listen", "127.0.0.1:\(port)"] + config)
+    guard console.waitForOutput("the console is at http://127.0.0.1:\(port)/console/", seconds: 90) else {
+      throw Broken("no console: \(console.outputSoFar)")
+    }
+    return "http://127.0.0.1:\(port)/console/"
+  }
+
+  // MARK: logins
+
+  @Test("a session counts like its key for the fleet and for nothing else, until it ends or the key is revoked")
+  func sessions() throws {
+    let port = try FreePorts.take(1)[0]
+    let (site, config) = try start(settings: Door.settings(port))
+    let door = try Door(site, port: port)
+    let key = try door.key("view,operate,send", ["--app", "\(Site.app),\(Self.other)"])
+    func login(_ body: String, _ headers: [String: String] = ConsoleTests.mark) throws -> HTTPProbe.Answer {
+      try door.ask("POST", "/console/login", nil, body, headers)
+    }
+    let good = #"{"key":"\#(key.key)"}"#
+    #expect(try login(good, [:]).status == 403)
+    #expect(try login("{}").status == 401)
+    let begun = ContinuousClock.now
+    #expect(try login(#"{"key":"\#(key.key.dropLast(2))AA"}"#).status == 401)
+    #expect(ContinuousClock.now - begun >= .seconds(1))
+    #expect(try login(#"{"key":"\#(try door.key("send", ["--app", Site.app]).key)"}"#).status == 403)
+
+    let answer = try login(good)
+    let cookie = try #require(answer.headers["set-cookie"])
+    #expect(answer.status == 200 && cookie.hasSuffix("; Path=/; Max-Age=28800; HttpOnly; SameSite=Strict"))
+    let secret = String(try #require(cookie.split(separator: ";").first))
+    #expect(secret.count == "pushfleet=".count + 22)
+    func ask(_ method: String, _ path: String, _ headers: [String: String] = [:]) throws -> HTTPProbe.Answer {
+      try door.ask(method, path, nil, method == "POST" ? "{}" : nil, headers.merging(["Cookie": "a=b; \(secret)"]) { $1 })
+    }
+    #expect(try ask("GET", "/console/session").body.contains(#""key":"\#(key.id)""#))
+    #expect(try ask("GET", "/v1/fleet/apps").status == 200)
+    let pause = "/v1/fleet/apps/\(Site.app)/pause"
+    let foreign = try ask("POST", pause)
+    #expect(foreign.status == 403 && foreign.body.contains("X-Pushfleet-Console"))
+    #expect(try ask("POST", pause, Self.mark).status == 200)
+    #expect(try ask("POST", "/fcm/send", Self.mark).status == 401)
+    #expect(try ask("GET", "/v1/fleet/devices?app=\(Site.app)&user=anna").body.components(separatedBy: "active").count == 4)
+    #expect(try ask("GET", "/v1/fleet/devices?app=\(Site.app)&device=\(token(1))").body.contains(token(1)) == false)
+    #expect(try ask("GET", "/v1/fleet/devices?app=\(Site.app)").status == 400)
+    #expect(try ask("GET", "/v1/fleet/devices?app=com.example.none&user=anna").status == 403)
+
+    #expect(try ask("POST", "/console/logout").status == 403)
+    let out = try ask("POST", "/console/logout", Self.mark)
+    #expect(out.status == 200 && out.headers["set-cookie"]?.contains("Max-Age=0") == true)
+    #expect(try ask("GET", "/v1/fleet/apps").status == 401)
+
+    let next = String(try #require(try login(good).headers["set-cookie"]?.split(separator: ";").first))
+    #expect(try door.ask("GET", "/v1/fleet/apps", nil, nil, ["Cookie": next]).status == 200)
+    #expect(try site.run(["keys", "revoke", key.id] + config).status == 0)
+    #expect(try eventually { try door.ask("GET", "/v1/fleet/apps", nil, nil, ["Cookie": next]).status == 401 })
+  }
+
+  @Test("its files need no login, have no data and run only their own scripts; its process serves nothing else")
+  func files() throws {
+    let (site, config) = try start()
+    let address = try startConsole(site, config)
+    let probe = HTTPProbe(port: try #require(URL(string: address)?.port.map { UInt16($0) }))
+    for name in ["", "console.css", "console.js", "dom.js", "pages.js", "runbook.md"] {
+      let answer = try #require(probe.ask("/console/\(name)"))
+      let policy = try #require(answer.headers["content-security-policy"])
+      #expect(answer.status == 200 && answer.headers["x-content-type-options"] == "nosniff", "\(name)")
+      #expect(policy.hasPrefix("default-src 'none'; script-src 'self'; style-src 'self'; ") && !policy.contains("unsafe"))
+      #expect(policy.contains("frame-ancestors 'none'") && answer.headers["referrer-policy"] == "no-referrer")
+      guard name != "runbook.md" else { continue }
+      #expect(answer.body.firstMatch(of: /[ ](style|on[a-z]+)="/) == nil && !answer.body.contains("innerHTML"), "\(name)")
+      let elsewhere = answer.body.matches(of: /(https?:)?\/\/[a-z0-9.]+\.[a-z]+[^ "']*/).map { String($0.0) }
+      #expect(elsewhere.allSatisfy { $0.hasPrefix("http://www.w3.org/") }, "\(elsewhere)")
+    }
+    #expect(probe.ask("/readyz") != nil && probe.ask("/console/none")?.status == 404)
+    #expect(probe.ask("/fcm/send", method: "POST", body: "{}")?.status == 404)
+    #expect(probe.ask("/v1/fleet/status")?.status == 401)
+    let refused = try site.run(["console", "--listen", "0.0.0.0:8900"] + config)
+    #expect(refused.status == 78 && refused.output.contains("needs TLS"), "\(refused.output)")
+  }
+
+  // MARK: in a browser
+
+  private static let pages = [
+    ("fleet", "Workers"), ("apps", other), ("apps/\(Site.app)", "NotRegistered"), ("lanes", "fanout.normal"),
+    ("campaigns", "/topics/all"), ("devices?app=\(Site.app)&by=user&name=anna", "active"), ("audit", "All operations"),
+    ("runbook/pushfleetdeadletters", "PushfleetDeadLetters"),
+  ]
+
+  @Test(
+    "shows a fleet to two users at once, who control it with mouse and keyboard within their rights",
+    .enabled(if: isBrowserThere, "chromium isn't installed"))
+  func control() throws {
+    let (site, config) = try start()
+    let workers = [try site.startWorker(), try site.startWorker()]
+    let address = try startConsole(site, config)
+    let (operator_, viewer) = (0, 1)
+    let browser = try Browser(site)
+    let operateKey = try key(site, "view,operate")
+
+    // A wrong key, then the right one.
+    try browser.open(address, operator_)
+    try browser.logIn("wrong", operator_)
+    #expect(try browser.shows("This key is not valid.", operator_))
+    _ = browser.takeComplaints()
+    try browser.logIn(operateKey, operator_)
+    #expect(try browser.holds("document.querySelector('table')?.rows.length === 3", operator_))
+    try browser.open(address, viewer)
+    try browser.logIn(try key(site, "view"), viewer)
+    #expect(try browser.shows("Workers", viewer))
+
+    // Paused with the keyboard alone: the other user sees it without a reload, and requests wait.
+    try browser.go("apps", operator_)
+    try browser.go("apps", viewer)
+    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 2", viewer))
+    #expect(try browser.value("document.querySelectorAll('[data-post]').length", viewer) as? Int == 0)
+    let pause = "/v1/fleet/apps/\(Site.app)/pause"
+    try browser.tab(to: "document.activeElement.dataset.post === '\(pause)'", operator_)
+    try browser.order(operator_, ["press": ["Enter"]])
+    #expect(try browser.holds("document.getElementById('dialog').open", operator_))
+    try browser.tab(to: "document.activeElement.id === 'reason'", operator_)
+    try browser.order(operator_, ["press": ["wrong text", "Enter"]])
+    #expect(try browser.shows("wrong text", viewer))
+    let resume = "/v1/fleet/apps/\(Site.app)/resume"
+    #expect(try browser.holds("document.activeElement.dataset.post === '\(resume)'", operator_))
+    try site.send(tokens: (100..<110).map(token), app: Site.app)
+    #expect(eventually { site.held(Site.app) == 10 })
+    #expect(try browser.holds("document.querySelector('[data-key=\"\(Site.app)\"]').innerText.includes('10')", viewer))
+    #expect(try site.pushes().isEmpty)
+    try browser.click(resume, operator_)
+    #expect(try site.followJournal().waitForLines(10, seconds: 60))
+    #expect(try browser.holds("!document.getElementById('page').innerText.includes('wrong text')", viewer))
+
+    // A rate, a lane and a campaign.
+    try browser.click("/v1/fleet/apps/\(Self.other)/rate", operator_, ["rate": "7"])
+    #expect(try browser.shows("7/s", viewer))
+    try browser.go("lanes", operator_)
+    try browser.click("/v1/fleet/lanes/fanout.normal/pause", operator_)
+    #expect(eventually { workers.allSatisfy { $0.outputSoFar.contains(#""state":"paused""#) } })
+    try site.publish([(["to": "/topics/all", "data": ["m": "m"]], ["app_id": Site.app, "message_id": "m"])])
+    try browser.go("campaigns", operator_)
+    try browser.go("fleet", viewer)
+    #expect(try browser.shows("Lane fanout.normal is paused", viewer))
+    try browser.go("lanes", operator_)
+    try browser.click("/v1/fleet/lanes/fanout.normal/resume", operator_)
+    try browser.go("campaigns", operator_)
+    #expect(try browser.shows("completed", operator_))
+    try browser.order(operator_, ["value": "document.querySelector('td a').click()"])
+    #expect(try browser.shows("Failed devices by reason", operator_) && browser.shows("NotRegistered", operator_))
+    let actions = Site.objects(try site.run(["audit", "--json"] + config).output).compactMap { $0["action"] as? String }
+    #expect(actions == ["resume", "pause", "rate", "resume", "pause"])
+    try browser.go("audit", viewer)
+    #expect(try browser.shows("wrong text", viewer))
+
+    // A worker that is killed.
+    try browser.go("fleet", operator_)
+    #expect(try browser.shows("\(workers[0].pid)", operator_))
+    workers[0].signal(SIGKILL)
+    #expect(try browser.holds("/Worker \\S+:\(workers[0].pid) is gone/.test(document.body.innerText)", operator_))
+
+    #expect(browser.takeComplaints().isEmpty)
+    try browser.order(operator_, ["value": "document.getElementById('logout').click()"])
+    #expect(try browser.holds("!document.getElementById('login').hidden", operator_))
+    workers[1].signal(SIGTERM)
+    #expect(workers[1].wait() == 0)
+  }
+
+  @Test(
+    "each page fits a phone and a screen, and its text is readable, light and dark",
+    .enabled(if: isBrowserThere, "chromium isn't installed"))
+  func views() throws {
+    let (site, config) = try start()
+    let worker = try site.startWorker()
+    try site.publish([(["to": "/topics/all", "data": ["m": "m"]], ["app_id": Site.app, "message_id": "m"])])
+    #expect(try site.followJournal().waitForLines(3, seconds: 60))
+    #expect(try site.run(["apps", "pause", Self.other, "--reason", "a <b>reason</b>"] + config).status == 0)
+    let browser = try Browser(site)
+    try browser.open(try startConsole(site, config), 0)
+    try browser.logIn(try key(site, "view,operate"), 0)
+    #expect(try browser.shows("Workers", 0))
+    for (scheme, width) in [("light", 375), ("dark", 375), ("light", 1280), ("dark", 1280)] {
+      try browser.look(scheme, width: width, 0)
+      for (page, words) in Self.pages {
+        try browser.go(page, 0)
+        #expect(try browser.shows(words, 0), "\(page) \(scheme) \(width)")
+        let wide = try browser.value("document.documentElement.scrollWidth - document.documentElement.clientWidth", 0)
+        #expect(wide as? Int == 0, "\(page) \(width)")
+        let faint = try browser.value(Browser.faintText, 0) as? [String]
+        #expect(faint == [], "\(page) \(scheme)")
+      }
+    }
+    try browser.go("apps", 0)
+    #expect(try browser.shows("a <b>reason</b>", 0))
+    try browser.order(0, ["value": "document.querySelector('[data-post]').click()"])
+    #expect(try browser.value(Browser.faintText, 0) as? [String] == [])
+    #expect(browser.takeComplaints().isEmpty)
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+  }
+}
+
+/// Pages of the console in headless Chromium (Support/pages.py).
+private final class Browser {
+  private let process: ChildProcess
+  private let input = Pipe()
+  private var answers = 0
+  private var complaints: [String] = []
+
+  init(_ site: Site) throws {
+    process = try ChildProcess(
+      ["/usr/bin/python3", Site.support("pages.py"), chromium, site.file("browser")],
+      environment: ["PATH": "/usr/bin:/bin", "HOME": site.folder.path], output: nil, input: input.fileHandleForReading,
+      errors: .standardError)
+  }
+
+  deinit { process.end() }
+
+  @discardableResult
+  func order(_ page: Int, _ order: [String: Any]) throws -> Any? {
+    let line = try JSONSerialization.data(withJSONObject: order.merging(["page": page]) { $1 })
+    try input.fileHandleForWriting.write(contentsOf: line + [0x0A])
+    answers += 1
+    guard process.waitForLines(answers, seconds: 90), let answer = Site.objects(process.outputSoFar).last else {
+      throw Broken("the browser doesn't answer \(order): \(process.outputSoFar.suffix(500))")
+    }
+    complaints += answer["complaints"] as? [String] ?? []
+    return answer["value"]
+  }
+
+  /// The errors and violations of the page's policy so far.
+  func takeComplaints() -> [String] {
+    defer { complaints = [] }
+    return complaints
+  }
+
+  func value(_ expression: String, _ page: Int) throws -> Any? { try order(page, ["value": expression]) }
+
+  /// Waits until the expression is true.
+  func holds(_ expression: String, _ page: Int) throws -> Bool { try order(page, ["wait": expression]) as? Bool == true }
+
+  func shows(_ text: String, _ page: Int) throws -> Bool {
+    try holds("document.getElementById('main').innerText.includes(\(Self.quoted(text)))", page)
+  }
+
+  private static func quoted(_ text: String) throws -> String {
+    String(decoding: try JSONSerialization.data(withJSONObject: text, options: .fragmentsAllowed), as: UTF8.self)
+  }
+
+  func open(_ address: String, _ page: Int) throws {
+    try order(page, ["call": "Page.navigate", "with": ["url": address]])
+    _ = try holds("document.getElementById('login')?.hidden === false", page)
+  }
+
+  func logIn(_ key: String, _ page: Int) throws {
+    try order(page, ["value": "document.getElementById('secret').focus(); document.getElementById('secret').select()"])
+    try order(page, ["press": [key, "Enter"]])
+  }
+
+  /// Opens a page of the console, without a reload.
+  func go(_ place: String, _ page: Int) throws {
+    try order(page, ["value": "location.hash = \(try Self.quoted("#/" + place))"])
+    let name = place.prefix { $0.isLetter }
+    _ = try holds("document.querySelector('nav [aria-current]')?.hash === '#/\(name)'", page)
+  }
+
+  func look(_ scheme: String, width: Int, _ page: Int) throws {
+    let feature = ["name": "prefers-color-scheme", "value": scheme]
+    try order(page, ["call": "Emulation.setEmulatedMedia", "with": ["features": [feature]]])
+    let metrics: [String: Any] = ["width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false]
+    try order(page, ["call": "Emulation.setDeviceMetricsOverride", "with": metrics])
+  }
+
+  /// Presses Tab until the expression is true.
+  func tab(to expression: String, _ page: Int) throws {
+    for _ in 0..<60 {
+      if try value(expression, page) as? Bool == true { return }
+      try order(page, ["press": ["Tab"]])
+    }
+    throw Broken("no Tab leads to \(expression)")
+  }
+
+  /// Clicks the button of an operation, fills in the dialog and confirms it.
+  func click(_ path: String, _ page: Int, _ fields: [String: String] = [:]) throws {
+    let button = "document.querySelector('[data-post=\"\(path)\"]')"
+    guard try holds("\(button) !== null", page) else { throw Broken("there is no button for \(path)") }
+    try order(page, ["value": "\(button).click()"])
+    for (name, value) in fields {
+      try order(page, ["value": "document.getElementById('\(name)').value = \(try Self.quoted(value))"])
+    }
+    try order(page, ["value": "document.getElementById('confirm').click()"])
+    guard try holds("!document.getElementById('dialog').open", page) else { throw Broken("\(path) was refused") }
+  }
+
+  /// Visible texts with a contrast below 4.5 : 1 (WCAG 2.1, 1.4.3).
+  static let faintText = """
+    (() => {
+      const parts = color => color.match(/[\\d.]+/g).map(Number);
+      const light = color => parts(color).slice(0, 3).map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+      const ground = node => {
+        for (; node; node = node.parentElement) {
+          const color = getComputedStyle(node).backgroundColor;
+          if ((parts(color)[3] ?? 1) > 0) return color;
+        }
+      };
+      const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        const node = walker.currentNode.parentElement, text = walker.currentNode.nodeValue.trim();
+        if (!text || !node.checkVisibility()) continue;
+        const [a, b] = [light(getComputedStyle(node).color), light(ground(node))].sort((x, y) => y - x);
+        if ((a + 0.05) / (b + 0.05) < 4.5) found.push(`${text.slice(0, 40)}: ${((a + 0.05) / (b + 0.05)).toFixed(2)}`);
+      }
+      return found;
+    })()
+    """
+}
