@@ -8,28 +8,33 @@ private let isBrowserThere = FileManager.default.isExecutableFile(atPath: chromi
 @Suite("The console", .blocking)
 struct ConsoleTests {
   private static let other = "com.example.other"
+  private static let silent = "com.example.silent"
   private static let mark = ["X-Pushfleet-Console": "1"]
+  /// The folder for the pictures of docs/operate/console.md; nil if none are wanted.
+  private static let pictures = ProcessInfo.processInfo.environment["PUSHFLEET_TEST_PICTURES"]
 
-  /// A fleet with two applications. One device of three is gone.
-  private func start(settings: String = "") throws -> (Site, config: [String]) {
-    let site = try Site()
+  /// A fleet with three applications; the provider of the third can't be reached. One device is gone.
+  private func start(settings: String = "", devices: Int = 3) throws -> (Site, config: [String]) {
+    let site = try Self.pictures == nil ? Site() : Site(broker: Broker(), prefix: "push")
     try site.startSimulator(script: [token(2): ["status": 410, "reason": "Unregistered"]])
     try site.write(
       """
       {
-        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", results: "all", \(settings)
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", results: "all", fanOut: { pageSize: 100 }, \(settings)
         apps: {
           "\(Site.app)": { apns: \(site.apns()) },
           "\(Self.other)": { apns: \(site.apns(topic: Self.other)) },
+          "\(Self.silent)": { apns: \(site.apns(topic: Self.silent, port: 1)) },
         },
       }
       """, to: "pushfleet.json5")
     try site.declareTopology()
     try site.importDevices(0..<3, #""app":"\#(Site.app)","user":"anna","topics":["all"]"#)
+    if devices > 3 { try site.importDevices(3..<devices, #""app":"\#(Site.app)","topics":["all"]"#) }
     return (site, ["--config", site.file("pushfleet.json5")])
   }
 
-  private func key(_ site: Site, _ rights: String, apps: String = "\(Site.app),\(other)") throws -> String {
+  private func key(_ site: Site, _ rights: String, apps: String = "\(Site.app),\(other),\(silent)") throws -> String {
     let words = ["keys", "create", "--config", site.file("pushfleet.json5"), "--rights", rights, "--app", apps, "--json"]
     return try #require(Site.objects(try site.run(words).output).first?["key"] as? String)
   }
@@ -51,7 +56,7 @@ struct ConsoleTests {
     let port = try FreePorts.take(1)[0]
     let (site, config) = try start(settings: Door.settings(port))
     let door = try Door(site, port: port)
-    let key = try door.key("view,operate,send", ["--app", "\(Site.app),\(Self.other)"])
+    let key = try door.key("view,operate,send", ["--app", "\(Site.app),\(Self.other),\(Self.silent)"])
     func login(_ body: String, _ headers: [String: String] = ConsoleTests.mark) throws -> HTTPProbe.Answer {
       try door.ask("POST", "/console/login", nil, body, headers)
     }
@@ -125,6 +130,11 @@ struct ConsoleTests {
     ("runbook/pushfleetdeadletters", "PushfleetDeadLetters"),
   ]
 
+  /// Files in docs/images.
+  private static let pictured = [
+    "light 1280 fleet": "console", "dark 1280 apps/\(Site.app)": "console-dark", "light 375 fleet": "console-phone",
+  ]
+
   @Test(
     "shows a fleet to two users at once, who control it with mouse and keyboard within their rights",
     .enabled(if: isBrowserThere, "chromium isn't installed"))
@@ -150,7 +160,7 @@ struct ConsoleTests {
     // Paused with the keyboard alone: the other user sees it without a reload, and requests wait.
     try browser.go("apps", operator_)
     try browser.go("apps", viewer)
-    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 2", viewer))
+    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 3", viewer))
     #expect(try browser.value("document.querySelectorAll('[data-post]').length", viewer) as? Int == 0)
     let pause = "/v1/fleet/apps/\(Site.app)/pause"
     try browser.tab(to: "document.activeElement.dataset.post === '\(pause)'", operator_)
@@ -207,11 +217,13 @@ struct ConsoleTests {
     "each page fits a phone and a screen, and its text is readable, light and dark",
     .enabled(if: isBrowserThere, "chromium isn't installed"))
   func views() throws {
-    let (site, config) = try start()
+    let (site, config) = try start(devices: Self.pictures == nil ? 3 : 4_000)
+    #expect(try site.run(["apps", "rate", Site.app, "50/s"] + config).status == 0)
     let worker = try site.startWorker()
+    try site.send(tokens: (100..<110).map(token), app: Self.silent)
     try site.publish([(["to": "/topics/all", "data": ["m": "m"]], ["app_id": Site.app, "message_id": "m"])])
     #expect(try site.followJournal().waitForLines(3, seconds: 60))
-    #expect(try site.run(["apps", "pause", Self.other, "--reason", "a <b>reason</b>"] + config).status == 0)
+    #expect(try site.run(["apps", "pause", Self.other, "--reason", "wrong text in <title>"] + config).status == 0)
     let browser = try Browser(site)
     try browser.open(try startConsole(site, config), 0)
     try browser.logIn(try key(site, "view,operate"), 0)
@@ -225,10 +237,15 @@ struct ConsoleTests {
         #expect(wide as? Int == 0, "\(page) \(width)")
         let faint = try browser.value(Browser.faintText, 0) as? [String]
         #expect(faint == [], "\(page) \(scheme)")
+        if let folder = Self.pictures, let name = Self.pictured["\(scheme) \(width) \(page)"] {
+          let rates = "document.querySelector('polyline')?.getAttribute('points').split(' ').length"
+          #expect(try page != "fleet" || browser.holds("\(rates) > 8", 0))
+          try browser.order(0, ["picture": "\(folder)/\(name).png"])
+        }
       }
     }
     try browser.go("apps", 0)
-    #expect(try browser.shows("a <b>reason</b>", 0))
+    #expect(try browser.shows("wrong text in <title>", 0))
     try browser.order(0, ["value": "document.querySelector('[data-post]').click()"])
     #expect(try browser.value(Browser.faintText, 0) as? [String] == [])
     #expect(browser.takeComplaints().isEmpty)

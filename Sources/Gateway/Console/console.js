@@ -4,8 +4,8 @@ import { pages, problems } from "./pages.js";
 // Milliseconds between two states, and the time for which a worker that is gone is shown; states that the rates' lines show.
 const period = 2000, memory = 15 * 60 * 1000, span = 60;
 const at = id => document.getElementById(id);
-/// `workers` has the last answer of each worker by name, with `gone` for one that no longer answers.
-const state = { me: null, status: null, workers: new Map(), rates: [] };
+/// `sample` is the status that the rates count from; `workers` has the last answer of each worker by name, with `gone` for one that no longer answers.
+const state = { me: null, status: null, sample: null, workers: new Map(), rates: [] };
 let timer = 0, shown = "", failures = 0, round = 0;
 
 class Refused extends Error {
@@ -31,15 +31,18 @@ function place() {
 // MARK: live
 
 function remember(status) {
-  const before = state.status, now = Date.parse(status.at);
-  if (before?.at === status.at) return;
-  const totals = { delivered: 0, failed: 0 }, seconds = (now - Date.parse(before?.at)) / 1000;
-  for (const worker of status.workers) {
-    const old = before?.workers.find(old => old.worker === worker.worker && old.started_at === worker.started_at);
-    for (const name in totals) if (old) totals[name] += Math.max(0, worker[name] - old[name]) / seconds;
-    state.workers.set(worker.worker, worker);
+  const before = state.sample, now = Date.parse(status.at), seconds = (now - Date.parse(before?.at)) / 1000;
+  for (const worker of status.workers) state.workers.set(worker.worker, worker);
+  // Workers count once a second, so a shorter time says nothing.
+  if (!before || seconds > 1.8) {
+    const rates = { delivered: 0, failed: 0 };
+    for (const worker of status.workers) {
+      const old = before?.workers.find(old => old.worker === worker.worker && old.started_at === worker.started_at);
+      for (const name in rates) if (old) rates[name] += Math.max(0, worker[name] - old[name]) / seconds;
+    }
+    if (before) state.rates = [...state.rates, rates].slice(-span);
+    state.sample = status;
   }
-  if (before) state.rates = [...state.rates, totals].slice(-span);
   for (const [name, worker] of state.workers) {
     if (status.workers.includes(worker) || status.problem) continue;
     if (!worker.gone) state.workers.set(name, { ...worker, gone: status.at });
@@ -93,7 +96,7 @@ function render() {
 
 function showLogin(words) {
   clearTimeout(timer);
-  Object.assign(state, { me: null, status: null, workers: new Map(), rates: [] });
+  Object.assign(state, { me: null, status: null, sample: null, workers: new Map(), rates: [] });
   shown = "";
   at("dialog").close();
   for (const id of ["nav", "user"]) at(id).hidden = true;

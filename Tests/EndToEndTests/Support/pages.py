@@ -35,6 +35,8 @@ class Pages(browser.Browser):
         self.session = self.sessions[page] = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Runtime", "Log", "Page"):
             self.call(f"{domain}.enable")
+        # They would take the page's margin.
+        self.call("Emulation.setScrollbarsHidden", hidden=True)
         # A page that is not in front would count as hidden.
         self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
