@@ -206,9 +206,27 @@ struct ConsoleTests {
     workers[0].signal(SIGKILL)
     #expect(try browser.holds("/Worker \\S+:\(workers[0].pid) is gone/.test(document.body.innerText)", operator_))
 
+    // A long audit, page by page.
+    let rate =
+      "fetch('/v1/fleet/apps/\(Self.other)/rate', { method: 'POST', headers: { 'X-Pushfleet-Console': 1 }, body: '{\"rate\":9}' })"
+    let rates = "(async () => { for (let i = 0; i < 50; i++) await \(rate) })()"
+    try browser.order(operator_, ["value": rates])
+    try browser.go("audit", operator_)
+    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 50", operator_))
+    try browser.order(operator_, ["value": "document.querySelector('p.row a').click()"])
+    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 5", operator_))
+    try browser.go("audit?app=\(Site.app)", operator_)
+    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 2", operator_))
+
     #expect(browser.takeComplaints().isEmpty)
     try browser.order(operator_, ["value": "document.getElementById('logout').click()"])
     #expect(try browser.holds("!document.getElementById('login').hidden", operator_))
+    try browser.order(operator_, ["value": "location.hash = '#/apps'"])
+    try browser.logIn(try key(site, "view", apps: Self.other), operator_)
+    #expect(try browser.shows("9/s", operator_))
+    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 1", operator_))
+    try browser.go("fleet", operator_)
+    #expect(try browser.shows("needs a key for all of them", operator_))
     workers[1].signal(SIGTERM)
     #expect(workers[1].wait() == 0)
   }

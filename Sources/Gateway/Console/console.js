@@ -165,8 +165,8 @@ at("order").addEventListener("submit", async event => {
   try {
     const event = await ask(order.post, body);
     at("dialog").close();
-    say("news", `Done: ${order.what}`);
-    setTimeout(say, 5000, "news");
+    at("news").textContent = `Done: ${order.what}`;
+    setTimeout(() => { at("news").textContent = ""; }, 5000);
     poll();
   } catch (error) {
     if (error.status === 401) showLogin("Log in again: the session has ended, or the key is revoked.");

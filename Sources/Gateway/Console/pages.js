@@ -35,13 +35,14 @@ function button(state, path, verb, what, fields = "", words = "") {
 // MARK: what the status says
 
 const queue = (state, name) => state.status?.queues.find(queue => queue.queue === `${state.status.prefix}.${name}`);
-const waiting = (state, test) => sum((state.status?.queues || []).filter(queue => test.test(queue.queue.slice(state.status.prefix.length))), queue => queue.ready);
-export const held = (state, app) => Math.max(0, ...(state.status?.workers || []).flatMap(worker => worker.holds).filter(hold => hold.app === app).map(hold => hold.ready));
-const heldInAll = state => sum([...new Set((state.status?.workers || []).flatMap(worker => worker.holds).map(hold => hold.app))], app => held(state, app));
+const waiting = (state, test) => sum(state.status.queues.filter(queue => test.test(queue.queue.slice(state.status.prefix.length))), queue => queue.ready);
+const held = (state, app) => state.status && Math.max(0, ...state.status.workers.flatMap(worker => worker.holds).filter(hold => hold.app === app).map(hold => hold.ready));
+const heldInAll = state => sum([...new Set(state.status.workers.flatMap(worker => worker.holds).map(hold => hold.app))], app => held(state, app));
 
-/// The figures of an application, of all workers since each began.
+/// The figures of an application, of all workers since each began. They are unknown without the fleet's status.
 function figures(state, app) {
-  const rows = (state.status?.workers || []).flatMap(worker => worker.apps || []).filter(row => row.app === app), reasons = {};
+  if (!state.status) return { reasons: [] };
+  const rows = state.status.workers.flatMap(worker => worker.apps || []).filter(row => row.app === app), reasons = {};
   for (const row of rows) for (const [code, count] of Object.entries(row.failed)) reasons[code] = (reasons[code] || 0) + count;
   return { inHand: sum(rows, row => row.in_hand), delivered: sum(rows, row => row.delivered), failed: sum(Object.values(reasons), count => count),
     reasons: Object.entries(reasons).sort((a, b) => b[1] - a[1]) };
@@ -53,7 +54,7 @@ export function problems(state) {
   const add = (kind, title, more = {}) => found.push({ kind, title, ...more });
   if (!status) return found;
   if (status.problem) add("bad", "The broker gives no full state", { words: status.problem, section: "pushfleetnotready" });
-  if (status.silent_shards) add("bad", `${status.silent_shards} shards consume and don't answer`, { words: "A worker hangs, or was ended a moment ago.", section: "pushfleetnotready" });
+  if (status.silent_shards) add("bad", `Shards that consume and don't answer: ${status.silent_shards}`, { words: "A worker hangs, or was ended a moment ago.", section: "pushfleetnotready" });
   for (const { worker, gone } of state.workers.values()) if (gone) add("bad", `Worker ${worker} is gone`, { since: gone, words: "Other workers take over its requests. Start it again if nobody stopped it.", section: "pushfleetdown" });
   if (!status.workers.length && !status.problem) add("bad", "No worker answers", { waits: waiting(state, /^\.(send|fanout)\./), words: "Start one: `pushfleet worker`.", section: "pushfleetdown" });
   const pools = new Map();
@@ -66,7 +67,7 @@ export function problems(state) {
     }
   }
   for (const pool of pools.values()) {
-    const app = state.me.apps.find(app => pool.name.includes(app));
+    const app = state.me.apps.find(app => pool.name.startsWith(app + " "));
     add("bad", `${pool.name}: ${pool.reason || "in trouble"}`, { app, since: pool.since, waits: app && held(state, app), words: pool.remedy, section: pool.runbook });
   }
   const dead = queue(state, "dead")?.ready, quarantine = queue(state, "quarantine")?.ready;
@@ -138,7 +139,7 @@ function application(state, app) {
   if (!one) return [make("h1", {}, app), make("p", {}, state.apps ? "The key is not for this application." : "")];
   return [make("h1", {}, app), problemList(problems(state).filter(one => one.app === app)), card(null, table("The application", appColumns, [appRow(state, one)], "")),
     card("Failed pushes by reason", table("Failed pushes by reason", [["Reason", "name"], ["Pushes", "n"], ["Share", "n"]],
-      its.reasons.map(([code, count]) => [code, code, number(count), `${(100 * count / its.failed).toFixed(1)} %`]), "None since the workers began.")),
+      its.reasons.map(([code, count]) => [code, code, number(count), `${(100 * count / its.failed).toFixed(1)} %`]), state.status ? "None since the workers began." : "Only a key for all applications sees them.")),
     card("Campaigns", campaignTable(state)), card("Operations", auditTable(state))];
 }
 
