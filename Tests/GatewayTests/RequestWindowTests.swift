@@ -14,7 +14,7 @@ struct RequestWindowTests {
   @Test("lets a repetition of a request under way wait for the same answer; afterwards the request is known for a while")
   func joined() {
     let window = RequestWindow(lifetime: 10)
-    window.begin(key, Array("m".utf8), app: app, body: nothing)
+    window.begin(key, Array("m".utf8), app: app, body: nothing, isSought: true)
     var heard: [[UInt8]] = []
     window.join(key) { id, _ in heard.append(id) }
     for other in window.end(key, .answered(.accepted), at: time(0)) { other(Array("m".utf8), .accepted) }
@@ -28,10 +28,10 @@ struct RequestWindowTests {
   @Test("forgets a refused request at once; a request that may have been accepted keeps its id for the next attempt")
   func refused() {
     let window = RequestWindow(lifetime: 10)
-    window.begin(key, [1], app: app, body: nothing)
+    window.begin(key, [1], app: app, body: nothing, isSought: true)
     _ = window.end(key, nil, at: time(0))
     #expect(window[key] == nil)
-    window.begin(key, [2], app: app, body: nothing)
+    window.begin(key, [2], app: app, body: nothing, isSought: true)
     _ = window.end(key, .again, at: time(0))
     window.resume(key, as: [2])
     window.sweep(at: time(20))
@@ -44,7 +44,7 @@ struct RequestWindowTests {
   @Test("knows a failed request under the id of its next attempt")
   func failed() {
     let window = RequestWindow(lifetime: 10)
-    window.begin(key, [1], app: app, body: nothing)
+    window.begin(key, [1], app: app, body: nothing, isSought: true)
     _ = window.end(key, .failed(.result([7])), at: time(0))
     window.resume(key, as: [2])
     _ = window.end(key, .answered(.accepted), at: time(5))
@@ -59,13 +59,13 @@ struct RequestWindowTests {
     let window = RequestWindow(lifetime: 1_000)
     for number in 0..<20_000 {
       let key = digest(String(number))
-      window.begin(key, [], app: app, body: nothing)
+      window.begin(key, [], app: app, body: nothing, isSought: true)
       _ = window.end(key, .answered(.accepted), at: time(0))
     }
     #expect(window[digest("0")] == nil && window[digest("19999")] != nil)
     let large = [UInt8](repeating: 0, count: 9 << 20)
     for name in ["a", "b"] {
-      window.begin(digest(name), [], app: app, body: nothing)
+      window.begin(digest(name), [], app: app, body: nothing, isSought: true)
       _ = window.end(digest(name), .answered(.result(large)), at: time(1))
     }
     #expect(window[digest("a")] == nil)
@@ -80,7 +80,7 @@ struct RequestWindowTests {
       default: nil
       }
     }
-    window.begin(key, [1], app: app, body: nothing)
+    window.begin(key, [1], app: app, body: nothing, isSought: true)
     window.learn(key, .result([5]))
     #expect(result(1) == nil)
     _ = window.end(key, .answered(.accepted), at: time(0))
@@ -90,7 +90,7 @@ struct RequestWindowTests {
     window.sweep(at: time(10))
     #expect(window.state(ofMessage: [1], app: app) == nil)
     // A failed request has another id in its next attempt.
-    window.begin(key, [1], app: app, body: nothing)
+    window.begin(key, [1], app: app, body: nothing, isSought: true)
     _ = window.end(key, .failed(.result([7])), at: time(10))
     #expect(result(1) == [7])
     window.resume(key, as: [2])
