@@ -26,6 +26,26 @@ enum AuditCommand: Command {
   }
 }
 
+extension AuditEvent {
+  /// The state before and after, in few words.
+  fileprivate var change: String {
+    let (old, new) = (Self.words(before), Self.words(after))
+    return old.isEmpty || old == new ? new : "\(old) → \(new)"
+  }
+
+  private static func words(_ state: [UInt8]) -> String {
+    guard let document = try? JSONDocument(state), document.kind(document.root) == .object else { return "" }
+    func number(_ name: String) -> Int64? {
+      document.value(name, of: document.root).flatMap { try? document.integer($0) }
+    }
+    let words = [
+      document.string("state").map { String(printing: $0) }, number("rate").map { "\(Figures.count($0))/s" },
+      number("messages").map { "\(Figures.count($0)) messages" },
+    ]
+    return words.compactMap(\.self).joined(separator: ", ")
+  }
+}
+
 extension TextTable {
   init(_ events: [AuditEvent]) {
     self.init(
@@ -34,8 +54,7 @@ extension TextTable {
         (.text("WHERE", least: 8, rank: 4), { String(printing: $0.origin) }),
         (.text("WHAT", least: .max), { String(printing: $0.action) }),
         (.name("ON", least: 12, rank: 1), { String(printing: $0.subject) }),
-        (.text("BEFORE", least: 10, rank: 3), { String(printing: $0.before) }),
-        (.text("AFTER", least: 10, rank: 2), { String(printing: $0.after) }),
+        (.text("CHANGE", least: 8, rank: 2), \.change),
         (.text("WHY", least: 8), { $0.reason.map { String(printing: $0) } ?? "-" }),
       ], of: events)
   }
