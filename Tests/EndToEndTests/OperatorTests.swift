@@ -99,17 +99,23 @@ struct OperatorTests {
     #expect(eventually { site.held(Site.app) == 20 })
     #expect(try site.run(["apps", "drain", Site.app] + config).status == 0)
     #expect(try site.followJournal().waitForLines(20, seconds: 30))
-    try site.send(tokens: [token(100)], app: Site.app)
+    // A timestamp has whole seconds, so the drain's own second counts as before it.
+    let new: [String: Any] = ["app_id": Site.app, "message_id": "new", "timestamp": Int(Date().timeIntervalSince1970) + 2]
+    try site.publish([(["to": token(100), "data": ["a": "b"]], new)])
     #expect(try eventually { try site.depths(["dead"]) == [1] })
     #expect(try site.take("dead").first?.header("x-push-reason")?.contains("drains the application") == true)
     #expect(try states(site, config) == [Site.app: "draining", Self.other: "running"])
+    // It was published before.
+    let old: [String: Any] = ["app_id": Site.app, "message_id": "old", "timestamp": Int(Date().timeIntervalSince1970) - 60]
+    try site.publish([(["to": token(99), "data": ["a": "b"]], old)])
+    #expect(try site.followJournal().waitForLines(21, seconds: 30))
     #expect(try site.run(["apps", "resume", Site.app] + config).status == 0)
     #expect(worker.waitForOutput(#""state":"running""#, seconds: 30))
     try site.send(tokens: [token(101)], app: Site.app)
-    #expect(try site.followJournal().waitForLines(21, seconds: 30))
+    #expect(try site.followJournal().waitForLines(22, seconds: 30))
     worker.signal(SIGTERM)
     #expect(worker.wait() == 0)
-    #expect(try site.pushes().count == 21)
+    #expect(try site.pushes().count == 22)
   }
 
   @Test("the fleet's rate limits an application's pushes, whatever the number of workers, and no other application's")
@@ -207,6 +213,7 @@ struct OperatorTests {
       ("POST", "/v1/fleet/apps/\(Self.other)/pause", one, #"{"until":"now"}"#, 400),
       ("POST", "/v1/fleet/apps/\(Self.other)/pause", one, #"{"why":"x"}"#, 400),
       ("POST", "/v1/fleet/apps/\(Self.other)/rate", one, #"{"rate":-1}"#, 400),
+      ("POST", "/v1/fleet/apps/\(Self.other)/pause", one, #"{"reason":"a\u0000"}"#, 400),
       ("GET", "/v1/fleet/campaigns/none", view, nil, 404), ("GET", "/v1/fleet/audit?limit=0", view, nil, 400),
     ] as [(String, String, String, String?, Int)] {
       let answer = try door.ask(method, path, key, body)

@@ -91,7 +91,11 @@ package final class Controls {
 
   func isPaused(_ app: Int?) -> Bool { app.map(mode) == .paused }
 
-  func isDraining(_ app: Int?) -> Bool { app.map(mode) == .draining }
+  /// Since when the application is draining, in unix milliseconds; nil if it isn't.
+  func drained(_ app: Int?) -> Int64? {
+    guard let app, mode(of: app) == .draining else { return nil }
+    return byApp[app]?.since
+  }
 
   // MARK: rates
 

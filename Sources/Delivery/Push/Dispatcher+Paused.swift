@@ -12,9 +12,11 @@ extension Dispatcher {
   /// The refusal of a new request to an application that accepts no more of them.
   /// - Parameter isNew: no worker has written a note on it.
   func refusalOfDrained(_ entry: InFlight, isNew: Bool, isRedelivered: Bool) -> Rejection? {
-    guard isNew, !isRedelivered, entry.source.hold == nil, !entry.isPage, controls.isDraining(entry.identity.app) else {
-      return nil
-    }
+    guard isNew, !isRedelivered, entry.source.hold == nil, !entry.isPage,
+      let since = controls.drained(entry.identity.app)
+    else { return nil }
+    // It waited in the lane before. Producers' timestamps have whole seconds.
+    if entry.identity.isDated, entry.identity.published < since { return nil }
     return Rejection(.unavailable, "an operator drains the application: it accepts no new requests")
   }
 

@@ -148,7 +148,8 @@ struct FleetOperations {
     guard let limit = number("limit", call, orElse: 50, most: 1_000),
       let before = number("before", call, orElse: .max, most: .max)
     else { return }
-    let (apps, app, seesAll) = (Set(key.apps), call.query("app"), applications.areAll(in: key.apps))
+    let (apps, seesAll) = (Set(key.apps), applications.areAll(in: key.apps))
+    let app = call.query("app") ?? (apps.count == 1 && !seesAll ? key.apps[0] : nil)
     ask(.read { try $0.auditEvents(of: app, before: Int64(before), limit: limit) }, call) { events in
       let own = events.filter { $0.app.map(apps.contains) ?? seesAll }
       call.answer(.json(200) { $0.set("events", objects: own.map { event in { event.write(to: &$0) } }) })

@@ -12,6 +12,8 @@ final class FleetStatus {
   /// Bytes of a worker's answer.
   private static let maximumAnswer = 256 << 10
   private static let mostWorkers = 1_000
+  /// Bytes of all answers.
+  private static let mostBytes = 32 << 20
   /// Seconds for which a state counts as the present one.
   private static let fresh = 1.0
   /// Seconds after which callers are answered without the broker.
@@ -146,7 +148,7 @@ extension FleetStatus: PublisherHandler {
 
   func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
     guard isGathering, reply.properties.correlationID == Array("\(round)".utf8), !reply.isTruncated,
-      workers.count < Self.mostWorkers,
+      workers.count < Self.mostWorkers, workers.reduce(reply.body.count, { $0 + $1.json.count }) <= Self.mostBytes,
       let answer = try? JSONDocument(reply.body, limits: JSONLimits(bytes: Self.maximumAnswer)),
       answer.kind(answer.root) == .object
     else { return }

@@ -23,8 +23,8 @@ struct OperationOrder {
       let text = document.kind(value) == .string ? document.string(value) : nil
       switch document.text(name) {
       case "reason":
-        guard let text, text.count <= Self.longestReason else {
-          throw .badRequest("reason: expected a text of at most \(Self.longestReason) bytes")
+        guard let text, text.count <= Self.longestReason, text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+          throw .badRequest("reason: expected a text of at most \(Self.longestReason) bytes, without control characters")
         }
         reason = text
       case "until":
