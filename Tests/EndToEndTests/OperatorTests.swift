@@ -41,18 +41,18 @@ struct OperatorTests {
     let paused = try site.run(["apps", "pause", Site.app, "--reason", "wrong text"] + config)
     #expect(paused.status == 0 && paused.output.contains("paused") && paused.output.contains("wrong text"), "\(paused.output)")
     // A worker that starts now knows it before its first request.
-    try site.send(tokens: (1_000..<1_500).map(token), app: Site.app)
+    try site.send(tokens: (1_000..<2_100).map(token), app: Site.app)
     try site.publish([(["to": "/topics/all", "data": ["m": "b"]], ["app_id": Site.app, "message_id": "b"])])
-    try site.send(tokens: (2_000..<2_100).map(token), app: Self.other)
+    try site.send(tokens: (3_000..<3_100).map(token), app: Self.other)
     let workers = [try site.startWorker(), try site.startWorker()]
     #expect(try site.followJournal("other.ndjson").waitForLines(100, seconds: 30))
-    #expect(eventually { site.held(Site.app) == 501 }, "\(site.held(Site.app))")
+    #expect(eventually { site.held(Site.app) == 1_101 }, "\(site.held(Site.app))")
     #expect(try site.pushes().isEmpty && site.depths(["dead", "retry.1s"]) == [0, 0])
     let held = try site.run(["held", "list", "--app", Site.app] + config)
-    #expect(held.output.contains("501") && held.output.contains("an operator has paused the application"), "\(held.output)")
+    #expect(held.output.contains("1,000 held requests of 1,101") && held.output.contains("an operator has paused the application"), "\(held.output)")
 
     #expect(try site.run(["apps", "resume", Site.app] + config).status == 0)
-    #expect(try site.followJournal().waitForLines(800, seconds: 60))
+    #expect(try site.followJournal().waitForLines(1_400, seconds: 60))
     for worker in workers {
       worker.signal(SIGTERM)
       #expect(worker.wait() == 0)

@@ -20,7 +20,7 @@ final class LetterLook: LetterWalk {
     try super.init(configuration, place, maximumBody: maximumBody)
   }
 
-  override var isEnough: Bool { filter.limit.map { matched >= $0 } ?? false }
+  override var isEnough: Bool { done >= place.mostVisited || filter.limit.map { matched >= $0 } ?? false }
 
   override func visit(_ delivery: Delivery) -> Step {
     let letter = Letter(delivery, topology)

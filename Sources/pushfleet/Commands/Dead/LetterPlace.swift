@@ -33,6 +33,9 @@ struct LetterPlace {
   /// A queue that is only declared on first use.
   var isOptional: Bool { app != nil }
 
+  /// The most messages to look at. Each one returns to its queue, and a worker processes a request alone that has returned twice.
+  var mostVisited: Int { app != nil && action != "drop" ? 1_000 : .max }
+
   func count(_ count: Int) -> String { count == 1 ? "1 \(one)" : "\(Figures.count(count)) \(many)" }
 
   func list(_ options: Options, _ filter: LetterFilter) throws {

@@ -38,7 +38,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private static let settlePause = 1.0
 
   let topology: Topology
-  private let place: LetterPlace
+  let place: LetterPlace
   private var queue: String { place.queue(topology) }
   private let maximumBody: Int
   private let hold: Double

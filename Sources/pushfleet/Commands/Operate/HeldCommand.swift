@@ -11,8 +11,10 @@ enum HeldCommand: Command {
     ],
     """
     An application's requests wait in its hold queue while an operator has paused it, or while its provider is in trouble. list
-    counts them by reason and lane, show prints them in full. Both leave the queue and its order as they are. Requests that a
-    worker has in hand are not shown.
+    counts them by reason and lane, show prints them in full. Both look at the first 1,000, and leave the queue and its order as
+    they are. Requests that a worker has in hand are not shown.
+
+    The broker counts each look as a return. Workers send a request that has returned twice, but one at a time. So look seldom.
 
     drop deletes requests for good, without an outcome. On a terminal it asks first; elsewhere it needs --yes. Pause the
     application first: otherwise workers may send the requests meanwhile.
