@@ -53,11 +53,13 @@ final class Site {
     try configure(port: port, settings: settings, apns: apns)
   }
 
-  /// Starts a simulator of APNs whose journal is `<name>.ndjson`, on a port of its own choice unless one is given.
+  /// Starts a simulator of APNs whose journal is `<name>.ndjson`, on a port of its own unless one is given.
   func startAPNs(
     _ name: String, port: Int = 0, script: [String: Any] = [:], options: [String] = [],
     identity: (certificate: String, key: String)? = nil
   ) throws -> (simulator: ChildProcess, port: Int) {
+    // A port that the system chose may belong to another test's server while this one is stopped.
+    let port = port == 0 ? Int(try FreePorts.take(1)[0]) : port
     let scriptFile = file("\(name)-script.json")
     try JSONSerialization.data(withJSONObject: script).write(to: URL(fileURLWithPath: scriptFile))
     let child = try start(
