@@ -49,7 +49,9 @@ struct OperatorTests {
     #expect(eventually { site.held(Site.app) == 1_101 }, "\(site.held(Site.app))")
     #expect(try site.pushes().isEmpty && site.depths(["dead", "retry.1s"]) == [0, 0])
     let held = try site.run(["held", "list", "--app", Site.app] + config)
-    #expect(held.output.contains("1,000 held requests of 1,101") && held.output.contains("an operator has paused the application"), "\(held.output)")
+    #expect(
+      held.output.contains("1,000 held requests of 1,101") && held.output.contains("an operator has paused the application"),
+      "\(held.output)")
 
     #expect(try site.run(["apps", "resume", Site.app] + config).status == 0)
     #expect(try site.followJournal().waitForLines(1_400, seconds: 60))
