@@ -17,7 +17,7 @@ package final class HoldFeed {
   private struct Hold {
     let app: Int
     let queue: String
-    var flow = Flow.probes
+    var flow = Flow.none
     var flowChangedAt = MonotonicTime(nanoseconds: 0)
     var inHand = 0
   }
@@ -26,7 +26,7 @@ package final class HoldFeed {
 
   /// How many requests of one application's queue are in hand.
   package enum Flow: Int {
-    /// An operator has paused the application.
+    /// An operator has paused the application, or it isn't known whether one has.
     case none = -1
     case probes = 0
     case some, most

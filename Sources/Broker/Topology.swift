@@ -113,6 +113,11 @@ extension Topology {
   public func holdQueue(_ app: String) -> String { name("\(Self.hold).\(app)") }
   /// The entries for an application's clients of the feedback service (APNs' binary interface).
   public func binaryFeedbackQueue(_ app: String) -> String { name("feedback.binary.\(app)") }
+  /// Queues of which each consuming shard has one consumer, unless an operator has paused the lane. Only shards with a registry, which
+  /// pausing needs, consume the last one.
+  package var queuesOfOneConsumer: [String] {
+    [name(WorkQueue.fanoutNormal.origin), name(WorkQueue.fanoutHigh.origin), acknowledgementQueue]
+  }
   public func retryQueue(_ step: RetryStep) -> String { name("retry.\(step.name)") }
 }
 

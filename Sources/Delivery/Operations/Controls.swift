@@ -21,6 +21,8 @@ package final class Controls {
   /// The modes at the last look.
   private var modes: [Int: Control.Mode] = [:]
   package private(set) var pausedLanes: Set<WorkQueue> = []
+  /// False until the registry has answered once. Hold queues aren't consumed before.
+  package private(set) var areKnown: Bool
   /// By application.
   private var limiters: [Int: RateLimiter] = [:] { didSet { hasRates = !limiters.isEmpty } }
   package private(set) var hasRates = false
@@ -36,6 +38,7 @@ package final class Controls {
     self.registry = registry
     self.time = time
     self.log = log
+    areKnown = registry == nil
   }
 
   /// To be called about once a second.
@@ -44,9 +47,13 @@ package final class Controls {
     guard let registry, !isAsking else { return then() }
     isAsking = true
     registry.call(.read { try $0.controls() }) { [weak self] result in
-      self?.isAsking = false
-      // Without an answer, a control may still end by itself.
-      if let self { take((try? result.get()) ?? all) }
+      if let self {
+        isAsking = false
+        let answer = try? result.get()
+        if answer != nil { areKnown = true }
+        // Without an answer, a control may still end by itself.
+        take(answer ?? all)
+      }
       then()
     }
   }
@@ -108,9 +115,9 @@ package final class Controls {
     for app in limiters.keys where byApp[app]?.rate == nil { limiters[app] = nil }
     for (app, control) in byApp {
       guard let rate = control.rate else { continue }
-      let perMinute = Int(clamping: rate) * 60 / sharers
-      if limiters[app] == nil { limiters[app] = RateLimiter(perMinute: perMinute, at: time.now) }
-      limiters[app]?.change(perMinute: perMinute, at: time.now)
+      let share = RateLimiter.Limit.perSecond(Double(rate) / Double(sharers))
+      if limiters[app] == nil { limiters[app] = RateLimiter(share, at: time.now) }
+      limiters[app]?.change(share, at: time.now)
     }
   }
 
@@ -132,4 +139,7 @@ package final class Controls {
   }
 
   var pausedApps: [Int] { byApp.keys.filter(isPaused).sorted() }
+
+  /// Milliseconds since an operator paused the application.
+  func pausedFor(_ app: Int) -> Int64 { byApp[app]?.since.map { time.wallClock - $0 } ?? 0 }
 }

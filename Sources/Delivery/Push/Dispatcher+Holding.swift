@@ -14,7 +14,8 @@ extension Dispatcher {
     if controls.hasOrders { takeOutPaused(for: handler) }
     rest()
     for app in holds.present { adjustFlow(app, fitting) }
-    holds.look()
+    // A question for a paused application's hold queue would stay in it.
+    if controls.areKnown { holds.look() }
   }
 
   /// Updates the pool's bulkhead and moves waiting requests. Called at the end of each turn, and a few times a second.
@@ -74,8 +75,9 @@ extension Dispatcher {
   /// Adjusts the prefetch of an application's hold queue to what its provider accepts within seconds.
   private func adjustFlow(_ app: Int, _ bodiesFitting: Int) {
     guard let broker = holds.broker else { return }
-    guard !controls.isPaused(app) else { return broker.setFlow(.none, app, isForProbe: false) }
+    guard controls.areKnown, !controls.isPaused(app) else { return broker.setFlow(.none, app, isForProbe: false) }
     let flow = broker.flow(app)
+    guard flow != .none else { return broker.setFlow(.probes, app, isForProbe: false) }
     // The prefetch needs a reserve of memory: held requests are not given back at the first larger body.
     let fitting = HoldFeed.most / (flow == .probes ? 1 : 4)
     guard bodiesFitting >= fitting else { return broker.setFlow(.probes, app, isForProbe: false) }
@@ -158,7 +160,7 @@ extension Dispatcher {
       takeOut(of: pool, withHeld: true, where: { _ in false }, for: handler) { entry, _ in
         guard let app = entry.identity.app, !entry.attempt.isLast, holds.isPresent(app) else { return nil }
         let longest = holds.ready[app, default: 0] > 0 ? Self.longestBeforeOthers : Self.longestAlone
-        return time.wallClock - entry.identity.admittedAt > longest ? .hold : nil
+        return time.wallClock - entry.identity.admittedAt > longest ? .hold(Self.holdReason) : nil
       }
     }
   }
@@ -201,7 +203,7 @@ extension Dispatcher {
   /// - Parameter isTried: some request probes the provider.
   /// - Returns: nil if the push stays, to probe the provider or because the trouble is recent.
   private func exit(of entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Exit? {
-    if isHeldBack(entry, by: pool) { return .hold }
+    if isHeldBack(entry, by: pool) { return .hold(Self.holdReason) }
     let wait = time.wallClock - entry.identity.admittedAt
     if !pools[pool].usesHoldQueue, !entry.attempt.isLast { return exitToLadder(entry, pool, wait, &isTried) }
     // The trouble may be over already: a probe that is under way has its answer soon.
@@ -229,6 +231,7 @@ extension Dispatcher {
     return .park(min(max(trouble, untilTrial, Self.shortestParking), Self.longestParking), reason)
   }
 
+  static let holdReason = "waiting for the provider"
   /// Milliseconds on the ladder if the provider is slow.
   private static let pauseOfSlow: Int64 = 1_000
   private static let longestParking: Int64 = 300_000

@@ -22,18 +22,18 @@ extension Dispatcher {
 
   /// Moves what waits in the lanes of paused applications to their hold queues. Pushes without an answer are not affected.
   func takeOutPaused(for handler: some DispatchHandler) {
-    for app in controls.pausedApps {
-      for pool in apps[app].pools where !pools[pool].isEmpty && !outbox.isFull {
-        takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
-          guard entry.identity.app == app else { return nil }
-          if entry.attempt.isLast { return .fail(.unavailable, Self.pausedReason) }
-          return holds.isPresent(app) ? .hold : .park(Self.pausedDelay, Self.pausedReason)
-        }
+    let paused = controls.pausedApps.reduce(into: Set<Int>()) { $0.formUnion(apps[$1].pools) }
+    for pool in paused.sorted() where !pools[pool].isEmpty && !outbox.isFull {
+      takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
+        guard let app = entry.identity.app, controls.isPaused(app) else { return nil }
+        if entry.attempt.isLast { return .fail(.unavailable, Self.pausedReason) }
+        return holds.isPresent(app) ? .hold(Self.pausedReason) : .park(pausedDelay(app), Self.pausedReason)
       }
     }
   }
 
   static let pausedReason = "an operator has paused the application"
-  /// Milliseconds on the ladder until the hold queue is declared.
-  static let pausedDelay: Int64 = 1_000
+
+  /// Milliseconds on the ladder until the hold queue is declared. If that isn't possible, the delay grows.
+  func pausedDelay(_ app: Int?) -> Int64 { min(max(app.map(controls.pausedFor) ?? 0, 1_000), 60_000) }
 }

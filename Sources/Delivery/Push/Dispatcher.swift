@@ -18,7 +18,8 @@ package protocol DispatchHandler {
 package final class Dispatcher {
   /// The way of a recipient that leaves its lane unsent.
   package enum Exit {
-    case hold
+    /// To the hold queue without counting an attempt; with the reason.
+    case hold(String)
     /// To the ladder without counting an attempt; with the delay in milliseconds and the reason.
     case park(Int64, String)
     case fail(PushError, String)

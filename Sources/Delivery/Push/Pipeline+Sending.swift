@@ -36,7 +36,7 @@ extension Pipeline: DispatchHandler {
       }
       let pool = entry.recipients[index].pool
       if dispatcher.pools[pool].bulkhead.isClosed, dispatcher.isHeldBack(entry, by: pool) {
-        entry.goToHold(index, at: now)
+        entry.goToHold(index, at: now, because: Dispatcher.holdReason)
         continue
       }
       entry.ledger.opened()
@@ -106,8 +106,8 @@ extension Pipeline: DispatchHandler {
 
   package func leave(_ entry: InFlight, _ index: Int, by exit: Dispatcher.Exit) {
     switch exit {
-    case .hold:
-      entry.goToHold(index, at: time.wallClock)
+    case .hold(let reason):
+      entry.goToHold(index, at: time.wallClock, because: reason)
       perform(entry.ledger.closed(), entry)
     case .park(let delay, let reason): park(entry, index, delay, reason)
     case .fail(let code, let reason): fail(entry, index, code, reason: reason)

@@ -215,9 +215,9 @@ package final class Pipeline {
         entry, by: backpressure.delay(of: entry), "the application's requests fill what it may hold of a worker")
     } else if dispatcher.controls.hasOrders, dispatcher.isPaused(entry) {
       entry.goToHold(because: Dispatcher.pausedReason)
-      putOffUnbegun(entry, by: Dispatcher.pausedDelay, Dispatcher.pausedReason)
+      putOffUnbegun(entry, by: dispatcher.pausedDelay(entry.identity.app), Dispatcher.pausedReason)
     } else if dispatcher.isWhollyHeldBack(entry) {
-      entry.goToHold()
+      entry.goToHold(because: Dispatcher.holdReason)
       conclude(entry) { publisher.publishRetry(of: entry, at: time.wallClock) }
     } else if entry.parsed?.isDryRun == true, entry.parsed?.audience != nil {
       concludeDryRunOfAudience(entry)

@@ -242,13 +242,13 @@ package final class InFlight {
     fields.recipients.removeAll(keepingCapacity: true)
   }
 
-  func goToHold(because reason: String = "waiting for the provider") {
+  func goToHold(because reason: String) {
     fields.attempt.goesToHold = true
     if fields.attempt.lastFailure == nil { fields.attempt.lastFailure = (.unavailable, reason, nil) }
   }
 
-  func goToHold(_ index: Int, at now: Int64) {
-    goToHold()
+  func goToHold(_ index: Int, at now: Int64, because reason: String) {
+    goToHold(because: reason)
     fields.recipients[index].state = .postponed(until: now)
   }
 

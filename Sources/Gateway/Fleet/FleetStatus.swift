@@ -105,10 +105,11 @@ final class FleetStatus {
     }
   }
 
-  /// Consuming shards that have not answered.
-  private var silentShards: Int {
-    let consuming = queues.first { $0.name == topology.name(WorkQueue.fanoutNormal.origin) }?.consumers ?? 0
-    return max(0, consuming - workers.reduce(0) { $0 + $1.shards })
+  /// Consuming shards that have not answered; nil if no queue shows the number of shards.
+  private var silentShards: Int? {
+    let counted = topology.queuesOfOneConsumer
+    let consuming = queues.filter { counted.contains($0.name) }.map(\.consumers).max() ?? 0
+    return consuming > 0 ? max(0, consuming - workers.reduce(0) { $0 + $1.shards }) : nil
   }
 
   private func end(problem: String? = nil) {
@@ -120,7 +121,7 @@ final class FleetStatus {
     object.set("at", time: loop.wallClock)
     object.set("prefix", topology.prefix)
     object.set("problem", problem)
-    object.set("silent_shards", Int64(silentShards))
+    object.set("silent_shards", silentShards.map(Int64.init))
     object.set(
       "queues",
       objects: queues.map { queue in

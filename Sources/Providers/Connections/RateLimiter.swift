@@ -13,7 +13,14 @@ package struct RateLimiter {
   static let leastShare = 1.0 / 16
   static let raisePerMinute = 0.01
 
-  private var perMinute: Int
+  package enum Limit {
+    /// A provider's quota: a full burst and a minute's refill are together at most this number, which counts as at least 1.
+    case perMinute(Int)
+    /// A rate that is never exceeded after the start: the first push waits for its turn. A burst is at most a second's pushes.
+    case perSecond(Double)
+  }
+
+  private var limit: Limit
   /// The share of the quota that the provider actually grants.
   private(set) var granted = 1.0
   private var raisedAt: MonotonicTime
@@ -23,25 +30,28 @@ package struct RateLimiter {
   private var filledAt: MonotonicTime
   private(set) var rampStart: MonotonicTime?
 
-  /// A full burst and a minute's refill are together at most `perMinute`, which counts as at least 1.
-  package init(perMinute: Int, at now: MonotonicTime) {
-    self.perMinute = perMinute
-    (burst, perSecond) = Self.shape(perMinute, 1)
-    tokens = burst
+  package init(_ limit: Limit, at now: MonotonicTime) {
+    self.limit = limit
+    (burst, perSecond) = Self.shape(limit, 1)
+    if case .perMinute = limit { tokens = burst } else { tokens = 0 }
     filledAt = now
     raisedAt = now
   }
 
-  private static func shape(_ perMinute: Int, _ share: Double) -> (burst: Double, perSecond: Double) {
-    let limit = max(Double(perMinute) * share, 1)
-    let burst = max(limit / 61, 1)
-    // Below two a minute, the only push is the burst; the next comes after more than a minute.
-    return (burst, limit < 2 ? 1 / 61 : (limit - burst) / 60)
+  private static func shape(_ limit: Limit, _ share: Double) -> (burst: Double, perSecond: Double) {
+    switch limit {
+    case .perSecond(let rate): return (max(rate, 1), rate)
+    case .perMinute(let quota):
+      let limit = max(Double(quota) * share, 1)
+      let burst = max(limit / 61, 1)
+      // Below two a minute, the only push is the burst; the next comes after more than a minute.
+      return (burst, limit < 2 ? 1 / 61 : (limit - burst) / 60)
+    }
   }
 
-  package mutating func change(perMinute: Int, at now: MonotonicTime) {
+  package mutating func change(_ limit: Limit, at now: MonotonicTime) {
     refill(to: now)
-    self.perMinute = perMinute
+    self.limit = limit
     reshape()
   }
 
@@ -62,7 +72,7 @@ package struct RateLimiter {
   }
 
   private mutating func reshape() {
-    (burst, perSecond) = Self.shape(perMinute, granted)
+    (burst, perSecond) = Self.shape(limit, granted)
     tokens = min(tokens, burst)
   }
 

@@ -235,7 +235,7 @@ final class BrokerSession: Acknowledger {
     guard let publisher, publisher.isReady, consumer?.isReady == true, lanes.takesLanes, !isDraining else {
       return completion(nil)
     }
-    publisher.perform(.queueInspect(name: topology.name(WorkQueue.fanoutNormal.origin))) { answer in
+    publisher.perform(.queueInspect(name: lanes.countedQueue(topology))) { answer in
       guard case .success(.queue(_, let consumers)) = answer, consumers > 0 else { return completion(nil) }
       completion(consumers)
     }

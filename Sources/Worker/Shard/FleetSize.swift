@@ -1,6 +1,6 @@
 import Wire
 
-/// The fleet's number of consuming shards, counted as the consumers of the queue of normal pages, of which each shard has one.
+/// The fleet's number of consuming shards, counted as the consumers of a queue of which each shard has one.
 /// A lost shard still counts for a while: if many lose the broker at once and return one by one, no shard must believe that it
 /// is alone.
 struct FleetSize {

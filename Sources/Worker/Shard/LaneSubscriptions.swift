@@ -72,6 +72,12 @@ struct LaneSubscriptions {
 
   private func takes(_ queue: WorkQueue) -> Bool { takesLanes && !paused.contains(queue) }
 
+  /// A queue of which each shard of the fleet has one consumer.
+  func countedQueue(_ topology: Topology) -> String {
+    let pausedQueues = paused.map { topology.name($0.origin) }
+    return topology.queuesOfOneConsumer.first { !pausedQueues.contains($0) } ?? topology.acknowledgementQueue
+  }
+
   // MARK: changes, which return whether something changed
 
   mutating func takeLanes(_ takes: Bool) -> Bool {

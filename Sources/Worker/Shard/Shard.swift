@@ -125,12 +125,20 @@ package final class Shard: TurnHook {
       if isDue, self?.isDraining == false { self?.broker.start() }
       isDue = false
     }
-    pipeline.dispatcher.controls.look(then: start)
+    func look() {
+      let controls = pipeline.dispatcher.controls
+      controls.look { [weak self] in
+        if controls.areKnown { return start() }
+        self?.time.schedule(after: Self.lookPause) { if isDue { look() } }
+      }
+    }
+    look()
     time.schedule(after: Self.longestLook, start)
   }
 
-  /// Seconds.
+  /// Seconds for which a shard waits for the registry, and seconds between two looks.
   private static let longestLook = 2.0
+  private static let lookPause = 0.25
 
   /// Closes pools and registry. Returns how the shard ended, and its counters.
   package func close() -> (Fleet.End, Counters) {
@@ -287,9 +295,9 @@ package final class Shard: TurnHook {
   }
 
   private func checkEmptiness() {
-    guard isIdle, pipeline.dispatcher.holds.areKnown else { return found(nil) }
-    if emptiness == nil { emptiness = EmptinessCheck(prefix: configuration.prefix, steps: configuration.retry.steps) }
     let controls = pipeline.dispatcher.controls
+    guard isIdle, pipeline.dispatcher.holds.areKnown || !controls.areKnown else { return found(nil) }
+    if emptiness == nil { emptiness = EmptinessCheck(prefix: configuration.prefix, steps: configuration.retry.steps) }
     let held = pipeline.dispatcher.holds.present.filter { controls.mode(of: $0) != .paused }.map {
       configuration.topology.holdQueue(String(decoding: pools.apps[$0].id, as: UTF8.self))
     }

@@ -58,7 +58,6 @@ final class FleetWatch: PublisherClient {
   }
 
   /// The lane that each shard consumes exactly once.
-  private var oncePerShard: String { topology.name("fanout.normal") }
 
   private func look(_ begun: Int) {
     guard let publisher, publisher.isReady, begun == epoch else { return }
@@ -74,7 +73,7 @@ final class FleetWatch: PublisherClient {
       switch answer {
       case .success(.queue(let ready, let consumers)):
         picture.queues.append(.init(name: name, ready: ready, consumers: consumers))
-        if name == oncePerShard { picture.consumers = consumers }
+        if topology.queuesOfOneConsumer.contains(name) { picture.consumers = max(picture.consumers, consumers) }
       case .failure(.notFound): picture.queues.append(.init(name: name))
       case .success: break
       case .failure(let reason):
