@@ -6,7 +6,7 @@ import Testing
 @Suite("Campaigns on both databases")
 struct CampaignTests {
   private static let id = Array("campaign-1".utf8)
-  private static let description = CampaignDescription(
+  static let description = CampaignDescription(
     id: id, app: TestRegistry.app, messageID: Array("m".utf8), target: Array("/topics/news".utf8), total: 2_500,
     highWater: 9_000)
 

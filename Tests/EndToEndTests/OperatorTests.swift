@@ -237,6 +237,154 @@ struct OperatorTests {
     #expect(try door.json("GET", "/v1/fleet/campaigns", view)["campaigns"] as? [String] == [])
   }
 
+  @Test("paused lanes change neither the fleet's rates nor its status")
+  func countedBesidePausedLanes() throws {
+    let port = try FreePorts.take(1)[0]
+    let (site, config) = try start(settings: Door.settings(port))
+    for lane in ["fanout.normal", "fanout.high"] { #expect(try site.run(["lanes", "pause", lane] + config).status == 0) }
+    #expect(try site.run(["apps", "rate", Site.app, "50/s"] + config).status == 0)
+    let workers = [try site.startWorker(), try site.startWorker()]
+    for worker in workers { #expect(worker.waitForOutput("among_shards\":2", seconds: 30)) }
+    let door = try Door(site, port: port)
+    let view = try door.key("view", ["--app", "\(Site.app),\(Self.other)"]).key
+    // The status is kept for a second.
+    #expect(
+      try eventually {
+        let status = try door.json("GET", "/v1/fleet/status", view)
+        return (status["workers"] as? [Any])?.count == 2 && status["silent_shards"] as? Int == 0
+      })
+    for worker in workers {
+      worker.signal(SIGTERM)
+      #expect(worker.wait() == 0)
+    }
+    #expect(try eventually { try door.json("GET", "/v1/fleet/status", view)["silent_shards"] as? Int == nil })
+  }
+
+  @Test("each HTTP operation accepts only its own members, and a rate has to be said")
+  func members() throws {
+    let port = try FreePorts.take(1)[0]
+    let (site, config) = try start(settings: Door.settings(port))
+    let door = try Door(site, port: port)
+    let key = try door.key("operate", ["--app", Site.app]).key
+    #expect(try site.run(["apps", "rate", Site.app, "9/s"] + config).status == 0)
+    let until = #""until":"2099-01-01T00:00:00Z""#
+    for (verb, body) in [
+      ("rate", nil), ("rate", "{}"), ("rate", "{\(until),\"rate\":5}"), ("drain", "{\(until)}"), ("resume", "{\(until)}"),
+      ("drain", #"{"rate":5}"#), ("pause", #"{"rate":5}"#),
+    ] {
+      let answer = try door.ask("POST", "/v1/fleet/apps/\(Site.app)/\(verb)", key, body)
+      #expect(answer.status == 400, "\(verb) \(body ?? ""): \(answer.body)")
+    }
+    let list = try site.run(["apps", "list"] + config).output
+    #expect(list.contains("9/s") && !list.contains("paused") && !list.contains("draining"), "\(list)")
+    _ = try door.json("POST", "/v1/fleet/apps/\(Site.app)/rate", key, #"{"rate":null}"#)
+    #expect(try !site.run(["apps", "list"] + config).output.contains("9/s"))
+  }
+
+  @Test(
+    "a worker that starts without its registry sends no held request",
+    .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
+  func startWithoutRegistry() throws {
+    let server = try #require(try Postgres.shared?.get())
+    let (site, config) = try start(.postgres)
+    let location = try #require(
+      try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8).firstMatch(of: /registry: "([^"]*)"/)?.1)
+    let name = try server.execute("SELECT current_database()", at: String(location))
+    #expect(try site.run(["apps", "pause", Site.app] + config).status == 0)
+    try site.send(tokens: (0..<20).map(token), app: Site.app)
+    let first = try site.startWorker()
+    #expect(eventually { site.held(Site.app) == 20 })
+    first.signal(SIGTERM)
+    #expect(first.wait() == 0)
+
+    try server.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS false")
+    let second = try site.startWorker()
+    #expect(second.waitForOutput(#""consuming""#, seconds: 30), "\(second.outputSoFar)")
+    for number in 0..<3 {
+      try site.send(tokens: [token(100 + number)], app: Self.other)
+      #expect(try site.followJournal("other.ndjson").waitForLines(number + 1, seconds: 30))
+    }
+    #expect(site.held(Site.app) == 20)
+    try server.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS true")
+    #expect(second.waitForOutput(#""state":"paused""#, seconds: 60))
+    #expect(try site.pushes().isEmpty)
+    #expect(try site.run(["apps", "resume", Site.app] + config).status == 0)
+    #expect(try site.followJournal().waitForLines(20, seconds: 30))
+    second.signal(SIGTERM)
+    #expect(second.wait() == 0)
+  }
+
+  @Test("a replay that fails midway is recorded")
+  func failedReplay() throws {
+    let (site, config) = try start()
+    try site.publish((0..<50).map { ([:], ["app_id": Site.app, "message_id": "\($0)"]) })
+    try site.drain()
+    #expect(try site.depths(["dead"]) == [50])
+    let replay = try site.start(["dead", "replay", "--rate", "10/s"] + config)
+    #expect(try eventually { try site.depths(["send.normal"])[0] > 0 })
+    try site.peer(["delete", "\(site.prefix).dead"])
+    #expect(replay.wait() == 69, "\(replay.outputSoFar)")
+    let events = Site.objects(try site.run(["audit", "--json"] + config).output)
+    #expect(events.first?["action"] as? String == "dead replay", "\(events)")
+    #expect(((events.first?["after"] as? [String: Any])?["messages"] as? Int ?? 0) > 0)
+  }
+
+  @Test("looking at held requests before discarding them returns none of them to the queue")
+  func discardWithoutLook() throws {
+    let (site, config) = try start()
+    #expect(try site.run(["apps", "pause", Site.app] + config).status == 0)
+    try site.send(tokens: (0..<20).map(token), app: Site.app)
+    let worker = try site.startWorker()
+    #expect(eventually { site.held(Site.app) == 20 })
+    let dry = try site.run(["held", "drop", "--app", Site.app, "--dry-run", "--json"] + config)
+    #expect(dry.status == 0 && dry.output.contains(#""would_drop":20"#), "\(dry.output)")
+    let refused = try site.run(["apps", "discard", Site.app] + config)
+    #expect(refused.status == 64 && refused.output.contains("--yes"), "\(refused.output)")
+    #expect(!refused.output.contains("--dry-run"))
+    let first = try #require(try site.take("hold.\(Site.app)").first)
+    #expect(first.header("x-delivery-count") == nil)
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+  }
+
+  @Test("an application that left the configuration can be shown and resumed")
+  func unconfigured() throws {
+    let (site, config) = try start()
+    #expect(try site.run(["apps", "pause", Self.other] + config).status == 0)
+    #expect(try site.run(["apps", "rate", Self.other, "5/s"] + config).status == 0)
+    try site.write(
+      """
+      {
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db",
+        apps: { "\(Site.app)": { apns: \(site.apns()) } },
+      }
+      """, to: "pushfleet.json5")
+    #expect(try states(site, config) == [Site.app: "running", Self.other: "paused"])
+    #expect(try site.run(["apps", "pause", Self.other] + config).status == 64)
+    #expect(try site.run(["apps", "resume", Self.other] + config).status == 0)
+    #expect(try site.run(["apps", "rate", Self.other, "none"] + config).status == 0)
+    #expect(try states(site, config) == [Site.app: "running"])
+  }
+
+  @Test("the audit and the campaigns of a key for some applications have a full page of them")
+  func filteredLists() throws {
+    let port = try FreePorts.take(1)[0]
+    let (site, config) = try start(settings: Door.settings(port))
+    let door = try Door(site, port: port)
+    for _ in 0..<2 { #expect(try site.run(["apps", "rate", Site.app, "5/s"] + config).status == 0) }
+    for _ in 0..<4 { #expect(try site.run(["lanes", "pause", "send.high"] + config).status == 0) }
+    for _ in 0..<4 { #expect(try site.run(["apps", "rate", Self.other, "5/s"] + config).status == 0) }
+    let one = try door.key("view", ["--app", Site.app]).key
+    let events = try door.json("GET", "/v1/fleet/audit?limit=2", one)["events"] as? [[String: Any]]
+    #expect(events?.compactMap { $0["app"] as? String } == [Site.app, Site.app])
+    let all = try door.key("view", ["--app", "\(Site.app),\(Self.other)"]).key
+    let whole = try door.json("GET", "/v1/fleet/audit?limit=1000", all)["events"] as? [[String: Any]]
+    #expect(whole?.count == 10)
+    let own = try door.json("GET", "/v1/fleet/audit?limit=1000&app=\(Site.app)", all)["events"] as? [[String: Any]]
+    #expect(own?.count == 2)
+    #expect(try door.ask("GET", "/v1/fleet/audit?app=\(Self.other)", one).status == 403)
+  }
+
   @Test("mistakes are refused with advice")
   func mistakes() throws {
     let (site, config) = try start()
@@ -246,6 +394,7 @@ struct OperatorTests {
       (["apps", "pause", Site.app, "--until", "2020-01-01T00:00:00Z"], 64, "the time has passed"),
       (["apps", "rate", Site.app, "0/s"], 64, "RATE must be"), (["lanes", "pause", "send.hihg"], 64, "send.high"),
       (["held", "list"], 64, "--app must name one"),
+      (["apps", "pause", Site.app, "--reason", "a\u{1b}[2J"], 64, "control characters"),
     ] {
       let ended = try site.run(words + config)
       #expect(ended.status == status && ended.output.contains(part), "\(words): \(ended.output)")

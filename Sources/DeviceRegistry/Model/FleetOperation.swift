@@ -10,8 +10,26 @@ public struct FleetOperation: Sendable {
     /// Pushes per second of the whole fleet; nil for no limit.
     case rate(ControlSubject, Int64?)
     case campaign([UInt8], CampaignState)
-    /// Messages that a command has removed from a queue, or sent back from it.
-    case messages(String, app: [UInt8]?, queue: String, count: Int)
+    case messages(Removal)
+  }
+
+  /// Messages that an operator has removed from a queue, or sent back from it.
+  public struct Removal: Sendable {
+    /// Such as `dead replay`.
+    public var action: String
+    public var app: [UInt8]?
+    public var queue: String
+    public var count: Int
+    /// What selected the messages; empty for all messages.
+    public var filter: [(name: String, value: [UInt8])]
+
+    public init(_ action: String, app: [UInt8]?, queue: String, count: Int, filter: [(name: String, value: [UInt8])] = []) {
+      self.action = action
+      self.app = app
+      self.queue = queue
+      self.count = count
+      self.filter = filter
+    }
   }
 
   public var action: Action
@@ -20,6 +38,12 @@ public struct FleetOperation: Sendable {
   /// Where the operator is: a host or an address.
   public var origin: [UInt8]
   public var reason: [UInt8]?
+
+  /// A reason has at most this number of bytes, and no control characters.
+  public static let longestReason = 500
+  public static func isReason(_ text: [UInt8]) -> Bool {
+    text.count <= longestReason && text.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+  }
 
   public init(_ action: Action, by actor: [UInt8], from origin: [UInt8], because reason: [UInt8]? = nil) {
     self.action = action

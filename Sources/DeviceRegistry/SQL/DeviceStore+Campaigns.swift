@@ -108,8 +108,9 @@ extension DeviceStore {
     return failures
   }
 
-  public func campaigns(limit: Int) throws(RegistryError) -> [Campaign] {
-    try session.all(SQL.campaigns, [.int(limit)], Self.campaign)
+  /// - Parameter apps: only campaigns of these applications; nil for all.
+  public func campaigns(of apps: [[UInt8]]? = nil, limit: Int) throws(RegistryError) -> [Campaign] {
+    try session.all(SQL.campaigns, [Self.list(apps), .int(limit)], Self.campaign)
   }
 
   public func countCampaigns() throws(RegistryError) -> [CampaignState: Int] {
@@ -200,5 +201,7 @@ extension SQL {
   static let campaignByMessage = Statement(
     "SELECT \(campaignColumns) FROM campaigns WHERE message_id = ?1 AND app = ?2 ORDER BY created_at DESC, id LIMIT 1")
   static let countCampaigns = Statement("SELECT state, COUNT(*) FROM campaigns GROUP BY state")
-  static let campaigns = Statement("SELECT \(campaignColumns) FROM campaigns ORDER BY created_at DESC, id LIMIT ?1")
+  static let campaigns = Statement(
+    "SELECT \(campaignColumns) FROM campaigns WHERE \(isIn("app")) ORDER BY created_at DESC, id LIMIT ?2",
+    postgres: "SELECT \(campaignColumns) FROM campaigns WHERE \(isInPostgres("app")) ORDER BY created_at DESC, id LIMIT ?2")
 }

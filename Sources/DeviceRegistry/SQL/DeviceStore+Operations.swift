@@ -43,12 +43,15 @@ extension DeviceStore {
         event.subject = Array("campaign:".utf8) + id
         event.before = Self.state(campaign.state.name)
         event.after = Self.state(state.name)
-      case .messages(let action, let app, let queue, let count):
-        event.app = app
-        event.action = Array(action.utf8)
-        event.subject = Array("queue:\(queue)".utf8)
+      case .messages(let removal):
+        event.app = removal.app
+        event.action = Array(removal.action.utf8)
+        event.subject = Array("queue:\(removal.queue)".utf8)
         var object = JSONObjectWriter()
-        object.set("messages", Int64(count))
+        object.set("messages", Int64(removal.count))
+        if !removal.filter.isEmpty {
+          object.set("filter", object: { for (name, value) in removal.filter { $0.set(name, value) } })
+        }
         event.after = object.closed()
       }
       event.number = try session.insert(
@@ -124,12 +127,22 @@ extension DeviceStore {
 
   /// The newest events first.
   /// - Parameters:
-  ///   - app: only events of this application; nil for all.
+  ///   - apps: only events of these applications; nil for all events.
   ///   - before: only events with lower numbers.
   public func auditEvents(
-    of app: [UInt8]? = nil, before: Int64 = .max, limit: Int
+    of apps: [[UInt8]]? = nil, before: Int64 = .max, limit: Int
   ) throws(RegistryError) -> [AuditEvent] {
-    try session.all(SQL.auditEvents, [.text(app), .int(before), .int(limit)], Self.auditEvent)
+    try session.all(SQL.auditEvents, [Self.list(apps), .int(before), .int(limit)], Self.auditEvent)
+  }
+
+  /// A JSON array, for ``SQL/isIn(_:_:)``; null for nil.
+  static func list(_ names: [[UInt8]]?) -> SQLValue {
+    .text(
+      names.map { names in
+        var array = JSONObjectWriter()
+        array.set("names", names)
+        return array.closed()
+      })
   }
 
   /// Whether a worker should publish an event.
@@ -162,7 +175,8 @@ extension DeviceStore {
 
 extension SQL {
   private static let controlColumns = "SELECT kind, name, mode, until, reason, actor, since, rate FROM controls"
-  static let controls = Statement("\(controlColumns) ORDER BY kind, name")
+  /// The few lanes first: reports show the first controls only.
+  static let controls = Statement("\(controlColumns) ORDER BY CASE kind WHEN 'lane' THEN 0 ELSE 1 END, kind, name")
   static let controlOf = Statement("\(controlColumns) WHERE kind = ?1 AND name = ?2")
   static let deleteControl = Statement("DELETE FROM controls WHERE kind = ?1 AND name = ?2")
   static let setControl = Statement(
@@ -178,12 +192,18 @@ extension SQL {
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)
       """)
   static let auditEvents = Statement(
-    "SELECT \(auditColumns) FROM audit_events WHERE (?1 IS NULL OR app = ?1) AND id < ?2 ORDER BY id DESC LIMIT ?3",
-    postgres:
-      "SELECT \(auditColumns) FROM audit_events WHERE (?1::text IS NULL OR app = ?1) AND id < ?2 ORDER BY id DESC LIMIT ?3")
+    "SELECT \(auditColumns) FROM audit_events WHERE id < ?2 AND \(isIn("app")) ORDER BY id DESC LIMIT ?3",
+    postgres: "SELECT \(auditColumns) FROM audit_events WHERE id < ?2 AND \(isInPostgres("app")) ORDER BY id DESC LIMIT ?3")
   static let unpublished = Statement(
     "SELECT id FROM audit_events WHERE claimed_at < ?1 ORDER BY id LIMIT ?2")
   static let claimAuditEvent = Statement("UPDATE audit_events SET claimed_at = ?2 WHERE id = ?1 RETURNING \(auditColumns)")
   static let auditEventPublished = Statement("UPDATE audit_events SET claimed_at = NULL WHERE id = ?1")
+  /// Whether a column's text is one of the names in the first parameter, from `DeviceStore.list`; true for a null parameter.
+  static func isIn(_ column: String) -> String {
+    "(?1 IS NULL OR \(column) IN (SELECT value FROM json_each(?1, '$.names')))"
+  }
+  static func isInPostgres(_ column: String) -> String {
+    "(?1::text IS NULL OR \(column) IN (SELECT jsonb_array_elements_text(?1::jsonb -> 'names')))"
+  }
   static let purgeAuditEvents = purge("audit_events", by: "id", "at <")
 }

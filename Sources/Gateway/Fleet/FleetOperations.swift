@@ -37,6 +37,14 @@ struct FleetOperations {
 
   private enum Verb: String {
     case pause, drain, resume, rate
+
+    var member: OperationOrder.Member? {
+      switch self {
+      case .pause: .until
+      case .rate: .rate
+      case .drain, .resume: nil
+      }
+    }
   }
 
   private static let campaignVerbs: [String: CampaignState] = ["pause": .paused, "resume": .running, "cancel": .cancelled]
@@ -91,7 +99,7 @@ struct FleetOperations {
   }
 
   private func control(_ verb: Verb, _ subject: ControlSubject, _ call: HTTPCall, _ key: GatewayKey) {
-    guard let order = order(of: call) else { return }
+    guard let order = order(of: call, verb.member) else { return }
     let action: FleetOperation.Action
     switch verb {
     case .pause: action = .pause(subject, until: order.until)
@@ -104,15 +112,11 @@ struct FleetOperations {
 
   // MARK: campaigns
 
-  private static let mostCampaigns = 100_000
-
   private func listCampaigns(_ call: HTTPCall, _ key: GatewayKey) {
     guard let limit = number("limit", call, orElse: 50, most: 1_000) else { return }
-    let (apps, app) = (Set(key.apps), call.query("app"))
-    ask(.read { try $0.campaigns(limit: Self.mostCampaigns) }, call) { all in
-      let own = all.filter { apps.contains($0.description.app) && (app == nil || $0.description.app == app) }
-      call.answer(
-        .json(200) { $0.set("campaigns", objects: own.prefix(limit).map { campaign in { campaign.write(to: &$0) } }) })
+    guard let apps = apps(call, key) else { return }
+    ask(.read { try $0.campaigns(of: apps, limit: limit) }, call) { campaigns in
+      call.answer(.json(200) { $0.set("campaigns", objects: campaigns.map { campaign in { campaign.write(to: &$0) } }) })
     }
   }
 
@@ -132,7 +136,7 @@ struct FleetOperations {
   }
 
   private func change(_ call: HTTPCall, _ key: GatewayKey, to state: CampaignState) {
-    guard let order = order(of: call) else { return }
+    guard let order = order(of: call, nil) else { return }
     let id = call.path[3]
     ask(.read { try $0.campaign(id) }, call) { campaign in
       guard let campaign, key.apps.contains(campaign.description.app) else {
@@ -148,18 +152,28 @@ struct FleetOperations {
     guard let limit = number("limit", call, orElse: 50, most: 1_000),
       let before = number("before", call, orElse: .max, most: .max)
     else { return }
-    let (apps, seesAll) = (Set(key.apps), applications.areAll(in: key.apps))
-    let app = call.query("app") ?? (apps.count == 1 && !seesAll ? key.apps[0] : nil)
-    ask(.read { try $0.auditEvents(of: app, before: Int64(before), limit: limit) }, call) { events in
-      let own = events.filter { $0.app.map(apps.contains) ?? seesAll }
-      call.answer(.json(200) { $0.set("events", objects: own.map { event in { event.write(to: &$0) } }) })
+    guard let given = apps(call, key) else { return }
+    // A key for all applications also sees operations on the whole fleet.
+    let apps = call.query("app") == nil && applications.areAll(in: key.apps) ? nil : given
+    ask(.read { try $0.auditEvents(of: apps, before: Int64(before), limit: limit) }, call) { events in
+      call.answer(.json(200) { $0.set("events", objects: events.map { event in { event.write(to: &$0) } }) })
     }
   }
 
   // MARK: calls
 
-  private func order(of call: HTTPCall) -> OperationOrder? {
-    do throws(Fault) { return try OperationOrder(call.request.body, now: time.wallClock) } catch {
+  /// The key's applications, or the one that the query names. Nil if the key isn't for that one; the call is then answered.
+  private func apps(_ call: HTTPCall, _ key: GatewayKey) -> [[UInt8]]? {
+    guard let app = call.query("app") else { return key.apps }
+    guard key.apps.contains(app) else {
+      call.answer(ErrorFormat.own.answer(.notAllowed))
+      return nil
+    }
+    return [app]
+  }
+
+  private func order(of call: HTTPCall, _ member: OperationOrder.Member?) -> OperationOrder? {
+    do throws(Fault) { return try OperationOrder(call.request.body, member, now: time.wallClock) } catch {
       call.answer(ErrorFormat.own.answer(error))
       return nil
     }

@@ -44,10 +44,8 @@ enum DeadCommand: Command {
   private static func replay(_ options: Options, _ filter: LetterFilter) throws {
     let isDry = options.has("dry-run")
     let replay = try LetterReplay(try options.configuration(), filter, rate: try rate(options["rate"]), isDry: isDry)
-    try replay.run()
-    if !isDry, replay.replayed > 0 {
-      try OperatorSession.record(options, "dead replay", LetterPlace.dead, filter, replay.replayed)
-    }
+    try OperatorSession.recording(
+      options, "dead replay", LetterPlace.dead, filter, count: { isDry ? 0 : replay.replayed }, replay.run)
     if options.asJSON { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
     if replay.isInterrupted { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }
     let refused = replay.refused.values.reduce(0, +)

@@ -40,7 +40,22 @@ struct LetterFilter {
     limit = try options.integer("limit", in: 1...1_000_000_000)
   }
 
-  init() {}
+  /// Selects all messages, or all of one application.
+  init(app: String? = nil) { self.app = app }
+
+  /// The conditions other than the application, by the names of their options.
+  var members: [(name: String, value: [UInt8])] {
+    let texts = [
+      ("error", error), ("origin", origin), ("reason", reason), ("since", since.map(Figures.moment)),
+      ("ids", ids.isEmpty ? nil : ids.sorted().prefix(Self.mostNamed).joined(separator: " ")),
+      ("limit", limit.map(String.init)),
+    ]
+    return texts.compactMap { name, text in text.map { (name, Array($0.utf8.prefix(Self.longestMember))) } }
+  }
+
+  private static let mostNamed = 20
+  /// Bytes.
+  private static let longestMember = 1_000
 
   static func time(_ text: String, now: Int64, option: String = "since") throws(CommandFailure) -> Int64 {
     if let time = Timestamp.milliseconds(of: Array(text.utf8)) { return time }

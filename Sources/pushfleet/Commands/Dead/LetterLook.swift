@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import Settings
 
 /// Shows or removes letters; letters that aren't removed return to their places in the queue.
@@ -7,6 +8,7 @@ final class LetterLook: LetterWalk {
   private let isRemoving: Bool
   private let see: (Letter) -> Void
   private(set) var matched = 0
+  private var mostReturns: Int64 = 0
 
   /// - Parameter see: called with each letter that the filter selects.
   init(
@@ -24,10 +26,20 @@ final class LetterLook: LetterWalk {
 
   override func visit(_ delivery: Delivery) -> Step {
     let letter = Letter(delivery, topology)
+    if case .integer(let returns)? = delivery.properties.headers["x-delivery-count"] { mostReturns = max(mostReturns, returns) }
     guard filter.matches(letter) else { return .keep }
     matched += 1
     see(letter)
     return isRemoving ? .remove : .keep
+  }
+
+  override func leave() {
+    if mostReturns >= place.mostReturns, !isRemoving {
+      Terminal.complain(
+        "a request has returned to its queue \(mostReturns) times. After \(Topology.deliveryLimit) returns the broker makes it a "
+          + "dead letter. Each look counts as a return.")
+    }
+    super.leave()
   }
 
   override var progress: String { isRemoving ? "\(matched) dropped" : super.progress }

@@ -34,7 +34,10 @@ struct LetterPlace {
   var isOptional: Bool { app != nil }
 
   /// The most messages to look at. Each one returns to its queue, and a worker processes a request alone that has returned twice.
-  var mostVisited: Int { app != nil && action != "drop" ? 1_000 : .max }
+  var mostVisited: Int { app == nil || action == "drop" ? .max : action == "count" ? 0 : 1_000 }
+  /// The number of returns of a message from which operators are warned. The broker gives a held request up after
+  /// ``Topology/deliveryLimit``.
+  var mostReturns: Int64 { app != nil ? Topology.deliveryLimit / 2 : .max }
 
   func count(_ count: Int) -> String { count == 1 ? "1 \(one)" : "\(Figures.count(count)) \(many)" }
 
@@ -73,27 +76,43 @@ struct LetterPlace {
     look.expected > look.matched ? " of \(Figures.count(look.expected))" : ""
   }
 
-  func drop(_ options: Options, _ filter: LetterFilter) throws {
-    let configuration = try options.configuration()
+  /// - Parameters:
+  ///   - action: the action's name in the audit.
+  ///   - check: called before anything is removed; throws if it may not be.
+  func drop(
+    _ options: Options, _ filter: LetterFilter, as action: String? = nil, because reason: [UInt8]? = nil,
+    check: () throws -> Void = {}
+  ) throws {
     let isSure = options.has("yes")
+    let isDry = options.has("dry-run")
     var filter = filter
-    guard isSure || options.has("dry-run") || isTerminal else {
-      throw CommandFailure(.usage, "drop removes \(many) for good: use --yes, or --dry-run to see how many")
+    guard isSure || isDry || isTerminal else {
+      let hint = action == nil ? ", or --dry-run to see how many" : ""
+      throw CommandFailure(.usage, "\(action ?? "drop") removes \(many) for good: use --yes\(hint)")
     }
-    if !isSure || options.has("dry-run") {
-      let count = try LetterLook(configuration, filter, self.for("drop"))
-      try count.run()
-      if options.has("dry-run") || count.matched == 0 { return tell(count.matched, options, isDry: options.has("dry-run")) }
-      Terminal.show("Drop \(self.count(count.matched)) for good? [y/N] ")
+    try check()
+    if !isSure || isDry {
+      let count = try matching(options, filter)
+      if isDry || count == 0 { return tell(count, options, isDry: isDry) }
+      Terminal.show("Drop \(self.count(count)) for good? [y/N] ")
       guard ["y", "yes"].contains(readLine()?.trimmingCharacters(in: .whitespaces).lowercased()) else {
         throw CommandFailure(.interrupted, "nothing was dropped")
       }
-      filter.limit = count.matched
+      try check()
+      filter.limit = count
     }
-    let look = try LetterLook(configuration, filter, self.for("drop"), isRemoving: true)
-    try look.run()
-    if look.matched > 0 { try OperatorSession.record(options, "\(name) drop", self, filter, look.matched) }
+    let look = try LetterLook(try options.configuration(), filter, self.for("drop"), isRemoving: true)
+    try OperatorSession.recording(
+      options, action ?? "\(name) drop", self, filter, because: reason, count: { look.matched }, look.run)
     tell(look.matched, options, isDry: false)
+  }
+
+  /// Counts the messages that the filter selects. If it selects all of the queue's, none is taken out of the queue for that.
+  private func matching(_ options: Options, _ filter: LetterFilter) throws -> Int {
+    let countsQueue = app != nil && filter.members.allSatisfy { $0.name == "limit" }
+    let count = try LetterLook(try options.configuration(), filter, self.for(countsQueue ? "count" : "drop"))
+    try count.run()
+    return countsQueue ? min(count.expected, filter.limit ?? .max) : count.matched
   }
 
   private var isTerminal: Bool { isatty(STDIN_FILENO) == 1 && Terminal.isInteractive }

@@ -282,7 +282,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
       case .success(.queue(let ready, _)):
         expected = ready
         hasCounted = true
-        if ready == 0 { end() } else { consuming.start() }
+        if ready == 0 || isEnough { end() } else { consuming.start() }
       case .success: break
       case .failure(.notFound) where place.isOptional: end()
       case .failure(.notFound): fail(.unavailable, "there is no queue \(queue); `pushfleet topology` declares it")

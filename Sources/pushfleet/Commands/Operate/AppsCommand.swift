@@ -42,10 +42,13 @@ enum AppsCommand: Command {
       throw CommandFailure(.usage, "name an application: \(session.configuration.apps.map(\.id).joined(separator: ", "))")
     }
     try options.refuseOperands(after: options.action == "rate" ? 2 : 1)
-    guard session.configuration.apps.contains(where: { $0.id == name }) else {
+    let app = ControlSubject.app(Array(name.utf8))
+    let isConfigured = session.configuration.apps.contains { $0.id == name }
+    // An application that left the configuration may still be paused.
+    let isRelease = options.action == "resume" || options.action == "rate" && options.operands.last == "none"
+    guard try isConfigured || isRelease && session.store.control(app) != Control(app) else {
       throw session.configuration.noApplication(name)
     }
-    let app = ControlSubject.app(Array(name.utf8))
     switch options.action {
     case "pause": try session.perform(.pause(app, until: OperatorSession.until(options["until"])))
     case "drain": try session.perform(.drain(app))
@@ -70,11 +73,9 @@ enum AppsCommand: Command {
 
   private static func list(_ options: Options, _ session: OperatorSession) throws {
     let controls = try session.store.controls()
-    try show(
-      session.configuration.apps.map { app in
-        let subject = ControlSubject.app(Array(app.id.utf8))
-        return controls.first { $0.subject == subject } ?? Control(subject)
-      }, options)
+    let configured = session.configuration.apps.map { ControlSubject.app(Array($0.id.utf8)) }
+    let others = controls.filter { $0.subject.app != nil && !configured.contains($0.subject) }
+    try show(configured.map { app in controls.first { $0.subject == app } ?? Control(app) } + others, options)
   }
 
   static func show(_ controls: [Control], _ options: Options) throws {

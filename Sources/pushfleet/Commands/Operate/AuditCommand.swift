@@ -18,7 +18,7 @@ enum AuditCommand: Command {
   static func run(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)
     let limit = try options.integer("limit", in: 1...100_000) ?? 50
-    let events = try session.store.auditEvents(of: session.givenApp(options), limit: limit)
+    let events = try session.store.auditEvents(of: session.givenApp(options).map { [$0] }, limit: limit)
     guard !options.asJSON, events.isEmpty else {
       return options.print(events.map(\.json), text: TextTable(events).text(width: Terminal.width))
     }

@@ -11,10 +11,11 @@ enum HeldCommand: Command {
     ],
     """
     An application's requests wait in its hold queue while an operator has paused it, or while its provider is in trouble. list
-    counts them by reason and lane, show prints them in full. Both look at the first 1,000, and leave the queue and its order as
-    they are. Requests that a worker has in hand are not shown.
+    counts them by reason and lane, show prints them in full. Both look at the first 1,000 and give them back in their order.
+    Requests that a worker has in hand are not shown.
 
-    The broker counts each look as a return. Workers send a request that has returned twice, but one at a time. So look seldom.
+    The broker counts each look as a return, also that of a drop with a filter. Workers send a request that has returned twice,
+    but one at a time. After 50 returns the broker makes it a dead letter. So look seldom.
 
     drop deletes requests for good, without an outcome. On a terminal it asks first; elsewhere it needs --yes. Pause the
     application first: otherwise workers may send the requests meanwhile.
@@ -41,11 +42,12 @@ enum HeldCommand: Command {
 
   /// Drops what waits in the hold queue of a paused application.
   static func discard(_ options: Options, _ session: OperatorSession, app: String) throws {
-    guard try session.store.control(.app(Array(app.utf8))).mode(at: RegistrySession.now) == .paused else {
-      throw CommandFailure(.badInput, "\(app) is not paused, so workers send what waits: `pushfleet apps pause` comes first")
+    try LetterPlace.held(app).drop(
+      options, LetterFilter(app: app), as: "discard", because: OperatorSession.reason(options)
+    ) {
+      guard try session.store.control(.app(Array(app.utf8))).mode(at: RegistrySession.now) == .paused else {
+        throw CommandFailure(.badInput, "\(app) is not paused, so workers send what waits: `pushfleet apps pause` comes first")
+      }
     }
-    var filter = LetterFilter()
-    filter.app = app
-    try LetterPlace.held(app).drop(options, filter)
   }
 }

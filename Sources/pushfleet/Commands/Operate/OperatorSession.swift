@@ -12,16 +12,21 @@ struct OperatorSession {
   private let reason: [UInt8]?
 
   static let reasonOption = PageEntry.option("reason", "TEXT", "why; shown wherever the state is shown, and in the audit")
-  /// Bytes.
-  private static let longestReason = 500
 
-  init(_ options: Options) throws {
+  init(_ options: Options) throws { try self.init(options, because: Self.reason(options)) }
+
+  init(_ options: Options, because reason: [UInt8]?) throws {
     let session = try RegistrySession(options, isReading: true)
     (configuration, store) = (session.configuration, session.store)
-    reason = options["reason"].map { Array($0.utf8) }
-    guard reason?.count ?? 0 <= Self.longestReason else {
-      throw CommandFailure(.usage, "--reason: at most \(Self.longestReason) bytes")
+    self.reason = reason
+  }
+
+  static func reason(_ options: Options) throws(CommandFailure) -> [UInt8]? {
+    guard let reason = options["reason"].map({ Array($0.utf8) }) else { return nil }
+    guard FleetOperation.isReason(reason) else {
+      throw CommandFailure(.usage, "--reason: at most \(FleetOperation.longestReason) bytes, without control characters")
     }
+    return reason
   }
 
   func perform(_ action: FleetOperation.Action) throws {
@@ -38,16 +43,32 @@ struct OperatorSession {
     return try store.perform(operation, now: RegistrySession.now)
   }
 
-  /// Records messages that a command has removed or sent back, if a registry is configured.
+  /// Removes messages, or sends them back, and records it if a registry is configured. A removal that fails midway is recorded too.
+  /// - Parameter count: the removed messages; asked after the removal.
   /// - Throws: status 69 if that can't be recorded; the messages are gone nevertheless.
-  static func record(
-    _ options: Options, _ action: String, _ place: LetterPlace, _ filter: LetterFilter, _ count: Int
+  static func recording(
+    _ options: Options, _ action: String, _ place: LetterPlace, _ filter: LetterFilter, because reason: [UInt8]? = nil,
+    count: () -> Int, _ remove: () throws -> Void
   ) throws {
-    guard try options.configuration().registry != nil else { return }
+    let outcome = Result { try remove() }
+    do { try record(options, action, place, filter, reason, count()) } catch {
+      guard case .failure = outcome else { throw error }
+      Terminal.complain("\(error)")
+    }
+    try outcome.get()
+  }
+
+  private static func record(
+    _ options: Options, _ action: String, _ place: LetterPlace, _ filter: LetterFilter, _ reason: [UInt8]?, _ count: Int
+  ) throws {
+    guard count > 0, try options.configuration().registry != nil else { return }
     do {
-      let session = try OperatorSession(options)
-      let queue = place.queue(session.configuration.topology)
-      try session.perform(.messages(action, app: filter.app.map { Array($0.utf8) }, queue: queue, count: count))
+      let session = try OperatorSession(options, because: reason)
+      try session.perform(
+        .messages(
+          .init(
+            action, app: filter.app.map { Array($0.utf8) }, queue: place.queue(session.configuration.topology), count: count,
+            filter: filter.members)))
     } catch {
       throw CommandFailure(.unavailable, "\(action): \(place.count(count)); the registry has no record of it: \(error)")
     }

@@ -1,0 +1,50 @@
+import PushCore
+import Testing
+
+@testable import DeviceRegistry
+
+@Suite("Operations")
+struct OperationTests {
+  private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+  private func perform(_ action: FleetOperation.Action, _ store: DeviceStore, now: Int64 = 1) throws {
+    _ = try store.perform(FleetOperation(action, by: bytes("o"), from: bytes("here")), now: now).get()
+  }
+
+  @Test("a list for some applications is limited after the others are left out", arguments: Backend.all)
+  func someApplications(_ backend: Backend) throws {
+    let registry = try backend.open()
+    defer { withExtendedLifetime(registry) {} }
+    let store = registry.store
+    for _ in 0..<3 {
+      for app in ["a", "b", "c\"]"] { try perform(.rate(.app(bytes(app)), 5), store) }
+      try perform(.pause(.lane(bytes("send.high")), until: nil), store)
+    }
+    let some = try store.auditEvents(of: [bytes("a"), bytes("c\"]")], limit: 4)
+    #expect(some.map(\.app) == [bytes("c\"]"), bytes("a"), bytes("c\"]"), bytes("a")])
+    #expect(try store.auditEvents(of: [bytes("a")], before: some[3].number, limit: 9).count == 1)
+    #expect(try store.auditEvents(of: [], limit: 9).isEmpty && store.auditEvents(limit: 100).count == 12)
+    var description = CampaignTests.description
+    for (number, app) in ["a", "b", "b", "c\"]"].enumerated() {
+      description.id = [UInt8(number)]
+      description.app = bytes(app)
+      _ = try store.createCampaign(description, now: Int64(number))
+    }
+    #expect(try store.campaigns(of: [bytes("c\"]"), bytes("a")], limit: 2).map(\.description.id) == [[3], [0]])
+    #expect(try store.campaigns(of: [], limit: 2).isEmpty && store.campaigns(limit: 9).count == 4)
+    #expect(try store.controls().map(\.subject.kind) == ["lane", "app", "app", "app"])
+  }
+
+  @Test("a removal is recorded with its number and filter", arguments: Backend.all)
+  func removals(_ backend: Backend) throws {
+    let registry = try backend.open()
+    defer { withExtendedLifetime(registry) {} }
+    let store = registry.store
+    try perform(.messages(.init("dead drop", app: nil, queue: "push.dead", count: 3)), store)
+    try perform(
+      .messages(.init("held drop", app: bytes("a"), queue: "q", count: 1, filter: [("reason", bytes("x\"y"))])), store)
+    #expect(
+      try store.auditEvents(limit: 2).map { String(decoding: $0.after, as: UTF8.self) }
+        == [#"{"messages":1,"filter":{"reason":"x\"y"}}"#, #"{"messages":3}"#])
+  }
+}
