@@ -26,11 +26,14 @@ public final class Gateway {
 
   /// - Parameters:
   ///   - version: the program's version, for the log and the metrics.
+  ///   - letters: carries out operators' orders on dead letters and held requests.
   ///   - file: the configuration file. It is watched for changes, like the certificate files.
   ///   - reload: called on SIGHUP and when a watched file has changed.
   /// - Throws: `ConfigurationError` if a door or a credential can't be used; `SystemError` if the process is out of
   ///   descriptors.
-  public init(_ configuration: Configuration, version: String, file: String?, reload: @escaping Reload) throws {
+  public init(
+    _ configuration: Configuration, version: String, letters: any LetterWorker, file: String?, reload: @escaping Reload
+  ) throws {
     guard configuration.gateway != nil else {
       throw ConfigurationError(
         key: "gateway", problem: "is missing: name the doors, such as gateway: { http: { listen: \"127.0.0.1:8080\" } }")
@@ -40,7 +43,8 @@ public final class Gateway {
     watch = FileWatch(configuration.gatewayFiles(file))
     loop = try EventLoop()
     context = try GatewayContext(
-      configuration, version: version, loop: loop, log: Log(level: configuration.log, format: configuration.logFormat))
+      configuration, version: version, letters: letters, loop: loop,
+      log: Log(level: configuration.log, format: configuration.logFormat))
   }
 
   /// Runs until a signal ends the gateway and every accepted message is settled.

@@ -16,8 +16,12 @@ final class GatewayContext {
   let registry: RegistryClient?
   let figures: GatewayFigures
   let fleet: FleetStatus
+  let letters: any LetterWorker
 
-  init(_ configuration: Configuration, version: String, loop: EventLoop, log: Log) throws(ConfigurationError) {
+  init(
+    _ configuration: Configuration, version: String, letters: any LetterWorker, loop: EventLoop, log: Log
+  ) throws(ConfigurationError) {
+    self.letters = letters
     self.configuration = configuration
     self.version = version
     self.loop = loop

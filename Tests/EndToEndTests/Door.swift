@@ -43,11 +43,12 @@ struct Door {
     return answer
   }
 
-  func json(_ method: String, _ path: String, _ key: String?, _ body: String? = nil, _ headers: [String: String] = [:])
-    throws -> [String: Any]
-  {
+  func json(
+    _ method: String, _ path: String, _ key: String?, _ body: String? = nil, _ headers: [String: String] = [:],
+    status: Int = 200
+  ) throws -> [String: Any] {
     let answer = try ask(method, path, key, body, headers)
-    #expect(answer.status == 200, "\(method) \(path): \(answer.status) \(answer.body)")
+    #expect(answer.status == status, "\(method) \(path): \(answer.status) \(answer.body)")
     return try #require(try JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any])
   }
 }

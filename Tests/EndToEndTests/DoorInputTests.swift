@@ -122,7 +122,7 @@ struct DoorInputTests {
       guard operation.hasBody else { continue }
       // An operation needs no body, and lanes need a key for all applications.
       let isFleet = operation.path.hasPrefix("/v1/fleet/")
-      let refused: Set<Int> = isFleet ? [200, 400, 403, 404] : [400, 404, 422]
+      let refused: Set<Int> = isFleet ? [200, 202, 400, 403, 404, 409, 503] : [400, 404, 422]
       for body in [
         "", "x", "[", "null", "5", "\"x\"", "[]", "{}", "{\"a\":", "[5]", "[null,{}]", "{\"\u{0}\":1}", "\u{FEFF}{}",
         String(repeating: "[", count: 2_000), String(repeating: "{\"a\":", count: 400), "{\"op\":\"read\",\"op\":\"read\"}",

@@ -11,9 +11,11 @@ struct FleetOperations {
   let registry: RegistryClient
   let status: FleetStatus
   let time: Turn
+  let letters: LetterRoutes
 
   /// Nil if the path doesn't exist.
   func route(_ path: [String]) -> Route? {
+    if let route = letters.route(path) { return route }
     func view(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
       Route(methods: ["GET"], errorFormat: .own, work: .console(ConsoleRoutes.rights, work))
     }

@@ -42,7 +42,7 @@ final class HTTPDoor: Door, TurnHook {
     guard let registry = context.registry else { throw ConfigurationError.missingDoorRegistry }
     self.registry = registry
     keyCache = KeyCache(registry, loop: context.loop)
-    services = Routes.Services(context, settings, keyCache)
+    services = Routes.Services(context, settings, keyCache, registry)
     routes = Routes(context, registry, services, GatewayApplications(context.configuration))
     let side = LoopSide<HTTPDoor>(context.loop.mailbox)
     let certificate = try settings.loadCertificate()
@@ -84,8 +84,11 @@ final class HTTPDoor: Door, TurnHook {
     context.log.info("the HTTP door is open", ["address": "\(settings.listen)", "tls": isTLS])
   }
 
-  func drain() { server.quiesce() }
-  var isIdle: Bool { server.waiting == 0 }
+  func drain() {
+    server.quiesce()
+    services.letters.close()
+  }
+  var isIdle: Bool { server.waiting == 0 && services.letters.isIdle }
 
   func close() {
     isClosed = true

@@ -48,8 +48,10 @@ final class Routes {
     let changes: ChangeService
     let keys: KeyCache
     let sessions = ConsoleSessions()
+    let letters: LetterJobs
 
-    init(_ context: GatewayContext, _ settings: GatewayHTTPSettings, _ keys: KeyCache) {
+    init(_ context: GatewayContext, _ settings: GatewayHTTPSettings, _ keys: KeyCache, _ registry: RegistryClient) {
+      letters = LetterJobs(context.letters, registry, context)
       self.keys = keys
       send = SendService(
         context, wait: settings.wait, retransmission: settings.retransmission, sharesAll: settings.isShared)
@@ -73,7 +75,11 @@ final class Routes {
       applications: applications, changes: changes, registry: registry,
       takesUsersOfDevices: http?.deviceUsers ?? true)
     pages = ContentPages(registry: registry)
-    fleet = FleetOperations(applications: applications, registry: registry, status: context.fleet, time: context.loop.time)
+    let letters = LetterRoutes(
+      applications: applications, registry: registry, jobs: services.letters, topology: context.topology,
+      time: context.loop.time)
+    fleet = FleetOperations(
+      applications: applications, registry: registry, status: context.fleet, time: context.loop.time, letters: letters)
     console = ConsoleRoutes(sessions: services.sessions, isTLS: http?.identity != nil, time: context.loop.time)
     subscriptions = TopicSubscriptions(
       applications: applications, changes: changes, registry: registry, imports: imports
@@ -88,7 +94,7 @@ final class Routes {
     "v1:batchRemove", "v1:batchImport", "projects", "messages:send", "registrations", "topicSubscriptions", "apps",
     "installations", "user", "secret", "groups", "badge", "acks", "fleet", "lanes", "campaigns", "audit", "pause", "drain",
     "resume", "rate", "cancel", "status", "messages", "api", "push", "stat", "app",
-    "console", "login", "logout", "session", "devices",
+    "console", "login", "logout", "session", "devices", "dead", "held", "jobs", "replay", "drop", "discard", "stop",
   ]
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.
@@ -118,7 +124,7 @@ final class Routes {
       return Route(
         methods: ["GET", "DELETE", "PATCH"], errorFormat: .google, work: .keyed(Self.senders, subscriptions.takeOne))
     case ("console", 1...2): return console.route(call, path)
-    case ("v1", 3...5) where path[1] == "fleet": return fleet.route(path)
+    case ("v1", 3...6) where path[1] == "fleet": return fleet.route(path)
     case ("v1", 4) where path[1] == "apps" && path[3] == "acks": return Route(methods: ["POST"], errorFormat: .own, work: acks)
     case ("v1", 4) where path[1] == "apps" && path[3] == "messages":
       return Route(methods: ["POST"], errorFormat: .own, work: .keyed([.send], messages.take))

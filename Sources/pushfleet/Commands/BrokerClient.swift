@@ -27,6 +27,8 @@ class BrokerClient {
 
   /// True if SIGINT and SIGTERM end the command; false if the command handles them itself.
   var handlesSignals = true
+  /// Gets notices for the operator.
+  var complain: (String) -> Void = Terminal.complain
 
   /// - Throws: status 69 if no broker can be reached or the connection is lost for good, 130 on a signal.
   func run() throws {
@@ -62,7 +64,7 @@ class BrokerClient {
   func lost(_ reason: ConnectionEnd) {
     if !isUp, !hasComplained, !reason.isRefusal, !reason.isFatalConfiguration {
       hasComplained = true
-      Terminal.complain("the broker can't be reached (\(reason)); trying again for \(Int(connectTimeout)) s")
+      complain("the broker can't be reached (\(reason)); trying again for \(Int(connectTimeout)) s")
     }
     lastReason = "\(reason)"
     if reason.isFatalConfiguration { return fail(.configuration, "\(reason)") }

@@ -17,8 +17,9 @@ enum GatewayCommand: Command {
 
   static func run(_ options: Options) throws {
     Signals.block([Signals.hangUp])
+    let configuration = try options.configuration()
     let gateway = try Gateway(
-      try options.configuration(), version: Pushfleet.version, file: options.configurationFile
+      configuration, version: Pushfleet.version, letters: LetterRunner(configuration), file: options.configurationFile
     ) { () throws(ConfigurationError) in try options.configuration() }
     try gateway.run()
   }

@@ -1,3 +1,4 @@
+import Broker
 import PushCore
 import Reactor
 
@@ -66,7 +67,7 @@ enum DeadCommand: Command {
     }
   }
 
-  private static func json(_ replay: LetterReplay, _ isDry: Bool) -> JSONObject {
+  static func json(_ replay: LetterReplay, _ isDry: Bool) -> JSONObject {
     func counts(_ counts: [String: Int], _ name: (String) -> String = { $0 }) -> JSONObject {
       JSONObject(counts.sorted { $0.key < $1.key }.map { (name($0.key), $0.value) })
     }

@@ -1,20 +1,8 @@
+import Broker
 import PushCore
 import Settings
 
-/// Selects dead letters; all conditions must hold.
-struct LetterFilter {
-  var app: String?
-  var error: String?
-  /// The queue, without prefix, to which a replay leads: for example `send.normal`.
-  var origin: String?
-  /// Part of the reason, in lower case.
-  var reason: String?
-  /// Unix milliseconds.
-  var since: Int64?
-  /// Message ids; empty for any.
-  var ids: Set<String> = []
-  var limit: Int?
-
+extension LetterFilter {
   static let item = UsageForm.Item.group(
     "FILTERS", ["--app", "--error", "--origin", "--reason", "--since", "--limit", "--id"])
   static let entries: [PageEntry] = [
@@ -31,7 +19,7 @@ struct LetterFilter {
 
   /// - Parameter now: Unix milliseconds.
   init(_ options: Options, now: Int64) throws(CommandFailure) {
-    app = options["app"]
+    self.init(app: options["app"])
     error = options["error"]
     origin = options["origin"]
     reason = options["reason"]?.lowercased()
@@ -39,23 +27,6 @@ struct LetterFilter {
     ids = Set(options.operands + [options["id"]].compactMap(\.self))
     limit = try options.integer("limit", in: 1...1_000_000_000)
   }
-
-  /// Selects all messages, or all of one application.
-  init(app: String? = nil) { self.app = app }
-
-  /// The conditions other than the application, by the names of their options.
-  var members: [(name: String, value: [UInt8])] {
-    let texts = [
-      ("error", error), ("origin", origin), ("reason", reason), ("since", since.map(Figures.moment)),
-      ("ids", ids.isEmpty ? nil : ids.sorted().prefix(Self.mostNamed).joined(separator: " ")),
-      ("limit", limit.map(String.init)),
-    ]
-    return texts.compactMap { name, text in text.map { (name, Array($0.utf8.prefix(Self.longestMember))) } }
-  }
-
-  private static let mostNamed = 20
-  /// Bytes.
-  private static let longestMember = 1_000
 
   static func time(_ text: String, now: Int64, option: String = "since") throws(CommandFailure) -> Int64 {
     if let time = Timestamp.milliseconds(of: Array(text.utf8)) { return time }

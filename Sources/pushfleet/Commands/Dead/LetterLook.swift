@@ -9,6 +9,7 @@ final class LetterLook: LetterWalk {
   private let see: (Letter) -> Void
   private(set) var matched = 0
   private var mostReturns: Int64 = 0
+  private var isStopping = false
 
   /// - Parameter see: called with each letter that the filter selects.
   init(
@@ -22,7 +23,7 @@ final class LetterLook: LetterWalk {
     try super.init(configuration, place, maximumBody: maximumBody)
   }
 
-  override var isEnough: Bool { done >= place.mostVisited || filter.limit.map { matched >= $0 } ?? false }
+  override var isEnough: Bool { isStopping || done >= place.mostVisited || filter.limit.map { matched >= $0 } ?? false }
 
   override func visit(_ delivery: Delivery) -> Step {
     let letter = Letter(delivery, topology)
@@ -35,11 +36,17 @@ final class LetterLook: LetterWalk {
 
   override func leave() {
     if mostReturns >= place.mostReturns, !isRemoving {
-      Terminal.complain(
+      complain(
         "a request has returned to its queue \(mostReturns) times. After \(Topology.deliveryLimit) returns the broker makes it a "
           + "dead letter. Each look counts as a return.")
     }
     super.leave()
+  }
+
+  /// Ends the look without an error once everything that has been removed is acknowledged.
+  func stop() {
+    isStopping = true
+    end()
   }
 
   override var progress: String { isRemoving ? "\(matched) dropped" : super.progress }

@@ -14,6 +14,8 @@ struct LetterPlace {
   private let many: String
   /// The application whose hold queue it is; nil for the dead letters.
   private let app: String?
+  /// The most messages to look at; nil for the usual bound.
+  private var most: Int?
 
   static let dead = LetterPlace(name: "dead", one: "dead letter", many: "dead letters", app: nil)
   static func held(_ app: String) -> LetterPlace {
@@ -23,9 +25,10 @@ struct LetterPlace {
   /// For the broker's list of connections.
   var connectionName: String { "pushfleet \(name) \(action)" }
 
-  func `for`(_ action: String) -> LetterPlace {
+  func `for`(_ action: String, most: Int? = nil) -> LetterPlace {
     var place = self
     place.action = action
+    place.most = most
     return place
   }
 
@@ -34,7 +37,7 @@ struct LetterPlace {
   var isOptional: Bool { app != nil }
 
   /// The most messages to look at. Each one returns to its queue, and a worker processes a request alone that has returned twice.
-  var mostVisited: Int { app == nil || action == "drop" ? .max : action == "count" ? 0 : 1_000 }
+  var mostVisited: Int { most ?? (app == nil || action == "drop" ? .max : 1_000) }
   /// The number of returns of a message from which operators are warned. The broker gives a held request up after
   /// ``Topology/deliveryLimit``.
   var mostReturns: Int64 { app != nil ? Topology.deliveryLimit / 2 : .max }
@@ -110,7 +113,7 @@ struct LetterPlace {
   /// Counts the messages that the filter selects. If it selects all of the queue's, none is taken out of the queue for that.
   private func matching(_ options: Options, _ filter: LetterFilter) throws -> Int {
     let countsQueue = app != nil && filter.members.allSatisfy { $0.name == "limit" }
-    let count = try LetterLook(try options.configuration(), filter, self.for(countsQueue ? "count" : "drop"))
+    let count = try LetterLook(try options.configuration(), filter, self.for("drop", most: countsQueue ? 0 : nil))
     try count.run()
     return countsQueue ? min(count.expected, filter.limit ?? .max) : count.matched
   }

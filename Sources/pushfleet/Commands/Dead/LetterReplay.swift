@@ -24,6 +24,8 @@ final class LetterReplay: LetterWalk {
   private var begun: MonotonicTime?
   private var bar = ProgressBar("replaying", total: 0)
   private var hasBar = false
+  /// False if nobody sees the progress bar.
+  var showsProgress = true
   private var nextReport = MonotonicTime(nanoseconds: 0)
   /// Seconds between two messages about a full queue.
   private static let reportPause = 10.0
@@ -165,17 +167,23 @@ final class LetterReplay: LetterWalk {
   }
 
   override func blocked(_ publisher: Publisher, reason: String) {
-    bar.interrupt("the broker takes nothing at present (\(reason)); waiting")
+    notice("the broker takes nothing at present (\(reason)); waiting")
   }
 
   private func reportFull() {
     guard loop.now >= nextReport, let queue = route?.queue else { return }
     nextReport = loop.now.advanced(bySeconds: Self.reportPause)
-    bar.interrupt(
+    notice(
       "the queue \(topology.name(queue)) is full: \(replayed) replayed, the others wait until it has room (Ctrl-C ends)")
   }
 
+  private func notice(_ sentence: String) {
+    bar.clear()
+    complain(sentence)
+  }
+
   private func showProgress() {
+    guard showsProgress else { return }
     if !hasBar {
       bar = ProgressBar("replaying", total: expected)
       hasBar = true

@@ -3,13 +3,19 @@ import Foundation
 import PushCore
 
 extension Letter {
+  /// Without properties, headers and body.
+  var summary: JSONObject {
+    [
+      "message_id": delivery.properties.messageID, "app": delivery.properties.appID, "error": error, "reason": reason,
+      "status": status, "attempts": attempts, "failed_at": failedAt.map(Timestamp.text), "origin": origin,
+      "exchange": delivery.exchange, "routing_key": delivery.routingKey,
+    ]
+  }
+
   var json: JSONObject {
     let properties = delivery.properties
     let isText = String(validating: delivery.body, as: UTF8.self) != nil
-    return [
-      "message_id": properties.messageID, "app": properties.appID, "error": error, "reason": reason, "status": status,
-      "attempts": attempts, "failed_at": failedAt.map(Timestamp.text), "origin": origin, "exchange": delivery.exchange,
-      "routing_key": delivery.routingKey,
+    return summary + [
       "properties": JSONObject(Self.fields(properties).map { ($0.name, $0.value) }),
       "headers": Self.json(properties.headers),
       "unreadable_headers": JSONOptional(properties.hasUnreadableHeaders ? true : nil),

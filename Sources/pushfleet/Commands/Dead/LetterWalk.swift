@@ -240,7 +240,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
       guard let self else { return }
       isAsking = false
       guard case .success(.queue(0, _)) = answer, loop.now.seconds(since: lastSign) >= Self.quiet, !isEnding else { return }
-      Terminal.complain("\(expected - delivered) of the queue's \(expected) letters went to another consumer")
+      complain("\(expected - delivered) of the queue's \(expected) letters went to another consumer")
       end()
     }
   }

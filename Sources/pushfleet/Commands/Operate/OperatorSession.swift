@@ -1,3 +1,4 @@
+import Broker
 import DeviceRegistry
 import Foundation
 import PushCore

@@ -1,0 +1,101 @@
+import Broker
+import DeviceRegistry
+import PushCore
+
+/// The body of an operation on messages: a JSON object with a filter, the operator's reason, and for a replay a rate. The filter must be
+/// there, so that a wrong body doesn't select all messages; an empty one does.
+struct LetterBody {
+  private(set) var filter = LetterFilter()
+  private(set) var reason: [UInt8]?
+  /// Letters per second.
+  private(set) var rate: Int64?
+
+  private static let mostIDs = 100
+  private static let rates: ClosedRange<Int64> = 1...1_000_000
+  private static let limits: ClosedRange<Int64> = 1...1_000_000_000
+
+  /// - Parameter names: `filter` and `rate`, as far as the operation has them.
+  init(_ body: [UInt8], with names: [String]) throws(Fault) {
+    let document: JSONDocument
+    do throws(JSONError) {
+      document = try JSONDocument(body.isEmpty ? Array("{}".utf8) : body, limits: JSONLimits(bytes: 16_384))
+    } catch { throw .badRequest(error.description) }
+    guard document.kind(document.root) == .object else { throw .badRequest("expected an object") }
+    if names.contains("filter"), document.value("filter", of: document.root).map({ document.kind($0) == .object }) != true {
+      throw .badRequest("filter: expected an object; an empty one selects all messages")
+    }
+    for (name, value) in document.members(of: document.root) where document.kind(value) != .null {
+      switch document.text(name) {
+      case "reason":
+        let text = document.kind(value) == .string ? document.string(value) : nil
+        guard let text, FleetOperation.isReason(text) else {
+          throw .badRequest(
+            "reason: expected a text of at most \(FleetOperation.longestReason) bytes, without control characters")
+        }
+        reason = text
+      case "rate" where names.contains("rate"):
+        guard let number = try? document.integer(value), Self.rates.contains(number) else {
+          throw .badRequest("rate: expected letters per second, from 1 to \(Self.rates.upperBound)")
+        }
+        rate = number
+      case "filter" where names.contains("filter"):
+        for (name, value) in document.members(of: value) where document.kind(value) != .null {
+          try set(document.text(name), value, document)
+        }
+      case let word:
+        let known = (["reason"] + names).joined(separator: ", ")
+        throw .badRequest("\(word.prefix(64)): unknown key; this operation has \(known)")
+      }
+    }
+  }
+
+  private mutating func set(_ name: String, _ value: Int, _ document: JSONDocument) throws(Fault) {
+    switch name {
+    case "limit":
+      guard let number = try? document.integer(value), Self.limits.contains(number) else { throw Self.badLimit }
+      filter.limit = Int(number)
+    case "ids":
+      let ids = document.kind(value) == .array ? Array(document.elements(of: value)) : []
+      guard (1...Self.mostIDs).contains(ids.count), ids.allSatisfy({ document.kind($0) == .string }) else {
+        throw .badRequest("filter.ids: expected an array of 1 to \(Self.mostIDs) message ids")
+      }
+      filter.ids = Set(ids.map { String(decoding: document.string($0), as: UTF8.self) })
+    default:
+      guard document.kind(value) == .string else { throw .badRequest("filter.\(name.prefix(64)): expected a text") }
+      try Self.set(name, document.string(value), &filter)
+    }
+  }
+
+  private static let badLimit = Fault.badRequest("limit: expected a whole number from 1 to \(limits.upperBound)")
+
+  private static func set(_ name: String, _ text: [UInt8], _ filter: inout LetterFilter) throws(Fault) {
+    let value = String(decoding: text, as: UTF8.self)
+    switch name {
+    case "app": filter.app = value
+    case "error": filter.error = value
+    case "origin": filter.origin = value
+    case "reason": filter.reason = value.lowercased()
+    case "since":
+      guard let since = Timestamp.milliseconds(of: text) else {
+        throw .badRequest("since: expected a time such as 2026-11-20T21:22:00Z")
+      }
+      filter.since = since
+    default:
+      throw .badRequest("\(name.prefix(64)): unknown filter; there are app, error, origin, reason, since, ids and limit")
+    }
+  }
+
+  /// The filter in a query: the same names, and `id` for one message id.
+  static func filter(_ call: HTTPCall) throws(Fault) -> LetterFilter {
+    var filter = LetterFilter()
+    for name in ["app", "error", "origin", "reason", "since"] {
+      if let text = call.query(name) { try set(name, text, &filter) }
+    }
+    if let id = call.query("id") { filter.ids = [String(decoding: id, as: UTF8.self)] }
+    if let text = call.query("limit") {
+      guard let number = Int64(String(decoding: text, as: UTF8.self)), limits.contains(number) else { throw badLimit }
+      filter.limit = Int(number)
+    }
+    return filter
+  }
+}

@@ -1,0 +1,52 @@
+import Broker
+
+/// An operator's order on the messages of a queue: the dead letters, or the requests that wait for an application.
+public struct LetterOrder: Sendable {
+  public enum Action: Sendable, Equatable {
+    /// Counts the messages by application, error, reason and origin, and shows the first ones.
+    case look(shown: Int, withContent: Bool)
+    case drop
+    /// Sends letters back to where they came from.
+    /// - Parameter rate: letters per second; nil for no limit.
+    case replay(rate: Double?)
+  }
+
+  public var action: Action
+  /// The application whose held requests are meant; nil for the dead letters.
+  public var heldApp: String?
+  public var filter: LetterFilter
+}
+
+/// The end of an order.
+public struct LetterOutcome: Sendable {
+  /// Messages that were removed from the queue or sent back.
+  public var count: Int
+  /// The details, as a JSON object.
+  public var details: [UInt8]
+  /// Why the order ended early; nil if it was carried out.
+  public var failure: String?
+
+  public init(count: Int = 0, details: [UInt8] = Array("{}".utf8), failure: String? = nil) {
+    self.count = count
+    self.details = details
+    self.failure = failure
+  }
+}
+
+/// An order that is being carried out.
+public protocol LetterRun: AnyObject, Sendable {
+  /// Ends the order soon. What has been done stays done. Any thread may call it.
+  func stop()
+}
+
+/// Carries out orders, each on a thread of its own.
+public protocol LetterWorker: Sendable {
+  /// - Parameters:
+  ///   - progress: called on another thread, a few times a second, with the messages looked at and those in the queue at the
+  ///     beginning.
+  ///   - then: called once, on another thread.
+  func begin(
+    _ order: LetterOrder, progress: @escaping @Sendable (_ done: Int, _ expected: Int) -> Void,
+    then: @escaping @Sendable (LetterOutcome) -> Void
+  ) -> any LetterRun
+}

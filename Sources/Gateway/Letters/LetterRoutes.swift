@@ -1,0 +1,157 @@
+import Broker
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+import Wire
+
+/// `/v1/fleet/dead`, `/v1/fleet/apps/<app>/held` and `/v1/fleet/jobs`: the operations of `pushfleet dead`, `held` and
+/// `apps discard`. What changes a queue is a job: the call answers with its number, and the job's progress can be asked for.
+struct LetterRoutes {
+  let applications: GatewayApplications
+  let registry: RegistryClient
+  let jobs: LetterJobs
+  let topology: Topology
+  let time: Turn
+
+  private static let mostShown = 200
+  private static let usuallyShown = 50
+
+  /// Nil if the path isn't one of these.
+  func route(_ path: [String]) -> Route? {
+    func view(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
+      Route(methods: ["GET"], errorFormat: .own, work: .console(ConsoleRoutes.rights, work))
+    }
+    func operate(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
+      Route(methods: ["POST"], errorFormat: .own, work: .console([.operate], work))
+    }
+    let isOfApp = path[2] == "apps" && path.count > 4
+    switch (path[2], isOfApp ? path[4] : "", path.last, path.count) {
+    case ("dead", _, _, 3): return view { look($0, $1, heldApp: nil) }
+    case ("dead", _, "replay", 4): return operate { begin($0, $1, "dead replay", heldApp: nil) }
+    case ("dead", _, "drop", 4): return operate { begin($0, $1, "dead drop", heldApp: nil) }
+    case ("apps", "held", _, 5): return view { look($0, $1, heldApp: $0.path[3]) }
+    case ("apps", "held", "drop", 6): return operate { begin($0, $1, "held drop", heldApp: $0.path[3]) }
+    case ("apps", "discard", _, 5): return operate(discard)
+    case ("jobs", _, _, 3): return view(list)
+    case ("jobs", _, _, 4): return view(show)
+    case ("jobs", _, "stop", 5): return operate(stop)
+    default: return nil
+    }
+  }
+
+  // MARK: looks
+
+  private func look(_ call: HTTPCall, _ key: GatewayKey, heldApp: [UInt8]?) {
+    do throws(Fault) {
+      let filter = try LetterBody.filter(call)
+      try check(filter.app, heldApp, key)
+      let withContent = call.query("content").map { $0.elementsEqual("true".utf8) } == true
+      guard !withContent || key.rights.contains(.operate) else { throw .notAllowed }
+      let order = LetterOrder(
+        action: .look(shown: min(filter.limit ?? Self.usuallyShown, Self.mostShown), withContent: withContent),
+        heldApp: heldApp.map { String(decoding: $0, as: UTF8.self) }, filter: filter)
+      let number = jobs.add(order, operation("look", order, call, key, nil)) { outcome in
+        if let failure = outcome.failure { return call.answer(ErrorFormat.own.answer(.unavailable(failure))) }
+        call.answer(HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: outcome.details))
+      }
+      if number == nil { throw .unavailable("too many operations wait for the broker") }
+    } catch { call.answer(ErrorFormat.own.answer(error)) }
+  }
+
+  /// - Throws: if the key isn't for the application, or for all of them if none is named.
+  private func check(_ app: String?, _ heldApp: [UInt8]?, _ key: GatewayKey) throws(Fault) {
+    if let heldApp {
+      guard key.apps.contains(heldApp), applications[heldApp] != nil else { throw .notAllowed }
+    } else if let app {
+      guard key.apps.contains(Array(app.utf8)) else { throw .notAllowed }
+    } else {
+      guard applications.areAll(in: key.apps) else { throw .notAllowed }
+    }
+  }
+
+  // MARK: changes
+
+  private func begin(_ call: HTTPCall, _ key: GatewayKey, _ name: String, heldApp: [UInt8]?) {
+    do throws(Fault) {
+      let body = try LetterBody(call.request.body, with: name == "dead replay" ? ["filter", "rate"] : ["filter"])
+      try check(body.filter.app, heldApp, key)
+      let order = LetterOrder(
+        action: name == "dead replay" ? .replay(rate: body.rate.map(Double.init)) : .drop,
+        heldApp: heldApp.map { String(decoding: $0, as: UTF8.self) }, filter: body.filter)
+      try add(order, name, call, key, body.reason)
+    } catch { call.answer(ErrorFormat.own.answer(error)) }
+  }
+
+  /// Drops what waits in the hold queue of a paused application.
+  private func discard(_ call: HTTPCall, _ key: GatewayKey) {
+    let app = call.path[3]
+    do throws(Fault) {
+      let body = try LetterBody(call.request.body, with: [])
+      try check(nil, app, key)
+      let name = String(decoding: app, as: UTF8.self)
+      let order = LetterOrder(action: .drop, heldApp: name, filter: body.filter)
+      registry.call(.read { try $0.control(.app(app)) }) { result in
+        guard case .success(let control) = result else {
+          return call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be used for now")))
+        }
+        guard control.mode(at: time.wallClock) == .paused else {
+          return call.refuse(
+            "InvalidParameters", "\(name) is not paused, so workers send what waits: pause it first", status: 409)
+        }
+        do throws(Fault) { try add(order, "discard", call, key, body.reason) } catch {
+          call.answer(ErrorFormat.own.answer(error))
+        }
+      }
+    } catch { call.answer(ErrorFormat.own.answer(error)) }
+  }
+
+  private func add(
+    _ order: LetterOrder, _ name: String, _ call: HTTPCall, _ key: GatewayKey, _ reason: [UInt8]?
+  ) throws(Fault) {
+    guard let number = jobs.add(order, operation(name, order, call, key, reason)) else {
+      throw .unavailable("too many operations wait for the broker")
+    }
+    call.answer(.json(202) { $0.set("job", Int64(number)) })
+  }
+
+  private func operation(
+    _ name: String, _ order: LetterOrder, _ call: HTTPCall, _ key: GatewayKey, _ reason: [UInt8]?
+  ) -> FleetOperation {
+    let app = order.heldApp ?? order.filter.app
+    let removal = FleetOperation.Removal(
+      name, app: app.map { Array($0.utf8) }, queue: order.heldApp.map(topology.holdQueue) ?? topology.deadQueue, count: 0,
+      filter: order.filter.members)
+    return FleetOperation(.messages(removal), by: key.id, from: call.request.peerAddress, because: reason)
+  }
+
+  // MARK: jobs
+
+  /// A job is known to keys for its application, and to keys for all applications.
+  private func isKnown(_ job: LetterJobs.Job, to key: GatewayKey) -> Bool {
+    guard job.answer == nil, case .messages(let removal) = job.operation.action else { return false }
+    return removal.app.map(key.apps.contains) ?? applications.areAll(in: key.apps)
+  }
+
+  private func list(_ call: HTTPCall, _ key: GatewayKey) {
+    let known = jobs.jobs.filter { isKnown($0, to: key) }.reversed()
+    call.answer(.json(200) { $0.set("jobs", objects: known.map { job in { jobs.write(job, to: &$0) } }) })
+  }
+
+  private func job(_ call: HTTPCall, _ key: GatewayKey) -> LetterJobs.Job? {
+    let number = Int(String(decoding: call.path[3], as: UTF8.self))
+    let job = jobs.jobs.first { $0.number == number && isKnown($0, to: key) }
+    if job == nil { call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
+    return job
+  }
+
+  private func show(_ call: HTTPCall, _ key: GatewayKey) {
+    guard let job = job(call, key) else { return }
+    call.answer(.json(200) { jobs.write(job, to: &$0) })
+  }
+
+  private func stop(_ call: HTTPCall, _ key: GatewayKey) {
+    guard let job = job(call, key) else { return }
+    guard jobs.stop(job.number) else { return call.refuse("InvalidParameters", "the job has ended", status: 409) }
+    call.answer(.json(200) { $0.set("job", Int64(job.number)) })
+  }
+}

@@ -1,0 +1,163 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Dead letters and held requests over HTTP", .blocking)
+struct LettersOverHTTPTests {
+  private static let other = "com.example.other"
+
+  /// A fleet with two applications and a gateway.
+  private struct Place {
+    let site: Site
+    let door: Door
+    let config: [String]
+    let operate: String
+    let view: String
+    /// For the second application.
+    let one: String
+
+    init() throws {
+      site = try Site()
+      try site.startSimulator()
+      let port = try FreePorts.take(1)[0]
+      try site.write(
+        """
+        {
+          broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", \(Door.settings(port))
+          apps: {
+            "\(Site.app)": { apns: \(site.apns()) },
+            "\(other)": { apns: \(site.apns(topic: other)) },
+          },
+        }
+        """, to: "pushfleet.json5")
+      try site.declareTopology()
+      try site.drain()
+      config = ["--config", site.file("pushfleet.json5")]
+      door = try Door(site, port: port)
+      let both = ["--app", "\(Site.app),\(other)"]
+      operate = try door.key("operate", both).key
+      view = try door.key("view", both).key
+      one = try door.key("operate", ["--app", other]).key
+    }
+
+    /// Requests without a target, which become dead letters.
+    func makeLetters() throws {
+      try site.publish((0..<30).map { ([:], ["app_id": Site.app, "message_id": "a\($0)"]) })
+      try site.publish((0..<5).map { ([:], ["app_id": other, "message_id": "b\($0)"]) })
+      try site.drain()
+    }
+
+    /// Posts an operation and waits for the end of its job.
+    func perform(_ path: String, _ key: String, _ body: String, until states: Set<String> = ["done", "failed", "stopped"])
+      throws -> [String: Any]
+    {
+      let answer = try door.ask("POST", path, key, body)
+      #expect(answer.status == 202, "\(path): \(answer.body)")
+      let number = try #require(Site.objects(answer.body).first?["job"] as? Int)
+      var job: [String: Any] = [:]
+      #expect(
+        try eventually {
+          job = try door.json("GET", "/v1/fleet/jobs/\(number)", key)
+          return states.contains(job["state"] as? String ?? "")
+        }, "\(job)")
+      return job
+    }
+
+    func audit() throws -> [[String: Any]] { Site.objects(try site.run(["audit", "--json"] + config).output) }
+  }
+
+  @Test("dead letters are shown, replayed and dropped by a filter, within the rights of the key")
+  func dead() throws {
+    let place = try Place()
+    let (site, door) = (place.site, place.door)
+    try place.makeLetters()
+    let seen = try door.json("GET", "/v1/fleet/dead?app=\(Site.app)&limit=2", place.view)
+    #expect(seen["matched"] as? Int == 30 && seen["seen"] as? Int == 35 && seen["ready"] as? Int == 35)
+    let letters = try #require(seen["letters"] as? [[String: Any]])
+    #expect(letters.map { $0["message_id"] as? String } == ["a0", "a1"] && letters[0]["body"] == nil)
+    let groups = try #require(seen["groups"] as? [[String: Any]])
+    #expect(groups.count == 1 && groups[0]["count"] as? Int == 30 && groups[0]["origin"] as? String == "send.normal")
+    let whole = try door.json("GET", "/v1/fleet/dead?id=b3&content=true", place.operate)
+    #expect((whole["letters"] as? [[String: Any]])?.first?["body"] as? String == "{}")
+    for (method, path, key, body, status) in [
+      ("GET", "/v1/fleet/dead?content=true", place.view, nil, 403), ("GET", "/v1/fleet/dead", place.one, nil, 403),
+      ("GET", "/v1/fleet/dead?app=\(Site.app)", place.one, nil, 403), ("GET", "/v1/fleet/dead?limit=x", place.view, nil, 400),
+      ("GET", "/v1/fleet/dead?since=now", place.view, nil, 400), ("POST", "/v1/fleet/dead/drop", place.view, "{}", 403),
+      ("POST", "/v1/fleet/dead/drop", place.one, #"{"filter":{}}"#, 403),
+      ("POST", "/v1/fleet/dead/drop", place.operate, #"{"filter":{},"rate":1}"#, 400),
+      ("POST", "/v1/fleet/dead/drop", place.operate, nil, 400), ("POST", "/v1/fleet/dead/drop", place.operate, "{}", 400),
+      ("POST", "/v1/fleet/dead/replay", place.operate, #"{"filter":{"eror":"x"}}"#, 400),
+      ("POST", "/v1/fleet/dead/replay", place.operate, #"{"filter":{"ids":[]}}"#, 400),
+      ("POST", "/v1/fleet/dead/replay", place.operate, #"{"filter":{},"rate":0}"#, 400),
+      ("GET", "/v1/fleet/jobs/9", place.view, nil, 404),
+    ] as [(String, String, String, String?, Int)] {
+      let answer = try door.ask(method, path, key, body)
+      #expect(answer.status == status, "\(method) \(path) \(body ?? ""): \(answer.status) \(answer.body)")
+    }
+
+    let replay = try place.perform(
+      "/v1/fleet/dead/replay", place.operate, #"{"filter":{"app":"\#(Site.app)","limit":10},"rate":200,"reason":"fixed"}"#)
+    #expect(replay["state"] as? String == "done" && replay["messages"] as? Int == 10, "\(replay)")
+    #expect(try site.depths(["dead", "send.normal"]) == [25, 10])
+    let drop = try place.perform("/v1/fleet/dead/drop", place.one, #"{"filter":{"app":"\#(Self.other)","ids":["b1","b2"]}}"#)
+    #expect(drop["messages"] as? Int == 2 && drop["app"] as? String == Self.other)
+    #expect(try site.depths(["dead"]) == [23])
+    #expect(try eventually { try place.audit().count == 2 })
+    let event = try #require(try place.audit().last)
+    #expect(
+      event["action"] as? String == "dead replay" && event["reason"] as? String == "fixed"
+        && event["origin"] as? String == "127.0.0.1")
+    let after = try #require(event["after"] as? [String: Any])
+    #expect(after["messages"] as? Int == 10 && (after["filter"] as? [String: Any])?["limit"] as? String == "10")
+    #expect((try door.json("GET", "/v1/fleet/jobs", place.one)["jobs"] as? [Any])?.count == 1)
+    #expect((try door.json("GET", "/v1/fleet/jobs", place.view)["jobs"] as? [Any])?.count == 2)
+  }
+
+  @Test("a replay is stopped: what is left stays in the queue, and what waits behind it begins")
+  func stop() throws {
+    let place = try Place()
+    let (site, door) = (place.site, place.door)
+    try place.makeLetters()
+    let slow =
+      try door.json("POST", "/v1/fleet/dead/replay", place.operate, #"{"filter":{},"rate":2}"#, status: 202)["job"] as? Int ?? 0
+    let next =
+      try door.json(
+        "POST", "/v1/fleet/dead/drop", place.operate, #"{"filter":{"app":"\#(Self.other)"}}"#, status: 202)["job"] as? Int ?? 0
+    #expect(try eventually { try site.depths(["send.normal"])[0] > 0 })
+    #expect(try door.json("GET", "/v1/fleet/jobs/\(next)", place.view)["state"] as? String == "waiting")
+    #expect(try door.ask("POST", "/v1/fleet/jobs/\(slow)/stop", place.view, "{}").status == 403)
+    _ = try door.json("POST", "/v1/fleet/jobs/\(slow)/stop", place.operate, "{}")
+    #expect(try eventually { try door.json("GET", "/v1/fleet/jobs/\(next)", place.view)["state"] as? String == "done" })
+    let ended = try door.json("GET", "/v1/fleet/jobs/\(slow)", place.view)
+    let sent = ended["messages"] as? Int ?? 0
+    #expect(ended["state"] as? String == "stopped" && sent > 0 && sent < 30, "\(ended)")
+    #expect(try site.depths(["dead", "send.normal"]) == [30 - sent, sent])
+    #expect(try door.ask("POST", "/v1/fleet/jobs/\(slow)/stop", place.operate, "{}").status == 409)
+  }
+
+  @Test("held requests are shown, and discarded while their application is paused")
+  func held() throws {
+    let place = try Place()
+    let (site, door) = (place.site, place.door)
+    let path = "/v1/fleet/apps/\(Site.app)"
+    #expect(try door.ask("POST", path + "/discard", place.operate, "{}").status == 409)
+    _ = try door.json("POST", path + "/pause", place.operate)
+    try site.send(tokens: (0..<20).map(token), app: Site.app)
+    let worker = try site.startWorker()
+    #expect(eventually { site.held(Site.app) == 20 })
+    let seen = try door.json("GET", path + "/held", place.view)
+    #expect(seen["matched"] as? Int == 20 && (seen["letters"] as? [Any])?.count == 20, "\(seen)")
+    #expect(try door.ask("GET", path + "/held", place.one).status == 403)
+    #expect(try door.ask("POST", path + "/discard", place.one, "{}").status == 403)
+    let id = ((seen["letters"] as? [[String: Any]])?.first?["message_id"] as? String) ?? ""
+    let dropped = try place.perform(path + "/held/drop", place.operate, #"{"filter":{"ids":["\#(id)"]}}"#)
+    #expect(dropped["messages"] as? Int == 1 && site.held(Site.app) == 19)
+    let all = try place.perform(path + "/discard", place.operate, #"{"reason":"wrong text"}"#)
+    #expect(all["messages"] as? Int == 19 && site.held(Site.app) == 0)
+    #expect(try eventually { try place.audit().first?["action"] as? String == "discard" })
+    _ = try door.json("POST", path + "/resume", place.operate)
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(try site.pushes().isEmpty)
+  }
+}
