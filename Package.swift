@@ -84,7 +84,7 @@ let package = Package(
       dependencies: [
         "PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Logging", "Broker", "Settings",
       ],
-      resources: ["console.html", "console.css", "console.js", "dom.js", "pages.js", "runbook.md"]
+      resources: ["console.html", "console.css", "console.js", "dom.js", "letters.js", "pages.js", "parts.js", "runbook.md"]
         .map { .embedInCode("Console/\($0)") },
       swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),

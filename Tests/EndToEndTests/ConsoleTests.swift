@@ -104,7 +104,7 @@ struct ConsoleTests {
     let (site, config) = try start()
     let address = try startConsole(site, config)
     let probe = HTTPProbe(port: try #require(URL(string: address)?.port.map { UInt16($0) }))
-    for name in ["", "console.css", "console.js", "dom.js", "pages.js", "runbook.md"] {
+    for name in ["", "console.css", "console.js", "dom.js", "letters.js", "pages.js", "parts.js", "runbook.md"] {
       let answer = try #require(probe.ask("/console/\(name)"))
       let policy = try #require(answer.headers["content-security-policy"])
       #expect(answer.status == 200 && answer.headers["x-content-type-options"] == "nosniff", "\(name)")
@@ -127,6 +127,7 @@ struct ConsoleTests {
   private static let pages = [
     ("fleet", "Workers"), ("apps", other), ("apps/\(Site.app)", "NotRegistered"), ("lanes", "fanout.normal"),
     ("campaigns", "/topics/all"), ("devices?app=\(Site.app)&by=user&name=anna", "active"), ("audit", "All operations"),
+    ("devices", "by"), ("dead", "will not be tried again"), ("dead?look=1", "dead-1"), ("dead/dead-1?app=\(Site.app)", "Body"), ("held?app=\(other)&look=1", "an operator has paused"),
     ("runbook/pushfleetdeadletters", "PushfleetDeadLetters"),
   ]
 
@@ -232,16 +233,70 @@ struct ConsoleTests {
   }
 
   @Test(
+    "dead letters are found, read, replayed and dropped, and held requests discarded, with the mouse",
+    .enabled(if: isBrowserThere, "chromium isn't installed"))
+  func letters() throws {
+    let (site, config) = try start()
+    try site.publish((0..<12).map { ([:], ["app_id": Site.app, "message_id": "a\($0)"]) })
+    try site.publish((0..<3).map { ([:], ["app_id": Self.other, "message_id": "b\($0)"]) })
+    #expect(try site.run(["apps", "pause", Self.other] + config).status == 0)
+    let worker = try site.startWorker()
+    #expect(try eventually { try site.depths(["dead"]) == [15] })
+    try site.send(tokens: (100..<104).map(token), app: Self.other)
+    #expect(eventually { site.held(Self.other) == 4 })
+    let browser = try Browser(site)
+    try browser.open(try startConsole(site, config), 0)
+    try browser.logIn(try key(site, "view,operate"), 0)
+    try browser.go("dead", 0)
+    #expect(try browser.shows("will not be tried again", 0))
+    try browser.order(0, ["value": "document.querySelector('form.filter button').click()"])
+    #expect(try browser.shows("15 of 15 dead letters", 0))
+    try browser.go("dead?app=\(Site.app)&look=1", 0)
+    #expect(try browser.shows("12 of 15 dead letters", 0))
+    try browser.go("dead/a3?app=\(Site.app)", 0)
+    #expect(try browser.holds("document.querySelector('pre')?.textContent === '{}'", 0))
+    try browser.click("/v1/fleet/dead/drop", 0)
+    #expect(try browser.shows("It is no dead letter.", 0))
+    #expect(try site.depths(["dead"]) == [14])
+    // Letters that come after the look stay.
+    try browser.go("dead?app=\(Self.other)&look=1", 0)
+    #expect(try browser.shows("3 of 14 dead letters", 0))
+    try site.publish([([:], ["app_id": Self.other, "message_id": "b3"])])
+    #expect(try eventually { try site.depths(["dead"]) == [15] })
+    try browser.click("/v1/fleet/dead/drop", 0)
+    #expect(try browser.shows("1 of 12 dead letters", 0))
+    // A replayed letter is dead again.
+    try browser.go("dead?app=\(Site.app)&look=1", 0)
+    try browser.click("/v1/fleet/dead/replay", 0, ["rate": "50", "reason": "fixed"])
+    #expect(try browser.holds("/dead replay[\\s\\S]*done[\\s\\S]*11/.test(document.body.innerText)", 0))
+    #expect(try eventually { try site.depths(["dead"]) == [12] })
+
+    try browser.go("held?app=\(Self.other)&look=1", 0)
+    #expect(try browser.shows("4 of 4 held requests", 0))
+    try browser.click("/v1/fleet/apps/\(Self.other)/discard", 0)
+    #expect(try browser.shows("0 of 0 held requests", 0))
+    let actions = Site.objects(try site.run(["audit", "--json"] + config).output).compactMap { $0["action"] as? String }
+    #expect(actions == ["discard", "dead replay", "dead drop", "dead drop", "pause"])
+    #expect(browser.takeComplaints().isEmpty)
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+  }
+
+  @Test(
     "each page fits a phone and a screen, and its text is readable, light and dark",
     .enabled(if: isBrowserThere, "chromium isn't installed"))
   func views() throws {
     let (site, config) = try start(devices: Self.pictures == nil ? 3 : 4_000)
     #expect(try site.run(["apps", "rate", Site.app, "50/s"] + config).status == 0)
     let worker = try site.startWorker()
+    try site.publish([([:], ["app_id": Site.app, "message_id": "dead-1"])])
     try site.send(tokens: (100..<110).map(token), app: Self.silent)
     try site.publish([(["to": "/topics/all", "data": ["m": "m"]], ["app_id": Site.app, "message_id": "m"])])
     #expect(try site.followJournal().waitForLines(3, seconds: 60))
     #expect(try site.run(["apps", "pause", Self.other, "--reason", "wrong text in <title>"] + config).status == 0)
+    #expect(worker.waitForOutput(#""state":"paused""#, seconds: 30))
+    try site.send(tokens: (200..<205).map(token), app: Self.other)
+    #expect(eventually { site.held(Self.other) == 5 })
     let browser = try Browser(site)
     try browser.open(try startConsole(site, config), 0)
     try browser.logIn(try key(site, "view,operate"), 0)

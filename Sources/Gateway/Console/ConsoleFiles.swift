@@ -8,7 +8,9 @@ enum ConsoleFiles {
     "console.css": ("text/css; charset=utf-8", PackageResources.console_css),
     "console.js": (script, PackageResources.console_js),
     "dom.js": (script, PackageResources.dom_js),
+    "letters.js": (script, PackageResources.letters_js),
     "pages.js": (script, PackageResources.pages_js),
+    "parts.js": (script, PackageResources.parts_js),
     "runbook.md": ("text/markdown; charset=utf-8", PackageResources.runbook_md),
   ]
 

@@ -6,7 +6,8 @@ const period = 2000, memory = 15 * 60 * 1000, span = 60;
 const at = id => document.getElementById(id);
 /// `sample` is the status that the rates count from; `workers` has the last answer of each worker by name, with `gone` for one that no longer answers.
 const state = { me: null, status: null, sample: null, workers: new Map(), rates: [] };
-let timer = 0, shown = "", failures = 0, round = 0;
+// `again` makes a page ask again for what it asks only once.
+let timer = 0, shown = "", failures = 0, round = 0, again = false;
 
 class Refused extends Error {
   constructor(status, words) {
@@ -54,14 +55,22 @@ function remember(status) {
 async function poll() {
   clearTimeout(timer);
   const { page, args, query } = place(), own = ++round, asked = page.asks(args, query);
+  if (page.asksOnce && (shown !== location.hash || again)) {
+    Object.assign(asked, page.asksOnce(args, query));
+    Object.assign(state, { letters: null, refused: "" });
+    again = false;
+  }
   try {
     if (page === pages.runbook && !state.runbook) state.runbook = await (await fetch("/console/runbook.md")).text();
     const [status, ...answers] = await Promise.all([
       state.seesStatus ? ask("/v1/fleet/status").catch(error => { if (error.status !== 403) throw error; state.seesStatus = false; }) : null,
-      ...Object.values(asked).map(path => ask(path).catch(error => { if (![400, 403, 404].includes(error.status)) throw error; }))]);
+      ...Object.entries(asked).map(([name, path]) => ask(path).catch(error => {
+        if (name === "letters" && error.status !== 401) state.refused = error.message;
+        else if (![400, 403, 404].includes(error.status)) throw error;
+      }))]);
     if (own !== round) return;
     if (status) remember(status);
-    Object.keys(asked).forEach((name, i) => { state[name] = name === "campaign" ? answers[i] : answers[i]?.[name === "audit" ? "events" : name]; });
+    Object.keys(asked).forEach((name, i) => { state[name] = ["campaign", "letters"].includes(name) ? answers[i] : answers[i]?.[name === "audit" ? "events" : name]; });
     failures = 0;
     render();
   } catch (error) {
@@ -80,7 +89,7 @@ function tell(tone, words) {
 function render() {
   const { page, args, query } = place(), focused = document.activeElement, isNew = shown !== location.hash;
   morph(at("nav"), Object.entries(pages).map(([name, one]) => make("a", { href: "#/" + name, "aria-current": one === page && "page" }, one.name)));
-  if (isNew || page !== pages.runbook) morph(at("page"), page.show(state, args, query));
+  if (isNew || page !== pages.runbook) morph(at("page"), page.show(state, args, query).flat(9).filter(part => part));
   if (isNew) {
     shown = location.hash;
     document.title = `${page.name} · pushfleet console`;
@@ -146,20 +155,30 @@ at("page").addEventListener("click", event => {
   at("dialog-title").textContent = order.what;
   at("dialog-words").textContent = order.words;
   for (const field of ["rate", "until"]) {
-    at(field + "-field").hidden = order.fields !== field;
+    at(field + "-field").hidden = order.fields !== field && !(field === "rate" && order.fields === "letters");
     at(field).value = "";
   }
+  at("rate-words").textContent = order.fields === "letters" ? "Letters per second; empty for no limit" : "Pushes per second of the whole fleet; empty for no limit";
   at("reason").value = "";
   at("confirm").textContent = order.what;
   say("dialog-refusal");
   at("dialog").showModal();
 });
+/// Waits a moment for the end of a job, so that the page shows its effect.
+async function ended(job) {
+  for (let i = 0; job && i < 10; i++) {
+    if (!["waiting", "running"].includes((await ask("/v1/fleet/jobs/" + job)).state)) return;
+    await new Promise(resolve => setTimeout(resolve, 300));
+  }
+}
+
 at("cancel").addEventListener("click", () => at("dialog").close());
 at("order").addEventListener("submit", async event => {
   event.preventDefault();
-  const body = {};
+  const body = order.body ? JSON.parse(order.body) : {};
   if (at("reason").value) body.reason = at("reason").value;
   if (at("until").value) body.until = new Date(at("until").value).toISOString();
+  if (order.fields === "letters" && at("rate").value) body.rate = Number(at("rate").value);
   if (order.fields === "rate") body.rate = at("rate").value ? Number(at("rate").value) : null;
   at("confirm").disabled = true;
   try {
@@ -167,6 +186,8 @@ at("order").addEventListener("submit", async event => {
     at("dialog").close();
     at("news").textContent = `Done: ${order.what}`;
     setTimeout(() => { at("news").textContent = ""; }, 5000);
+    await ended(event.job);
+    again = true;
     poll();
   } catch (error) {
     if (error.status === 401) showLogin("Log in again: the session has ended, or the key is revoked.");
@@ -177,7 +198,10 @@ at("order").addEventListener("submit", async event => {
 at("page").addEventListener("submit", event => {
   event.preventDefault();
   const fields = [...new FormData(event.target)].filter(([, value]) => value);
-  location.hash = `#/${event.target.dataset.page}?${new URLSearchParams(fields)}`;
+  const hash = `#/${event.target.dataset.page}?${new URLSearchParams(fields)}`;
+  if (hash !== location.hash) return void (location.hash = hash);
+  again = true;
+  poll();
 });
 
 document.querySelector(".skip").addEventListener("click", event => {

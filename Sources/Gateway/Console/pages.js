@@ -1,8 +1,9 @@
 import { duration, inline, make, markdown, number, rate, spark, table, time } from "./dom.js";
+import { deadLetters, heldRequests } from "./letters.js";
+import { appField, button, card, encode, linked, pill, sum } from "./parts.js";
 
 // What each page asks for, besides the fleet's status, and what it shows of the answers.
 const apps = "/v1/fleet/apps", lanes = "/v1/fleet/lanes", campaigns = "/v1/fleet/campaigns?limit=50";
-const encode = encodeURIComponent;
 const list = (events, query) => "/v1/fleet/audit?" + new URLSearchParams({ limit: events, ...query });
 
 export const pages = {
@@ -12,25 +13,14 @@ export const pages = {
   lanes: { name: "Lanes", asks: () => ({ lanes }), show: allLanes },
   campaigns: { name: "Campaigns", asks: ([id]) => id ? { campaign: "/v1/fleet/campaigns/" + encode(id) } : { campaigns },
     show: (state, [id]) => id ? oneCampaign(state, id) : [make("h1", {}, "Campaigns"), card(null, campaignTable(state))] },
+  dead: deadLetters,
+  held: heldRequests,
   devices: { name: "Devices", asks: (args, { app, by, name }) => app && name ? { devices: "/v1/fleet/devices?" + new URLSearchParams({ app, [by]: name }) } : {}, show: devices },
   audit: { name: "Audit", asks: (args, query) => ({ audit: list(50, query) }), show: audit },
   runbook: { name: "Runbook", asks: () => ({}), show: state => [make("div", { class: "card" }, markdown(state.runbook || "# Runbook"))] },
 };
 
-const card = (title, ...parts) => make("section", { class: "card" }, title && make("h2", {}, title), parts);
-const sum = (items, value) => items.reduce((all, item) => all + (value(item) || 0), 0);
 const runbook = section => section && make("a", { href: "#/runbook/" + section.split("#").pop() }, "Runbook");
-const tones = { ok: "good", running: "good", paused: "warn", draining: "warn", held: "bad", gone: "bad", cancelled: "calm", completed: "calm" };
-const pill = (word, tone) => make("span", { class: "pill " + (tone || tones[word] || "bad") }, word);
-const linked = app => make("a", { href: "#/apps/" + encode(app) }, app);
-
-/// A button that opens the dialog of an operation; nothing without the right. The first of a row keeps the focus when its operation
-/// changes from pause to resume.
-function button(state, path, verb, what, fields = "", words = "") {
-  if (!state.me.rights.includes("operate")) return null;
-  return make("button", { type: "button", "data-post": `/v1/fleet/${path}/${verb}`, "data-what": what, "data-fields": fields, "data-words": words,
-    "aria-label": what }, verb[0].toUpperCase() + verb.slice(1));
-}
 
 // MARK: what the status says
 
@@ -127,7 +117,7 @@ function operations(state, one) {
 const appColumns = [["Application", "name"], ["State", "wide"], ["Rate", "n"], ["In hand", "n"], ["Held", "n"], ["Accepted", "n"], ["Failed", "n"], ["", "wide"]];
 function appRow(state, one) {
   const its = figures(state, one.app);
-  return [one.app, linked(one.app), control(one), one.rate == null ? "–" : `${number(one.rate)}/s`, number(its.inHand), number(held(state, one.app)), number(its.delivered), number(its.failed), operations(state, one)];
+  return [one.app, linked(one.app), control(one), one.rate == null ? "–" : `${number(one.rate)}/s`, number(its.inHand), make("a", { href: "#/held?app=" + encode(one.app), "aria-label": `Held requests of ${one.app}` }, number(held(state, one.app))), number(its.delivered), number(its.failed), operations(state, one)];
 }
 
 function applications(state) {
@@ -181,8 +171,6 @@ function auditTable(state) {
   return table("Operations", [["Time", ""], ["Operator", "name"], ["Action", ""], ["Subject", "wide"], ["Reason", "wide"]], (state.audit || []).map(one => [
     one.number, time(one.at), [one.actor, make("span", { class: "note" }, ` from ${one.origin}`)], one.action, one.subject, one.reason || ""]), "There is none.");
 }
-
-const appField = state => [make("label", {}, "Application ", make("input", { name: "app", list: "app-names", autocomplete: "off" })), make("datalist", { id: "app-names" }, state.me.apps.map(app => make("option", { value: app })))];
 
 function devices(state, args, query) {
   const columns = [["Registration", "name"], ["Platform", ""], ["State", ""], ["User", ""], ["Installation", ""], ["Topics", "wide"], ["Registered", ""], ["Seen", ""]];

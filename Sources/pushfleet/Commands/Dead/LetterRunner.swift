@@ -141,7 +141,7 @@ private final class WalkThread: LetterRun, @unchecked Sendable {
     do { try task.walk.run() } catch { failure = LetterRunner.words(error) }
     progress(task.walk.done, task.walk.expected)
     let notices: JSONObject = ["notices": JSONOptional(task.notices.isEmpty ? nil : task.notices.joined(separator: "; "))]
-    then(LetterOutcome(count: task.count, details: notices.line(after: task.details.line), failure: failure))
+    then(LetterOutcome(count: task.count, details: (task.details + notices).line, failure: failure))
     self.task = nil
   }
 

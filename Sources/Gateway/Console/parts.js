@@ -1,0 +1,19 @@
+import { make } from "./dom.js";
+
+// Parts that several pages have.
+export const encode = encodeURIComponent;
+export const card = (title, ...parts) => make("section", { class: "card" }, title && make("h2", {}, title), parts);
+export const sum = (items, value) => items.reduce((all, item) => all + (value(item) || 0), 0);
+const tones = { ok: "good", running: "good", paused: "warn", draining: "warn", held: "bad", gone: "bad", cancelled: "calm", completed: "calm" };
+export const pill = (word, tone) => make("span", { class: "pill " + (tone || tones[word] || "bad") }, word);
+export const linked = app => make("a", { href: "#/apps/" + encode(app) }, app);
+
+/// A button that opens the dialog of an operation; nothing without the right. The first of a row keeps the focus when its operation
+/// changes from pause to resume.
+export function button(state, path, verb, what, fields = "", words = "", body = null) {
+  if (!state.me.rights.includes("operate")) return null;
+  return make("button", { type: "button", "data-post": `/v1/fleet/${path}/${verb}`, "data-what": what, "data-fields": fields, "data-words": words,
+    "data-body": body && JSON.stringify(body), "aria-label": what }, verb[0].toUpperCase() + verb.slice(1));
+}
+
+export const appField = (state, value) => [make("label", {}, "Application ", make("input", { name: "app", value, list: "app-names", autocomplete: "off" })), make("datalist", { id: "app-names" }, state.me.apps.map(app => make("option", { value: app })))];
