@@ -127,7 +127,8 @@ struct ConsoleTests {
   private static let pages = [
     ("fleet", "Workers"), ("apps", other), ("apps/\(Site.app)", "NotRegistered"), ("lanes", "fanout.normal"),
     ("campaigns", "/topics/all"), ("devices?app=\(Site.app)&by=user&name=anna", "active"), ("audit", "All operations"),
-    ("devices", "by"), ("dead", "will not be tried again"), ("dead?look=1", "dead-1"), ("dead/dead-1?app=\(Site.app)", "Body"), ("held?app=\(other)&look=1", "an operator has paused"),
+    ("devices", "by"), ("dead", "will not be tried again"), ("dead?look=1", "dead-1"), ("dead/dead-1?app=\(Site.app)", "Body"),
+    ("held?app=\(other)&look=1", "an operator has paused"),
     ("runbook/pushfleetdeadletters", "PushfleetDeadLetters"),
   ]
 
