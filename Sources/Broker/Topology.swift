@@ -25,8 +25,24 @@ public struct Topology: Sendable {
   public let ladder: [RetryStep]
   /// Applications whose feedback is also kept for senders that use APNs' binary interface.
   public let binaryFeedback: [String]
+  public let webhooks: [Webhook]
 
-  public init(prefix: String = "push", ladder: [RetryStep], binaryFeedback: [String] = []) {
+  /// A webhook, whose events wait in a queue of their own.
+  public struct Webhook: Sendable, Equatable {
+    public var app: String
+    public var name: String
+    /// The prefixes of its events' routing keys, such as `feedback.`.
+    public var keys: [String]
+
+    public init(app: String, name: String, keys: [String]) {
+      self.app = app
+      self.name = name
+      self.keys = keys
+    }
+  }
+
+  public init(prefix: String = "push", ladder: [RetryStep], binaryFeedback: [String] = [], webhooks: [Webhook] = []) {
+    self.webhooks = webhooks
     self.prefix = prefix
     self.ladder = ladder
     self.binaryFeedback = binaryFeedback
@@ -113,6 +129,10 @@ extension Topology {
   public func holdQueue(_ app: String) -> String { name("\(Self.hold).\(app)") }
   /// The entries for an application's clients of the feedback service (APNs' binary interface).
   public func binaryFeedbackQueue(_ app: String) -> String { name("feedback.binary.\(app)") }
+  /// The events for a webhook of an application.
+  public func webhookQueue(_ app: String, _ webhook: String) -> String { name("webhook.\(app).\(webhook)") }
+  /// True for a queue that drops its oldest messages when it is full.
+  public func isList(queue: String) -> Bool { queue.hasPrefix(binaryFeedbackQueue("")) || queue.hasPrefix(name("webhook.")) }
   /// Queues of which each consuming shard has one consumer, unless an operator has paused the lane. Only shards with a registry, which
   /// pausing needs, consume the last one.
   package var queuesOfOneConsumer: [String] {
@@ -143,7 +163,8 @@ extension Topology {
     var inOrder = deadLettered()
     inOrder.append("x-single-active-consumer", .bool(true))
     let quarantine = Queue(name: quarantineQueue, arguments: deadLettered())
-    let lists = binaryFeedback.map { Queue(name: binaryFeedbackQueue($0), arguments: list) }
+    let listed = binaryFeedback.map(binaryFeedbackQueue) + webhooks.map { webhookQueue($0.app, $0.name) }
+    let lists = listed.map { Queue(name: $0, arguments: list) }
     return [Queue(name: deadQueue, arguments: lastStop)] + lanes + steps + [quarantine] + others
       + [Queue(name: registryQueue, arguments: inOrder)] + lists
   }
@@ -157,7 +178,11 @@ extension Topology {
       ]
     }
     let steps = ladder.map { (retryQueue($0), retryExchange, $0.name, FieldTable()) }
-    let lists = binaryFeedback.map { (binaryFeedbackQueue($0), eventsExchange, Self.feedbackKey + $0, FieldTable()) }
+    let lists =
+      binaryFeedback.map { (binaryFeedbackQueue($0), eventsExchange, Self.feedbackKey + $0, FieldTable()) }
+      + webhooks.flatMap { webhook in
+        webhook.keys.map { (webhookQueue(webhook.app, webhook.name), eventsExchange, $0 + webhook.app, FieldTable()) }
+      }
     return lanes + steps + lists + [
       (quarantineQueue, retryExchange, Self.quarantineKey, FieldTable()),
       (feedbackQueue, eventsExchange, Self.feedbackKey + "#", FieldTable()),
@@ -174,7 +199,7 @@ extension Topology {
   /// True for a queue that only the fleet publishes to.
   package func isOwn(queue: String) -> Bool {
     queues.contains { $0.name == queue } || queue == traceQueue || queue.hasPrefix(holdQueue(""))
-      || queue.hasPrefix(binaryFeedbackQueue(""))
+      || isList(queue: queue)
   }
 
   private static func cameFrom(_ origin: String) -> FieldTable {

@@ -2,7 +2,15 @@ import Broker
 import TLS
 
 extension Configuration {
-  public var topology: Topology { Topology(prefix: prefix, ladder: retry.steps, binaryFeedback: binaryFeedbackApps) }
+  public var topology: Topology {
+    Topology(
+      prefix: prefix, ladder: retry.steps, binaryFeedback: binaryFeedbackApps,
+      webhooks: apps.flatMap { app in
+        app.webhooks.map { webhook in
+          Topology.Webhook(app: app.id, name: webhook.name, keys: webhook.events.map { $0.key })
+        }
+      })
+  }
 
   /// The value of ``ReplyQueues/listed``.
   package var listedReplyQueues: Set<[UInt8]>? { replyTo.map { Set($0.map { Array($0.utf8) }) } }

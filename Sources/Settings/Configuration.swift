@@ -101,6 +101,8 @@ public struct AppConfiguration: Sendable, Equatable {
   public var credentials: CredentialSet
   /// By sender id, as in `x-push-sender`.
   public var senders: [String: CredentialSet]
+  /// In the order of their names.
+  public var webhooks: [WebhookConfiguration] = []
 }
 
 /// The credentials of an application or of one of its senders.

@@ -85,7 +85,8 @@ extension Configuration {
     gateway = reader.has("gateway") ? GatewaySettings(reader.object("gateway")) : nil
     apps = Self.apps(reader)
     for app in apps {
-      let longest = topology.binaryFeedbackQueue(app.id)
+      let names = [topology.binaryFeedbackQueue(app.id)] + app.webhooks.map { topology.webhookQueue(app.id, $0.name) }
+      let longest = names.max { $0.utf8.count < $1.utf8.count } ?? ""
       guard longest.utf8.count > Self.longestName else { continue }
       reader.source.report(
         ["apps", app.id],
@@ -204,6 +205,15 @@ extension AppConfiguration {
     if entries.count > Self.mostSenders {
       reader.report("senders", "has \(entries.count) entries; an application has at most \(Self.mostSenders)")
     }
+    for (name, entry) in reader.has("webhooks") ? reader.entries("webhooks").sorted(by: { $0.0 < $1.0 }) : [] {
+      if let webhook = WebhookConfiguration(name: name, entry) { webhooks.append(webhook) }
+      if name.isEmpty || name.utf8.count > Self.longestWebhook || !name.utf8.allSatisfy(Self.isWebhookByte) {
+        entry.report("url", "belongs to a webhook whose name isn't 1 to \(Self.longestWebhook) letters, digits, - and _")
+      }
+    }
+    if webhooks.count > Self.mostWebhooks {
+      reader.report("webhooks", "has \(webhooks.count) entries; an application has at most \(Self.mostWebhooks)")
+    }
     if credentials.isEmpty, senders.isEmpty {
       reader.report("apns", "is missing: an app needs apns, fcm, webpush, or some of them")
     }
@@ -211,6 +221,15 @@ extension AppConfiguration {
 
   /// GS-084.
   private static let mostSenders = 100
+  private static let mostWebhooks = 10
+  private static let longestWebhook = 32
+
+  private static func isWebhookByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+    default: false
+    }
+  }
 }
 
 extension CredentialSet {

@@ -20,8 +20,11 @@ public enum Material: Sendable, Hashable {
       : .text(value.contains(where: \.isNewline) || value.hasPrefix("{") ? value : value.replacing("\\n", with: "\n"))
   }
 
+  /// The beginning of a secret of Standard Webhooks.
+  static let webhookSecret = "whsec_"
+
   static func isText(_ value: String) -> Bool {
-    value.contains("-----BEGIN") || value.hasPrefix("{") || value.contains(where: \.isNewline)
+    value.contains("-----BEGIN") || value.hasPrefix(webhookSecret) || value.hasPrefix("{") || value.contains(where: \.isNewline)
   }
 
   var path: String? { if case .file(let path) = self { path } else { nil } }

@@ -216,6 +216,22 @@ extension Setting {
       Setting("apps.<id>.webpush.proxy", .text(proxyForm), unset: "as the fleet's `proxy`")
         .help("Proxy for connections to push services."),
     ],
+    "Webhooks": [
+      Setting("apps.<id>.webhooks.<name>.url", .text("`https://host/path`"), unset: "required")
+        .help("Address that receives events; `pushfleet webhooks` posts them. The name is for you."),
+      Setting("apps.<id>.webhooks.<name>.secret", .materials("`whsec_…`, or a list"), unset: "required")
+        .help("Secrets that sign each call: `whsec_` and the base64 of 24 to 64 random bytes, or files with that.")
+        .help("The first is the newest."),
+      Setting(
+        "apps.<id>.webhooks.<name>.events", .texts("list of `results`, `feedback`, `receipts`, `audit`"), unset: "required"
+      )
+      .help("Events of the application that are posted. There are results and receipts only with the settings `results` and")
+      .help("`receipts`."),
+      Setting("apps.<id>.webhooks.<name>.ca", .material("PEM"), unset: system)
+        .help("The authority that signed the receiver's certificate."),
+      Setting("apps.<id>.webhooks.<name>.proxy", .text(proxyForm), unset: "as the fleet's `proxy`")
+        .help("Proxy for connections to the receiver."),
+    ],
   ]
 
   private static let system = "the system's authorities"

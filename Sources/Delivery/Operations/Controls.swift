@@ -67,6 +67,7 @@ package final class Controls {
       case .app(let id): if let app = apps.place(of: id) { byApp[app] = control }
       case .lane(let name):
         if control.mode(at: now) == .paused, let lane = WorkQueue(origin: name) { lanes.insert(lane) }
+      case .webhook: break
       }
     }
     all = controls

@@ -14,7 +14,7 @@ package struct OutcomePublications {
   let ladder: Ladder
   private let returns: [UInt8]
   private let ownQueues: Set<[UInt8]>
-  private let binaryFeedback: [UInt8]
+  private let lists: [[UInt8]]
 
   package init(prefix: String, apps: Applications, steps: [RetryStep]) {
     self.prefix = prefix
@@ -26,7 +26,7 @@ package struct OutcomePublications {
     returns = Array(topology.returnExchange.utf8)
     self.apps = apps
     ladder = Ladder(steps: steps)
-    binaryFeedback = Array(topology.binaryFeedbackQueue("").utf8)
+    lists = [topology.binaryFeedbackQueue(""), topology.name("webhook.")].map { Array($0.utf8) }
     ownQueues = Set((topology.queues.map(\.name) + [topology.traceQueue]).map { Array($0.utf8) })
   }
 
@@ -156,7 +156,7 @@ package struct OutcomePublications {
 
   private func replyQueue(_ name: [UInt8]?) -> [UInt8]? {
     guard let name, !name.isEmpty, !ownQueues.contains(name), !name.starts(with: hold + [UInt8(ascii: ".")]),
-      !name.starts(with: binaryFeedback)
+      !lists.contains(where: name.starts)
     else { return nil }
     return name
   }

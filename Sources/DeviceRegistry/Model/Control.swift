@@ -3,20 +3,29 @@ public enum ControlSubject: Hashable, Sendable {
   case app([UInt8])
   /// A lane: its queue's name without prefix, such as `send.normal`.
   case lane([UInt8])
+  /// A webhook: `<app>/<name>`.
+  case webhook([UInt8])
 
   /// The application; nil for a lane.
-  public var app: [UInt8]? { if case .app(let id) = self { id } else { nil } }
+  public var app: [UInt8]? {
+    switch self {
+    case .app(let id): id
+    case .webhook(let name): name.lastIndex(of: UInt8(ascii: "/")).map { Array(name[..<$0]) }
+    case .lane: nil
+    }
+  }
 
   public var kind: String {
     switch self {
     case .app: "app"
     case .lane: "lane"
+    case .webhook: "webhook"
     }
   }
 
   public var name: [UInt8] {
     switch self {
-    case .app(let name), .lane(let name): name
+    case .app(let name), .lane(let name), .webhook(let name): name
     }
   }
 
@@ -24,6 +33,7 @@ public enum ControlSubject: Hashable, Sendable {
     switch String(decoding: kind, as: UTF8.self) {
     case "app": self = .app(name)
     case "lane": self = .lane(name)
+    case "webhook": self = .webhook(name)
     default: return nil
     }
   }

@@ -49,6 +49,7 @@ package final class HTTPFetch: Machine {
     self.completion = completion
     var configuration = ClientConfiguration()
     configuration.maxResponseBody = request.longestAnswer
+    configuration.keptResponseHeaders = ["retry-after"]
     answer = HTTP1Answer(configuration)
     var head =
       "\(request.method) \(request.path) HTTP/1.1\r\nHost: \(request.host)\r\nUser-Agent: pushfleet\r\nConnection: close\r\n"
@@ -94,6 +95,11 @@ package final class HTTPFetch: Machine {
     let completion = completion
     self.completion = nil
     completion?(answer)
+  }
+
+  /// The answer's `Retry-After` in seconds; nil without one, and for a date.
+  package var retryAfter: Double? {
+    response.header(0).flatMap { Int(String(decoding: $0, as: UTF8.self)) }.map { Double(max($0, 0)) }
   }
 
   private var hasStatus: Bool { response.status >= 200 }

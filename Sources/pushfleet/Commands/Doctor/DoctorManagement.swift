@@ -64,14 +64,14 @@ final class DoctorManagement: DoctorLook {
     else { return }
     let names = [item["policy"], item["operator_policy"]].compactMap { $0 as? String }.map { "`\($0)`" }.joined(
       separator: " or ")
-    for effect in LossyPolicy.effects(of: definition, isList: queue.hasPrefix(topology.binaryFeedbackQueue(""))) {
+    for effect in LossyPolicy.effects(of: definition, isList: topology.isList(queue: queue)) {
       losses[LossyPolicy(policy: names, effect: effect), default: []].append(queue)
     }
   }
 
   private func isOwn(_ queue: String) -> Bool {
     topology.queues.contains { $0.name == queue } || queue.hasPrefix(topology.holdQueue(""))
-      || queue.hasPrefix(topology.binaryFeedbackQueue(""))
+      || topology.isList(queue: queue)
   }
 
   private func endPolicies() {

@@ -74,7 +74,7 @@ enum AppsCommand: Command {
   private static func list(_ options: Options, _ session: OperatorSession) throws {
     let controls = try session.store.controls()
     let configured = session.configuration.apps.map { ControlSubject.app(Array($0.id.utf8)) }
-    let others = controls.filter { $0.subject.app != nil && !configured.contains($0.subject) }
+    let others = controls.filter { $0.subject.kind == "app" && !configured.contains($0.subject) }
     try show(configured.map { app in controls.first { $0.subject == app } ?? Control(app) } + others, options)
   }
 
