@@ -87,12 +87,18 @@ let package = Package(
       resources: ["console.html", "console.css", "console.js", "dom.js", "letters.js", "pages.js", "parts.js", "runbook.md"]
         .map { .embedInCode("Console/\($0)") },
       swiftSettings: strict),
+    .target(
+      name: "Webhooks",
+      dependencies: [
+        "PushCore", "Wire", "AMQP", "Reactor", "DeviceRegistry", "Providers", "Logging", "Broker", "Settings",
+      ],
+      swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
     .executableTarget(
       name: "pushfleet",
       dependencies: [
         "CBuild", "PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Broker", "Settings", "Delivery", "Worker",
-        "Gateway", "Simulator",
+        "Gateway", "Webhooks", "Simulator",
       ],
       swiftSettings: strict,
       linkerSettings: allocator),

@@ -24,6 +24,7 @@ struct DocumentedLinesTests {
 
   /// The document, and the beginning of the line.
   private static let rows: [(document: String, start: String, way: Way)] = [
+    ("docs/send/webhooks.md", "pushfleet ", .elsewhere("WebhookTests")),
     ("docs/operate/console.md", "pushfleet console --config F", .until("the console is at")),
     ("docs/operate/console.md", "pushfleet keys create --config F", .here),
     ("docs/operate/dead-letters.md", "pushfleet dead ", .here),

@@ -1,0 +1,212 @@
+import AMQP
+import Broker
+import Logging
+import Providers
+import PushCore
+import Reactor
+import Settings
+import Wire
+
+/// Posts the events of one webhook's queue. An event is acknowledged after the receiver has accepted its batch with a 2xx status.
+/// Confined to the loop's thread.
+final class WebhookSender {
+  /// Bytes of an event. A longer one is cut, and then sent as text.
+  static let longestEvent = 256 << 10
+  /// Seconds that an event waits for others.
+  private static let gathering = 0.5
+  /// Seconds.
+  static let timeout = 15.0
+  private static let longestAnswer = 64 << 10
+  /// Seconds after which events go back to their queue: the broker closes a channel that holds deliveries for long.
+  private static let longestHold = 60.0
+  private static let longestPause = 3_600.0
+
+  /// `<app>/<name>`.
+  let name: String
+  /// The receiver doesn't want events any more (410).
+  var onGone: (() -> Void)?
+  private let address: HTTPAddress
+  private let secrets: [[UInt8]]
+  private let target: DialTarget
+  private let queue: String
+  private let loop: EventLoop
+  private let brokers: [BrokerAddress]
+  private let log: Log
+  private var connection: BrokerConnection?
+  private var consumer: Consumer?
+  private var waiting = GatheredEvents()
+  private var batch: WebhookBatch?
+  private var call: (post: HTTPFetch, transport: any Transport)?
+  private var backoff = Backoff(base: 1, cap: longestPause)
+  private var failingSince: Int64?
+  /// False while an operator has paused the webhook.
+  private var isWanted = false
+  private var isResting = false
+  private var isStopping = false
+  /// True until the connection has ended.
+  private var isClosing = false
+
+  init(
+    _ webhook: WebhookConfiguration, app: String, topology: Topology, brokers: [BrokerAddress], loop: EventLoop, log: Log
+  ) throws(ConfigurationError) {
+    let setting = "apps.\(app).webhooks.\(webhook.name)"
+    name = "\(app)/\(webhook.name)"
+    address = webhook.address
+    secrets = try webhook.loadSecrets(setting)
+    target = try webhook.target(setting, timeout: Self.timeout)
+    queue = topology.webhookQueue(app, webhook.name)
+    self.brokers = brokers
+    self.loop = loop
+    self.log = log
+  }
+
+  var isIdle: Bool { call == nil && connection == nil }
+
+  func want(_ isWanted: Bool) {
+    guard isWanted != self.isWanted, !isStopping else { return }
+    self.isWanted = isWanted
+    log.info(isWanted ? "a webhook is served" : "a webhook is paused", ["webhook": name])
+    if isWanted { open() } else if call == nil { close() }
+  }
+
+  /// Waits for the receiver's answer, then leaves.
+  func stop() {
+    isStopping = true
+    if call == nil { close() }
+  }
+
+  // MARK: the queue
+
+  private func open() {
+    guard connection == nil, isWanted, !isResting, !isStopping else { return }
+    let connection = BrokerConnection(loop: loop, brokers: brokers)
+    connection.makeMachine = { [unowned self] broker in
+      let consumer = Consumer(
+        settings: ConnectionSettings(broker: broker, name: "pushfleet webhooks, \(name)"),
+        queues: [.init(queue: queue, prefetch: UInt16(GatheredEvents.most))], maximumBody: Self.longestEvent, handler: self)
+      self.consumer = consumer
+      return consumer
+    }
+    self.connection = connection
+    connection.start()
+  }
+
+  /// Gives the events in hand back to the queue.
+  private func close() {
+    forget()
+    guard let connection, !isClosing else { return }
+    connection.stop()
+    isClosing = consumer != nil
+    if let consumer { consumer.close() } else { self.connection = nil }
+  }
+
+  private func forget() {
+    waiting = GatheredEvents()
+    batch = nil
+  }
+
+  // MARK: calls
+
+  private func send() {
+    guard call == nil, !isResting, !isStopping, isWanted else { return }
+    if batch == nil {
+      guard !waiting.isEmpty else { return }
+      batch = WebhookBatch(waiting.take(), now: loop.wallClock)
+    }
+    guard let batch else { return }
+    var request = HTTPFetch.Request(
+      method: "POST", host: address.authority, path: address.path.isEmpty ? "/" : address.path, timeout: Self.timeout,
+      longestAnswer: Self.longestAnswer)
+    request.headers = batch.headers(secrets, now: loop.wallClock / 1_000)
+    request.body = batch.body
+    let post = HTTPFetch(request) { [weak self] in self?.answered($0) }
+    call = (post, LoopDialer(loop: loop).dial(post, to: target))
+  }
+
+  private func answered(_ answer: HTTPFetch.Answer) {
+    let asked = call?.post.retryAfter
+    call = nil
+    switch answer {
+    case .answered(200..<300, _): accepted()
+    case .answered(410, _):
+      log.warning("a webhook's receiver wants no more events (410): it is paused", ["webhook": name])
+      onGone?()
+      want(false)
+    case .answered(let status, _): failed("the receiver answers \(status)", asked)
+    case .failed(let reason): failed(reason, nil)
+    }
+    if isStopping || !isWanted { close() }
+  }
+
+  private func accepted() {
+    if let failingSince {
+      log.info(
+        "a webhook's receiver accepts events again", ["webhook": name, "seconds": Int((loop.wallClock - failingSince) / 1_000)])
+    }
+    failingSince = nil
+    backoff.reset()
+    for token in batch?.tokens ?? [] { consumer?.acknowledge(token) }
+    batch = nil
+    gather()
+  }
+
+  /// - Parameter asked: the receiver's `Retry-After` in seconds.
+  private func failed(_ reason: String, _ asked: Double?) {
+    let pause = min(max(backoff.next(using: &loop.time.random), asked ?? 0), Self.longestPause)
+    failingSince = failingSince ?? loop.wallClock
+    log.warning(
+      "a webhook's receiver didn't accept events",
+      [
+        "webhook": name, "events": batch?.tokens.count ?? 0, "reason": reason, "again_in_seconds": Int(pause.rounded(.up)),
+        "since": String(decoding: Timestamp.text(failingSince ?? loop.wallClock), as: UTF8.self),
+      ])
+    isResting = true
+    if pause > Self.longestHold { close() }
+    loop.schedule(after: pause) { [weak self] in
+      guard let self else { return }
+      isResting = false
+      if connection == nil { open() } else { send() }
+    }
+  }
+
+  /// Sends a full batch at once, and a smaller one soon.
+  private func gather() {
+    guard call == nil, batch == nil, !waiting.isEmpty else { return }
+    if waiting.isFull { return send() }
+    loop.schedule(after: Self.gathering) { [weak self] in self?.send() }
+  }
+}
+
+extension WebhookSender: ConsumerHandler {
+  func ready(_ consumer: Consumer) {
+    connection?.established(at: loop.now)
+    if isStopping || !isWanted { close() }
+  }
+
+  func delivered(_ delivery: consuming Delivery) {
+    waiting.append(delivery)
+    if waiting.count == 1 || waiting.isFull { gather() }
+  }
+
+  func cancelled(queue: Int) {
+    log.error("the broker ended the consumption of a webhook's queue", ["queue": self.queue])
+    loop.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: 0) }
+  }
+
+  func channelLost(_ reason: ConnectionEnd) { forget() }
+
+  func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
+    guard consumer === self.consumer else { return }
+    self.consumer = nil
+    forget()
+    guard !isClosing else {
+      isClosing = false
+      connection = nil
+      return open()
+    }
+    if case .notFound = reason {
+      log.error("a webhook has no queue; `pushfleet topology` declares it", ["queue": queue])
+    }
+    connection?.ended(at: loop.now)
+  }
+}

@@ -1,0 +1,50 @@
+import DeviceRegistry
+import PushCore
+import Settings
+import Webhooks
+
+enum WebhooksCommand: Command {
+  static let page = CommandPage(
+    "webhooks", "post events to https addresses",
+    forms: [
+      .action("[serve]", "--config"),
+      .action("list", "--config", ["--json"]),
+      .action("pause", "--config", ["--until"], ["--reason"], ["--json"], "WEBHOOK"),
+      .action("resume", "--config", ["--reason"], ["--json"], "WEBHOOK"),
+    ],
+    """
+    serve posts the events of all configured webhooks until SIGTERM or SIGINT: results, feedback, receipts and
+    operations, up to 500 in one call, signed as Standard Webhooks describes. Events are acknowledged after an answer 2xx. After
+    another answer, or none, they are posted again, with growing pauses up to an hour. After 410 the webhook is paused. Any
+    number of these processes may run side by side.
+
+    pause and resume need a registry. The events of a paused webhook wait in its queue, which keeps the newest 250,000.
+    """,
+    [
+      .config(), .option("until", "TIME", "resume then: in 90s, 15m, 2h, 7d, or at 2026-11-20T21:22:00Z"),
+      OperatorSession.reasonOption, .operand("WEBHOOK", "the application and the webhook's name: APP/NAME"),
+      .json("one JSON object for each webhook"),
+    ],
+    example: "pushfleet webhooks --config pushfleet.json5")
+
+  static func run(_ options: Options) throws {
+    if options.action == "serve" { return try WebhookService(try options.configuration()).run() }
+    let session = try OperatorSession(options)
+    let names = session.configuration.apps.flatMap { app in app.webhooks.map { "\(app.id)/\($0.name)" } }
+    func subject(_ name: String) -> ControlSubject { .webhook(Array(name.utf8)) }
+    guard options.action != "list" else {
+      let controls = try session.store.controls()
+      return try AppsCommand.show(
+        names.map(subject).map { webhook in controls.first { $0.subject == webhook } ?? Control(webhook) }, options)
+    }
+    guard let name = options.operands.first else {
+      throw CommandFailure(.usage, "name a webhook: \(names.joined(separator: ", "))")
+    }
+    try options.refuseOperands(after: 1)
+    try Options.check(name, among: names, of: "WEBHOOK: ")
+    try session.perform(
+      options.action == "pause"
+        ? .pause(subject(name), until: OperatorSession.until(options["until"])) : .resume(subject(name)))
+    try AppsCommand.show([session.store.control(subject(name))], options)
+  }
+}

@@ -1,0 +1,197 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Webhooks", .blocking)
+struct WebhookTests {
+  private static let other = "com.example.other"
+  private static let secret = "whsec_" + Data("a secret of thirty-two bytes....".utf8).base64EncodedString()
+  private static let newer = "whsec_" + Data("another secret of enough bytes..".utf8).base64EncodedString()
+
+  /// A Python receiver, which verifies each call.
+  private final class Receiver {
+    struct Call {
+      let id: String
+      let status: Int
+      let isGood: Bool
+      let signatures: Int
+      let path: String
+      /// Kind and message id of each event.
+      let events: [(kind: String, message: String)]
+    }
+
+    let port: Int
+    private let child: ChildProcess
+    private let input = Pipe()
+
+    init(_ site: Site, port: Int? = nil) throws {
+      child = try ChildProcess(
+        [
+          "/usr/bin/python3", Site.support("webhook_receiver.py"), site.certificates.server, site.certificates.serverKey,
+          secret,
+        ],
+        environment: ["PATH": "/usr/bin:/bin"], output: nil, input: input.fileHandleForReading)
+      guard child.waitForLines(1, seconds: 60), let port = Int(child.outputSoFar.prefix { $0 != "\n" }) else {
+        throw Broken("no receiver: \(child.outputSoFar)")
+      }
+      self.port = port
+    }
+
+    deinit { child.end() }
+
+    /// The next answers.
+    func answer(_ statuses: String...) throws {
+      try input.fileHandleForWriting.write(contentsOf: Data((statuses.joined(separator: "\n") + "\n").utf8))
+    }
+
+    var calls: [Call] {
+      Site.objects(child.outputSoFar.split(separator: "\n").dropFirst().joined(separator: "\n")).map { call in
+        let data = (call["body"] as? [String: Any])?["data"] as? [String: Any]
+        return Call(
+          id: call["id"] as? String ?? "", status: call["status"] as? Int ?? 0,
+          isGood: call["signed"] as? Bool == true && call["fresh"] as? Bool == true,
+          signatures: call["signatures"] as? Int ?? 0, path: call["path"] as? String ?? "",
+          events: (data?["events"] as? [[String: Any]] ?? []).map {
+            ($0["kind"] as? String ?? "", $0["message_id"] as? String ?? "")
+          })
+      }
+    }
+
+    var accepted: [(kind: String, message: String)] { calls.filter { $0.status == 204 }.flatMap(\.events) }
+  }
+
+  private func start(_ events: String = #"["results", "feedback", "receipts", "audit"]"#, secrets: String = "\"\(secret)\"")
+    throws
+    -> (Site, Receiver, config: [String])
+  {
+    let site = try Site()
+    try site.startSimulator(script: [token(2): ["status": 410, "reason": "Unregistered"]])
+    let receiver = try Receiver(site)
+    try site.write(
+      """
+      {
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", results: "all", receipts: true,
+        apps: {
+          "\(Site.app)": {
+            apns: \(site.apns()),
+            webhooks: { billing: {
+              url: "https://127.0.0.1:\(receiver.port)/events", secret: [\(secrets)], events: \(events),
+              ca: "\(site.certificates.authority)",
+            } },
+          },
+          "\(Self.other)": { apns: \(site.apns(topic: Self.other)) },
+        },
+      }
+      """, to: "pushfleet.json5")
+    try site.declareTopology()
+    try site.drain()
+    return (site, receiver, ["--config", site.file("pushfleet.json5")])
+  }
+
+  private func serve(_ site: Site, _ config: [String]) throws -> ChildProcess {
+    let process = try site.start(["webhooks"] + config)
+    guard process.waitForOutput("a webhook is served", seconds: 60) else { throw Broken("not served: \(process.outputSoFar)") }
+    return process
+  }
+
+  private func end(_ process: ChildProcess) {
+    process.signal(SIGTERM)
+    #expect(process.wait() == 0, "\(process.outputSoFar)")
+  }
+
+  private func depth(_ site: Site) -> Int { (try? site.depths(["webhook.\(Site.app).billing"]).first) ?? -1 }
+
+  @Test("events of all four kinds and of no other application are posted, signed by each secret")
+  func kinds() throws {
+    let (site, receiver, config) = try start(secrets: "\"\(Self.newer)\", \"\(Self.secret)\"")
+    let process = try serve(site, config)
+    let worker = try site.startWorker()
+    try site.send(tokens: [token(1), token(2)], app: Site.app)
+    try site.send(tokens: [token(3)], app: Self.other)
+    #expect(try site.run(["apps", "rate", Site.app, "1000/s"] + config).status == 0)
+    try site.importDevices([1], #""app":"\#(Site.app)","user":"anna""#)
+    try site.acknowledge([["op": "received", "token": token(1), "message_id": "m"]], ["app_id": Site.app])
+    let wanted: Set = ["result", "feedback", "receipt", "audit"]
+    #expect(eventually { wanted.isSubset(of: Set(receiver.accepted.map(\.kind))) }, "\(receiver.calls)")
+    #expect(eventually { depth(site) == 0 })
+    end(process)
+    end(worker)
+    #expect(receiver.calls.allSatisfy { $0.isGood && $0.signatures == 2 && $0.path == "/events" })
+    #expect(receiver.accepted.count { $0.kind == "result" } == 2)
+  }
+
+  @Test("a call has up to 500 events, and is repeated with the same id until it is accepted")
+  func repeated() throws {
+    let (site, receiver, config) = try start(#"["results"]"#)
+    try site.send(tokens: (10..<1_210).map(token), app: Site.app)
+    try site.drain()
+    #expect(depth(site) == 1_200)
+    try receiver.answer("500", "302", "503 1")
+    let process = try serve(site, config)
+    #expect(eventually { receiver.accepted.count == 1_200 }, "\(receiver.accepted.count)")
+    #expect(eventually { depth(site) == 0 })
+    end(process)
+    let calls = receiver.calls
+    #expect(
+      calls.map(\.status) == [500, 302, 503, 204, 204, 204] && calls.map(\.events.count) == [500, 500, 500, 500, 500, 200])
+    #expect(Set(calls.prefix(4).map(\.id)).count == 1 && Set(calls.map(\.id)).count == 3)
+    #expect(calls.allSatisfy { $0.isGood && $0.path == "/events" }, "redirects aren't followed")
+    #expect(Set(receiver.accepted.map(\.message)).count == 1_200)
+  }
+
+  @Test("410 pauses the webhook, which the audit shows; resume continues it")
+  func gone() throws {
+    let (site, receiver, config) = try start(#"["results"]"#)
+    try receiver.answer("410")
+    try site.send(tokens: (10..<20).map(token), app: Site.app)
+    try site.drain()
+    let process = try serve(site, config)
+    #expect(process.waitForOutput("wants no more events (410)", seconds: 60))
+    #expect(
+      try eventually {
+        let webhooks = Site.objects(try site.run(["webhooks", "list", "--json"] + config).output)
+        return webhooks.map { $0["state"] as? String } == ["paused"]
+          && webhooks[0]["reason"] as? String == "the receiver answered 410"
+      })
+    #expect(eventually { depth(site) == 10 })
+    let event = try #require(Site.objects(try site.run(["audit", "--json"] + config).output).first)
+    #expect(event["subject"] as? String == "webhook:\(Site.app)/billing" && event["app"] as? String == Site.app)
+    #expect(try site.run(["webhooks", "resume", "\(Site.app)/billing"] + config).status == 0)
+    #expect(eventually { receiver.accepted.count == 10 })
+    #expect(eventually { depth(site) == 0 })
+    end(process)
+    #expect(try site.run(["webhooks", "pause", "\(Site.app)/biling"] + config).status == 64)
+  }
+
+  @Test("a killed process loses no event")
+  func killed() throws {
+    let (site, receiver, config) = try start(#"["results"]"#)
+    try site.send(tokens: (10..<710).map(token), app: Site.app)
+    try site.drain()
+    try receiver.answer("500")
+    let first = try serve(site, config)
+    #expect(eventually { !receiver.calls.isEmpty })
+    first.signal(SIGKILL)
+    _ = first.wait()
+    let second = try serve(site, config)
+    #expect(eventually { Set(receiver.accepted.map(\.message)).count == 700 })
+    #expect(eventually { depth(site) == 0 })
+    end(second)
+    #expect(receiver.calls[0].id == receiver.calls.first { $0.status == 204 }?.id)
+  }
+
+  @Test("mistakes in the settings are refused with their place")
+  func mistakes() throws {
+    let (site, _, config) = try start()
+    let text = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
+    for (old, new, place) in [
+      ("/events", "/events?a=b", "billing.url"), (Self.secret, "whsec_c2hvcnQ=", "billing.secret"),
+      (#"["results", "#, #"["result", "#, "billing.events"), ("billing:", "\"bil ling\":", "isn't 1 to 32 letters"),
+    ] {
+      try site.write(text.replacingOccurrences(of: old, with: new), to: "pushfleet.json5")
+      let refused = try site.run(["webhooks"] + config)
+      #expect(refused.status == 78 && refused.output.contains(place), "\(new): \(refused.output)")
+      #expect(!refused.output.contains("c2hvcnQ="))
+    }
+  }
+}
