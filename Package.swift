@@ -84,8 +84,11 @@ let package = Package(
       dependencies: [
         "PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Logging", "Broker", "Settings",
       ],
-      resources: ["console.html", "console.css", "console.js", "dom.js", "letters.js", "pages.js", "parts.js", "runbook.md"]
-        .map { .embedInCode("Console/\($0)") },
+      resources: [
+        "console.html", "console.css", "console.js", "dom.js", "letters.js", "pages.js", "parts.js", "runbook.md", "search.js",
+        "testsend.js",
+      ]
+      .map { .embedInCode("Console/\($0)") },
       swiftSettings: strict),
     .target(
       name: "Webhooks",

@@ -13,6 +13,9 @@ public final class Gateway {
 
   public typealias Reload = () throws(ConfigurationError) -> Configuration
 
+  /// Shows what a worker with the configuration would send for a request of the application. Sends nothing.
+  public typealias Explain = (_ configuration: Configuration, _ app: String, _ body: [UInt8]) -> ExplainedRequest
+
   private let context: GatewayContext
   private let loop: EventLoop
   private let configurationFile: String?
@@ -27,12 +30,14 @@ public final class Gateway {
   /// - Parameters:
   ///   - version: the program's version, for the log and the metrics.
   ///   - letters: carries out operators' orders on dead letters and held requests.
+  ///   - explain: called on the gateway's thread.
   ///   - file: the configuration file. It is watched for changes, like the certificate files.
   ///   - reload: called on SIGHUP and when a watched file has changed.
   /// - Throws: `ConfigurationError` if a door or a credential can't be used; `SystemError` if the process is out of
   ///   descriptors.
   public init(
-    _ configuration: Configuration, version: String, letters: any LetterWorker, file: String?, reload: @escaping Reload
+    _ configuration: Configuration, version: String, letters: any LetterWorker, explain: @escaping Explain, file: String?,
+    reload: @escaping Reload
   ) throws {
     guard configuration.gateway != nil else {
       throw ConfigurationError(
@@ -43,7 +48,7 @@ public final class Gateway {
     watch = FileWatch(configuration.gatewayFiles(file))
     loop = try EventLoop()
     context = try GatewayContext(
-      configuration, version: version, letters: letters, loop: loop,
+      configuration, version: version, letters: letters, explain: explain, loop: loop,
       log: Log(level: configuration.log, format: configuration.logFormat))
   }
 

@@ -17,11 +17,15 @@ final class GatewayContext {
   let figures: GatewayFigures
   let fleet: FleetStatus
   let letters: any LetterWorker
+  let explain: Gateway.Explain
 
   init(
-    _ configuration: Configuration, version: String, letters: any LetterWorker, loop: EventLoop, log: Log
+    _ configuration: Configuration, version: String, letters: any LetterWorker, explain: @escaping Gateway.Explain,
+    loop: EventLoop,
+    log: Log
   ) throws(ConfigurationError) {
     self.letters = letters
+    self.explain = explain
     self.configuration = configuration
     self.version = version
     self.loop = loop

@@ -104,7 +104,8 @@ struct ConsoleTests {
     let (site, config) = try start()
     let address = try startConsole(site, config)
     let probe = HTTPProbe(port: try #require(URL(string: address)?.port.map { UInt16($0) }))
-    for name in ["", "console.css", "console.js", "dom.js", "letters.js", "pages.js", "parts.js", "runbook.md"] {
+    let scripts = ["console.js", "dom.js", "letters.js", "pages.js", "parts.js", "search.js", "testsend.js"]
+    for name in ["", "console.css", "runbook.md"] + scripts {
       let answer = try #require(probe.ask("/console/\(name)"))
       let policy = try #require(answer.headers["content-security-policy"])
       #expect(answer.status == 200 && answer.headers["x-content-type-options"] == "nosniff", "\(name)")
@@ -128,6 +129,7 @@ struct ConsoleTests {
     ("fleet", "Workers"), ("apps", other), ("apps/\(Site.app)", "NotRegistered"), ("lanes", "fanout.normal"),
     ("campaigns", "/topics/all"), ("devices?app=\(Site.app)&by=user&name=anna", "active"), ("audit", "All operations"),
     ("devices", "by"), ("dead", "will not be tried again"), ("dead?look=1", "dead-1"), ("dead/dead-1?app=\(Site.app)", "Body"),
+    ("test", "The audit records it"), ("search", "follows any message"),
     ("held?app=\(other)&look=1", "an operator has paused"),
     ("runbook/pushfleetdeadletters", "PushfleetDeadLetters"),
   ]
@@ -279,6 +281,63 @@ struct ConsoleTests {
     let actions = Site.objects(try site.run(["audit", "--json"] + config).output).compactMap { $0["action"] as? String }
     #expect(actions == ["discard", "dead replay", "dead drop", "dead drop", "pause"])
     #expect(browser.takeComplaints().isEmpty)
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+  }
+
+  @Test(
+    "a request is explained, refused with its reason, sent to one device with the keyboard, and found again",
+    .enabled(if: isBrowserThere, "chromium isn't installed"))
+  func tests() throws {
+    let (site, config) = try start()
+    let worker = try site.startWorker()
+    let address = try startConsole(site, config)
+    let browser = try Browser(site)
+    try browser.look("light", width: 375, 0)
+    try browser.open(address, 0)
+    try browser.logIn(try key(site, "view,operate"), 0)
+    try browser.go("test", 0)
+    func type(_ request: String) throws {
+      let field = "document.querySelector('textarea')"
+      try browser.order(0, ["value": "\(field).value = ''; \(field).focus()"])
+      try browser.order(0, ["press": [request]])
+    }
+    #expect(try browser.holds("document.querySelector('textarea')?.labels.length === 1", 0))
+    try browser.tab(to: "document.activeElement.name === 'app'", 0)
+    try browser.order(0, ["press": [Site.app]])
+    try type(#"{"to":"apns:\#(token(1))","notification":{"title":5}}"#)
+    try browser.tab(to: "document.activeElement.value === 'explain'", 0)
+    try browser.order(0, ["press": ["Enter"]])
+    #expect(try browser.shows("notification.title", 0))
+    #expect(try browser.value("document.querySelector('textarea').getAttribute('aria-invalid')", 0) as? String == "true")
+    #expect(browser.takeComplaints().allSatisfy { $0.contains("400") })
+
+    try type(#"{"to":"apns:\#(token(1))","notification":{"title":"tried"}}"#)
+    try browser.tab(to: "document.activeElement.value === 'explain'", 0)
+    try browser.order(0, ["press": ["Enter"]])
+    #expect(try browser.shows("iPhone, through APNs", 0) && browser.shows("apns-push-type", 0))
+    #expect(try browser.value("document.documentElement.scrollWidth - document.documentElement.clientWidth", 0) as? Int == 0)
+    #expect(try browser.value(Browser.faintText, 0) as? [String] == [])
+    #expect(try site.pushes().isEmpty)
+    try browser.tab(to: "document.activeElement.value === 'test'", 0)
+    try browser.order(0, ["press": ["Enter"]])
+    #expect(try browser.shows("\"success\": 1", 0))
+    #expect(try site.pushes().count == 1)
+    let events = Site.objects(try site.run(["audit", "--json"] + config).output)
+    #expect(events.compactMap { $0["action"] as? String } == ["test"])
+    let id = try #require(
+      try browser.value("document.querySelector('#page section.card:last-child p').innerText.split(' ').pop()", 0) as? String)
+    try browser.go("search?app=\(Site.app)&id=\(id)", 0)
+    #expect(try browser.shows("\"success\": 1", 0))
+    #expect(browser.takeComplaints().isEmpty)
+
+    // A viewer has no button to send.
+    try browser.order(0, ["value": "document.getElementById('logout').click()"])
+    #expect(try browser.holds("!document.getElementById('login').hidden", 0))
+    try browser.logIn(try key(site, "view"), 0)
+    try browser.go("test", 0)
+    #expect(try browser.holds("document.querySelectorAll('#test button').length === 1", 0))
+    #expect(try browser.value("document.querySelector('#explained').children.length", 0) as? Int == 0)
     worker.signal(SIGTERM)
     #expect(worker.wait() == 0)
   }

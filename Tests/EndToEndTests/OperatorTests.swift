@@ -237,6 +237,45 @@ struct OperatorTests {
     #expect(try door.json("GET", "/v1/fleet/campaigns", view)["campaigns"] as? [String] == [])
   }
 
+  @Test("a request is explained with the right view, and sent to one target with the right operate, by keys of its application")
+  func tried() throws {
+    let port = try FreePorts.take(1)[0]
+    let (site, _) = try start(settings: Door.settings(port))
+    let worker = try site.startWorker()
+    let door = try Door(site, port: port)
+    let view = try door.key("view", ["--app", Site.app]).key
+    let operate = try door.key("operate", ["--app", Site.app])
+    let foreign = try door.key("operate,view", ["--app", Self.other]).key
+    let app = "/v1/fleet/apps/\(Site.app)"
+    let body = #"{"to":"apns:\#(token(1))","notification":{"title":"t"}}"#
+    let platforms = try door.json("POST", "\(app)/explain", view, body)["platforms"] as? [[String: Any]]
+    #expect(platforms?.first?["platform"] as? String == "apns")
+    #expect(try site.pushes().isEmpty)
+    for (path, key, body, status) in [
+      ("explain", foreign, body, 403), ("test", foreign, body, 403), ("test", view, body, 403),
+      ("test?wait=x", operate.key, body, 400),
+      ("explain", view, #"{"to":"/topics/a","notification":{"title":5}}"#, 400), ("explain", view, "[", 400),
+      ("test", operate.key, #"{"to":"/topics/a"}"#, 400), ("test", operate.key, #"{"to":"/all"}"#, 400),
+      ("test", operate.key, #"{"to":"/users/anna"}"#, 400), ("test", operate.key, #"{"condition":"'a' in topics"}"#, 400),
+      ("test", operate.key, #"{"registration_ids":["apns:\#(token(1))","apns:\#(token(2))"]}"#, 400),
+    ] as [(String, String, String, Int)] {
+      let answer = try door.ask("POST", "\(app)/\(path)", key, body)
+      #expect(answer.status == status, "\(path) \(body): \(answer.status) \(answer.body)")
+    }
+    #expect(try site.pushes().isEmpty)
+    #expect(try (door.json("GET", "/v1/fleet/audit", view)["events"] as? [Any])?.isEmpty == true)
+    let result = try door.json("POST", "\(app)/test?wait=20", operate.key, body)
+    #expect(result["success"] as? Int == 1)
+    let id = try #require(result["message_id"] as? String)
+    #expect(try door.json("GET", "\(app)/messages/\(id)", view)["message_id"] as? String == id)
+    #expect(try door.ask("GET", "\(app)/messages/\(id)", foreign).status == 403)
+    #expect(try door.ask("GET", "\(app)/messages/none", view).status == 404)
+    let audit = try door.ask("GET", "/v1/fleet/audit", view).body
+    #expect(audit.contains(#""actor":"\#(operate.id)""#) && audit.contains(#""action":"test""#) && !audit.contains(token(1)))
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+  }
+
   @Test("paused lanes change neither the fleet's rates nor its status")
   func countedBesidePausedLanes() throws {
     let port = try FreePorts.take(1)[0]

@@ -123,7 +123,8 @@ enum DoorFuzz {
       let configuration = try Configuration.load(path: file.path, environment: [:])
       loop = try EventLoop()
       context = try GatewayContext(
-        configuration, version: "1", letters: NoLetters(), loop: loop,
+        configuration, version: "1", letters: NoLetters(),
+        explain: { _, _, _ in ExplainedRequest(isRefused: false, json: Array("[]".utf8)) }, loop: loop,
         log: Log(level: .error, format: configuration.logFormat))
       guard let registry = context.registry, let http = configuration.gateway?.http else { throw CancellationError() }
       registry.close()

@@ -11,6 +11,9 @@ public struct FleetOperation: Sendable {
     case rate(ControlSubject, Int64?)
     case campaign([UInt8], CampaignState)
     case messages(Removal)
+    /// A request that is sent to try it.
+    /// - Parameter target: the kind of the target, such as `group`.
+    case test(app: [UInt8], target: String)
   }
 
   /// Messages that an operator has removed from a queue, or sent back from it.

@@ -53,6 +53,13 @@ extension DeviceStore {
           object.set("filter", object: { for (name, value) in removal.filter { $0.set(name, value) } })
         }
         event.after = object.closed()
+      case .test(let app, let target):
+        event.app = app
+        event.action = Array("test".utf8)
+        event.subject = Array("app:".utf8) + app
+        var object = JSONObjectWriter()
+        object.set("target", target)
+        event.after = object.closed()
       }
       event.number = try session.insert(
         SQL.insertAuditEvent,

@@ -12,6 +12,8 @@ enum ConsoleFiles {
     "pages.js": (script, PackageResources.pages_js),
     "parts.js": (script, PackageResources.parts_js),
     "runbook.md": ("text/markdown; charset=utf-8", PackageResources.runbook_md),
+    "search.js": (script, PackageResources.search_js),
+    "testsend.js": (script, PackageResources.testsend_js),
   ]
 
   private static let headers = [

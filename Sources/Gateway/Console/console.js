@@ -16,9 +16,10 @@ class Refused extends Error {
   }
 }
 
-async function ask(path, body) {
+/// A text is sent as it is.
+async function ask(path, body, headers) {
   const options = { cache: "no-store", signal: AbortSignal.timeout(10000) };
-  if (body) Object.assign(options, { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json", "X-Pushfleet-Console": "1" } });
+  if (body) Object.assign(options, { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body), headers: { "Content-Type": "application/json", "X-Pushfleet-Console": "1", ...headers } });
   const answer = await fetch(path, options), json = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Refused(answer.status, json.reason || `status ${answer.status}`);
   return json;
@@ -54,7 +55,7 @@ function remember(status) {
 
 async function poll() {
   clearTimeout(timer);
-  const { page, args, query } = place(), own = ++round, asked = page.asks(args, query);
+  const { page, args, query } = place(), own = ++round, asked = page.asks(args, query, state);
   if (page.asksOnce && (shown !== location.hash || again)) {
     Object.assign(asked, page.asksOnce(args, query));
     Object.assign(state, { letters: null, refused: "" });
@@ -70,7 +71,7 @@ async function poll() {
       }))]);
     if (own !== round) return;
     if (status) remember(status);
-    Object.keys(asked).forEach((name, i) => { state[name] = ["campaign", "letters"].includes(name) ? answers[i] : answers[i]?.[name === "audit" ? "events" : name]; });
+    Object.keys(asked).forEach((name, i) => { state[name] = ["campaign", "letters", "message"].includes(name) ? answers[i] : answers[i]?.[name === "audit" ? "events" : name]; });
     failures = 0;
     render();
   } catch (error) {
@@ -105,7 +106,7 @@ function render() {
 
 function showLogin(words) {
   clearTimeout(timer);
-  Object.assign(state, { me: null, status: null, sample: null, workers: new Map(), rates: [] });
+  Object.assign(state, { me: null, status: null, sample: null, workers: new Map(), rates: [], test: null, message: null });
   shown = "";
   at("dialog").close();
   for (const id of ["nav", "user"]) at(id).hidden = true;
@@ -197,6 +198,8 @@ at("order").addEventListener("submit", async event => {
 });
 at("page").addEventListener("submit", event => {
   event.preventDefault();
+  const { page } = place();
+  if (page.submit) return void page.submit(event, ask, state).then(poll, () => showLogin("Log in again: the session has ended, or the key is revoked."));
   const fields = [...new FormData(event.target)].filter(([, value]) => value);
   const hash = `#/${event.target.dataset.page}?${new URLSearchParams(fields)}`;
   if (hash !== location.hash) return void (location.hash = hash);

@@ -1,5 +1,7 @@
 import { duration, inline, make, markdown, number, rate, spark, table, time } from "./dom.js";
 import { deadLetters, heldRequests } from "./letters.js";
+import { search } from "./search.js";
+import { testSend } from "./testsend.js";
 import { appField, button, card, encode, linked, pill, sum } from "./parts.js";
 
 // What each page asks for, besides the fleet's status, and what it shows of the answers.
@@ -16,6 +18,8 @@ export const pages = {
   dead: deadLetters,
   held: heldRequests,
   devices: { name: "Devices", asks: (args, { app, by, name }) => app && name ? { devices: "/v1/fleet/devices?" + new URLSearchParams({ app, [by]: name }) } : {}, show: devices },
+  test: testSend,
+  search,
   audit: { name: "Audit", asks: (args, query) => ({ audit: list(50, query) }), show: audit },
   runbook: { name: "Runbook", asks: () => ({}), show: state => [make("div", { class: "card" }, markdown(state.runbook || "# Runbook"))] },
 };

@@ -17,3 +17,10 @@ export function button(state, path, verb, what, fields = "", words = "", body = 
 }
 
 export const appField = (state, value) => [make("label", {}, "Application ", make("input", { name: "app", value, list: "app-names", autocomplete: "off" })), make("datalist", { id: "app-names" }, state.me.apps.map(app => make("option", { value: app })))];
+
+/// What became of a request, as `/v1/fleet/apps/<app>/messages/<id>` answers; nothing is known of another one.
+export function outcome(message, id) {
+  if (message?.message_id !== id) return make("p", { class: "note" }, `Nothing is known of ${id} here.`);
+  return [make("p", {}, pill(message.state, { done: "good", accepted: "calm" }[message.state] || "warn"), ` ${id}`),
+    message.result && make("pre", { tabindex: "0", "aria-label": "Result" }, make("code", {}, JSON.stringify(message.result, null, 2)))];
+}

@@ -12,10 +12,11 @@ struct FleetOperations {
   let status: FleetStatus
   let time: Turn
   let letters: LetterRoutes
+  let messages: FleetMessages
 
   /// Nil if the path doesn't exist.
   func route(_ path: [String]) -> Route? {
-    if let route = letters.route(path) { return route }
+    if let route = letters.route(path) ?? messages.route(path) { return route }
     func view(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
       Route(methods: ["GET"], errorFormat: .own, work: .console(ConsoleRoutes.rights, work))
     }

@@ -78,8 +78,11 @@ final class Routes {
     let letters = LetterRoutes(
       applications: applications, registry: registry, jobs: services.letters, topology: context.topology,
       time: context.loop.time)
+    let tried = FleetMessages(
+      applications: applications, registry: registry, messages: messages, states: messageStates, explain: context.explain)
     fleet = FleetOperations(
-      applications: applications, registry: registry, status: context.fleet, time: context.loop.time, letters: letters)
+      applications: applications, registry: registry, status: context.fleet, time: context.loop.time, letters: letters,
+      messages: tried)
     console = ConsoleRoutes(sessions: services.sessions, isTLS: http?.identity != nil, time: context.loop.time)
     subscriptions = TopicSubscriptions(
       applications: applications, changes: changes, registry: registry, imports: imports
@@ -94,7 +97,8 @@ final class Routes {
     "v1:batchRemove", "v1:batchImport", "projects", "messages:send", "registrations", "topicSubscriptions", "apps",
     "installations", "user", "secret", "groups", "badge", "acks", "fleet", "lanes", "campaigns", "audit", "pause", "drain",
     "resume", "rate", "cancel", "status", "messages", "api", "push", "stat", "app",
-    "console", "login", "logout", "session", "devices", "dead", "held", "jobs", "replay", "drop", "discard", "stop",
+    "console", "login", "logout", "session", "devices", "dead", "held", "jobs", "replay", "drop", "discard", "stop", "explain",
+    "test",
   ]
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.
@@ -129,7 +133,11 @@ final class Routes {
     case ("v1", 4) where path[1] == "apps" && path[3] == "messages":
       return Route(methods: ["POST"], errorFormat: .own, work: .keyed([.send], messages.take))
     case ("v1", 5) where path[1] == "apps" && path[3] == "messages":
-      return Route(methods: ["GET"], errorFormat: .own, work: .keyed([.send], messageStates.take))
+      return Route(
+        methods: ["GET"], errorFormat: .own,
+        work: .keyed([.send]) { [messageStates] call, key in
+          messageStates.take(call, key, app: call.path[2], id: call.path[4])
+        })
     case ("v1", 5...7) where path[1] == "apps" && path[3] == "installations": return installation(path)
     default: return nil
     }

@@ -2,7 +2,7 @@ import DeviceRegistry
 import PushCore
 import StatusHTTP
 
-/// `GET /v1/apps/<app>/messages/<id>`: what became of a request, as far as this gateway or the registry knows.
+/// `GET /v1/apps/<app>/messages/<id>` and `GET /v1/fleet/apps/<app>/messages/<id>`: what became of a request, as far as this gateway or the registry knows.
 struct MessageStates {
   let service: SendService
   let registry: RegistryClient
@@ -17,8 +17,7 @@ struct MessageStates {
 
   private typealias Known = (state: State, result: [UInt8]?)
 
-  func take(_ call: HTTPCall, _ key: GatewayKey) {
-    let (app, id) = (call.path[2], call.path[4])
+  func take(_ call: HTTPCall, _ key: GatewayKey, app: [UInt8], id: [UInt8]) {
     guard key.apps.contains(app) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
     let remembered = service.state(ofMessage: id, app: app).map(Self.known)
     if remembered?.state == .done { return answer(call, id, remembered) }

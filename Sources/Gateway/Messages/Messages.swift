@@ -13,7 +13,7 @@ struct Messages {
   private static let mostAnswer = 4 << 20
 
   /// A call's request apart from its body.
-  private struct Order {
+  struct Order {
     var app: GatewayApplications.App
     var key: GatewayKey
     /// Seconds.
@@ -28,14 +28,18 @@ struct Messages {
       return call.answer(ErrorFormat.own.answer(.notAllowed))
     }
     do throws(Fault) {
-      let order = Order(
-        app: app, key: key, wait: try wait(call), isHigh: try isHigh(call), idempotencyKey: call.idempotencyKey,
-        traceparent: call.header("traceparent"))
+      let order = try order(call, key, app)
       if call.isOf("application/x-ndjson") { return try takeLines(call, order) }
       send(call.request.body, order) { _, answer in call.answer(answer) }
     } catch {
       call.answer(ErrorFormat.own.answer(error))
     }
+  }
+
+  func order(_ call: HTTPCall, _ key: GatewayKey, _ app: GatewayApplications.App) throws(Fault) -> Order {
+    Order(
+      app: app, key: key, wait: try wait(call), isHigh: try isHigh(call), idempotencyKey: call.idempotencyKey,
+      traceparent: call.header("traceparent"))
   }
 
   private func wait(_ call: HTTPCall) throws(Fault) -> Int {
@@ -56,7 +60,7 @@ struct Messages {
   }
 
   /// - Parameter then: called once; during this call if the answer is known. The message id is empty for a refused request.
-  private func send(_ body: [UInt8], _ order: Order, then: @escaping (_ messageID: [UInt8], HTTPAnswer) -> Void) {
+  func send(_ body: [UInt8], _ order: Order, then: @escaping (_ messageID: [UInt8], HTTPAnswer) -> Void) {
     let request: SendRequest
     do throws(Rejection) { request = try SendRequest(parsing: body, limits: order.app.limits) } catch {
       return then([], .own(400, error.code.rawValue, error.reason))

@@ -1,4 +1,6 @@
+import Gateway
 import PushCore
+import Settings
 
 /// One JSON object per platform, or a single one for a request that is refused as a whole.
 extension Explanation {
@@ -13,6 +15,16 @@ extension Explanation {
       case .success(let sending): (platform + Self.json(sending)).line
       }
     }
+  }
+
+  /// The explanation of a request that comes to the gateway now.
+  static func explain(_ configuration: Configuration, _ app: String, _ body: [UInt8]) -> ExplainedRequest {
+    let question = ExplainQuestion(body: body, app: ExplainedApp(configuration, id: app), now: RegistrySession.now)
+    let explanation = question.answer()
+    let lines = explanation.jsonLines
+    guard explanation.rejection == nil else { return ExplainedRequest(isRefused: true, json: lines.first ?? []) }
+    return ExplainedRequest(
+      isRefused: false, json: [UInt8(ascii: "[")] + lines.joined(separator: [0x2C]) + [UInt8(ascii: "]")])
   }
 
   private func json(_ rejection: Rejection) -> JSONObject {

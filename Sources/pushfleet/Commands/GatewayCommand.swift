@@ -19,7 +19,8 @@ enum GatewayCommand: Command {
     Signals.block([Signals.hangUp])
     let configuration = try options.configuration()
     let gateway = try Gateway(
-      configuration, version: Pushfleet.version, letters: LetterRunner(configuration), file: options.configurationFile
+      configuration, version: Pushfleet.version, letters: LetterRunner(configuration),
+      explain: Explanation.explain, file: options.configurationFile
     ) { () throws(ConfigurationError) in try options.configuration() }
     try gateway.run()
   }

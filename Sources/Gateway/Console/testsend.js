@@ -1,0 +1,45 @@
+import { make, number, table } from "./dom.js";
+import { appField, card, encode, outcome } from "./parts.js";
+
+// A request is too long for the page's address, so the state has what was answered, until the user logs out.
+const names = { apns: "iPhone, through APNs", fcm: "Android, through FCM", webpush: "Browser, through web push" };
+const none = { app: "", platforms: null, refusal: "", sent: "", busy: false };
+
+export const testSend = {
+  name: "Send a test",
+  asks: (args, query, { test: last }) => last?.sent ? { message: `/v1/fleet/apps/${encode(last.app)}/messages/${encode(last.sent)}` } : {},
+  show: (state, args, query, last = state.test || none) => [make("h1", {}, "Send a test"),
+    make("div", { class: "beside" },
+      make("form", { class: "card", id: "test" }, make("div", { class: "filter row" }, appField(state, state.me.apps.length === 1 ? state.me.apps[0] : null)),
+        make("label", {}, "Request ", make("textarea", { name: "request", rows: "14", spellcheck: "false", autocomplete: "off", required: true, "aria-describedby": "test-refusal test-note", "aria-invalid": last.refusal ? "true" : "false" })),
+        make("p", { id: "test-refusal", class: last.refusal && "bad", role: "alert" }, last.refusal),
+        make("p", { id: "test-note", class: "note" }, "JSON, as for the send queues. A test goes to one token, registration or group. The audit records it."),
+        make("div", { class: "row" }, make("button", { value: "explain" }, "Explain"), state.me.rights.includes("operate") && make("button", { value: "test" }, "Send to the target"))),
+      make("div", { id: "explained" }, (last.platforms || []).map(platform))),
+    last.sent && card("Outcome", outcome(state.message, last.sent))],
+  /// Each press of Send is a new request.
+  async submit(event, ask, state) {
+    if (state.test?.busy) return;
+    const form = new FormData(event.target), app = form.get("app").trim(), verb = event.submitter?.value || "explain";
+    const last = state.test = { ...none, app, busy: true };
+    try {
+      const path = `/v1/fleet/apps/${encode(app)}/`, explained = await ask(path + "explain", form.get("request"));
+      last.platforms = explained.platforms;
+      if (verb === "test") last.sent = (await ask(path + "test", form.get("request"), { "Idempotency-Key": crypto.randomUUID() })).message_id;
+    } catch (error) {
+      if (error.status === 401) throw error;
+      last.refusal = error.message;
+    } finally {
+      last.busy = false;
+    }
+  },
+};
+
+function platform(one) {
+  const name = names[one.platform] || one.platform;
+  if (one.error) return card(name, make("p", {}, make("code", {}, one.error), ` ${one.reason}`));
+  return card(name, make("p", { class: "note" }, `${number(one.bytes)} of ${number(one.limit)} bytes`),
+    table(`Headers, ${name}`, [["Header", "name"], ["Value", "wide"]], Object.entries(one.headers).map(([header, value]) => [header, header, value]), "No headers."),
+    make("pre", { tabindex: "0", "aria-label": `Payload, ${name}` }, make("code", {}, JSON.stringify(one.payload, null, 2))),
+    table(`Losses, ${name}`, [["Field", "name"], ["Loss", "wide"]], one.losses.map((loss, i) => [String(i), loss.field, `${loss.action}: ${loss.words} (${loss.rule})`]), "Nothing is lost."));
+}

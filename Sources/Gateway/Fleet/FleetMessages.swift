@@ -1,0 +1,71 @@
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+
+/// `/v1/fleet/apps/<app>/explain`, `…/test` and `…/messages/<id>`: a request as an operator tries it, and its state.
+struct FleetMessages {
+  let applications: GatewayApplications
+  let registry: RegistryClient
+  let messages: Messages
+  let states: MessageStates
+  let explain: Gateway.Explain
+
+  /// Nil if the path isn't one of these.
+  func route(_ path: [String]) -> Route? {
+    guard path[2] == "apps", path.count > 4 else { return nil }
+    switch (path[4], path.count) {
+    case ("explain", 5): return Route(methods: ["POST"], errorFormat: .own, work: .console(ConsoleRoutes.rights, show))
+    case ("test", 5): return Route(methods: ["POST"], errorFormat: .own, work: .console([.operate], send))
+    case ("messages", 6):
+      return Route(
+        methods: ["GET"], errorFormat: .own,
+        work: .console(ConsoleRoutes.rights) { call, key in states.take(call, key, app: call.path[3], id: call.path[5]) })
+    default: return nil
+    }
+  }
+
+  private func show(_ call: HTTPCall, _ key: GatewayKey) {
+    let app = call.path[3]
+    guard key.apps.contains(app), applications[app] != nil else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    let explained = explain(applications.configuration, String(decoding: app, as: UTF8.self), call.request.body)
+    if explained.isRefused {
+      return call.answer(HTTPAnswer(status: 400, contentType: HTTPAnswer.jsonType, body: explained.json))
+    }
+    call.answer(.json(200) { $0.set("platforms", raw: explained.json) })
+  }
+
+  /// Sends a request to a single device or group. The audit has the event before the broker has the request.
+  private func send(_ call: HTTPCall, _ key: GatewayKey) {
+    let app = call.path[3]
+    guard key.apps.contains(app), let known = applications[app] else {
+      return call.answer(ErrorFormat.own.answer(.notAllowed))
+    }
+    let kind: String
+    let order: Messages.Order
+    do throws(Fault) { order = try messages.order(call, key, known) } catch {
+      return call.answer(ErrorFormat.own.answer(error))
+    }
+    do throws(Rejection) {
+      kind = try Self.kindOfTarget(try SendRequest(parsing: call.request.body, limits: known.limits))
+    } catch { return call.answer(.own(400, error.code.rawValue, error.reason)) }
+    let operation = FleetOperation(.test(app: app, target: kind), by: key.id, from: call.request.peerAddress)
+    registry.call(.write(.campaigns) { try $0.perform(operation, now: $1) }) { result in
+      guard case .success = result else {
+        return call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be used for now")))
+      }
+      messages.send(call.request.body, order) { _, answer in call.answer(answer) }
+    }
+  }
+
+  /// - Throws: for a request to several devices, except a group.
+  private static func kindOfTarget(_ request: SendRequest) throws(Rejection) -> String {
+    switch request.targets.named.count == 1 ? request.targets.named.first : nil {
+    case .apns?, .fcm?, .webpush?: return "token"
+    case .registration?: return "registration"
+    case .group?: return "group"
+    case .invalid(let rejection)?: throw rejection
+    case .fcmTopics?, .channel?, .topic?, .all?, .user?, nil:
+      throw Rejection(.invalidParameters, "to: a test goes to one token, registration or group")
+    }
+  }
+}
