@@ -51,7 +51,8 @@ public struct GatewayHTTPSettings: Sendable {
   init(listen: Endpoint, identity: (certificate: Material, key: Material)?) {
     self.listen = listen
     self.identity = identity
-    (wait, retransmission) = (0, 0)
+    // For tests of requests.
+    (wait, retransmission) = (5, 0)
     (isShared, deviceUsers, registersUnknown) = (false, false, false)
   }
 }

@@ -326,7 +326,7 @@ struct ConsoleTests {
     let events = Site.objects(try site.run(["audit", "--json"] + config).output)
     #expect(events.compactMap { $0["action"] as? String } == ["test"])
     let id = try #require(
-      try browser.value("document.querySelector('#page section.card:last-child p').innerText.split(' ').pop()", 0) as? String)
+      try browser.value("document.querySelector('#page > section.card p').innerText.split(' ').pop()", 0) as? String)
     try browser.go("search?app=\(Site.app)&id=\(id)", 0)
     #expect(try browser.shows("\"success\": 1", 0))
     #expect(browser.takeComplaints().isEmpty)

@@ -10,6 +10,9 @@ struct FleetMessages {
   let states: MessageStates
   let explain: Gateway.Explain
 
+  /// Seconds that a test waits for its result, if the call names no other time. The console waits for an answer for ten.
+  private static let usualWait = 5
+
   /// Nil if the path isn't one of these.
   func route(_ path: [String]) -> Route? {
     guard path[2] == "apps", path.count > 4 else { return nil }
@@ -41,15 +44,18 @@ struct FleetMessages {
       return call.answer(ErrorFormat.own.answer(.notAllowed))
     }
     let kind: String
-    let order: Messages.Order
-    do throws(Fault) { order = try messages.order(call, key, known) } catch {
+    var order: Messages.Order
+    do throws(Fault) {
+      order = try messages.order(call, key, known)
+      if call.query("wait") == nil { order.wait = min(messages.service.wait, Self.usualWait) }
+    } catch {
       return call.answer(ErrorFormat.own.answer(error))
     }
     do throws(Rejection) {
       kind = try Self.kindOfTarget(try SendRequest(parsing: call.request.body, limits: known.limits))
     } catch { return call.answer(.own(400, error.code.rawValue, error.reason)) }
     let operation = FleetOperation(.test(app: app, target: kind), by: key.id, from: call.request.peerAddress)
-    registry.call(.write(.campaigns) { try $0.perform(operation, now: $1) }) { result in
+    registry.call(.write(.campaigns) { try $0.perform(operation, now: $1) }) { [order] result in
       guard case .success = result else {
         return call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be used for now")))
       }

@@ -2,7 +2,8 @@ import DeviceRegistry
 import PushCore
 import StatusHTTP
 
-/// `GET /v1/apps/<app>/messages/<id>` and `GET /v1/fleet/apps/<app>/messages/<id>`: what became of a request, as far as this gateway or the registry knows.
+/// `GET /v1/apps/<app>/messages/<id>` and `GET /v1/fleet/apps/<app>/messages/<id>`: what became of a request, as far as this gateway
+/// or the registry knows.
 struct MessageStates {
   let service: SendService
   let registry: RegistryClient
