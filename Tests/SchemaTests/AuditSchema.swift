@@ -14,7 +14,13 @@ enum AuditSchema {
       ("app", ["description": "null for an operation on the whole fleet", "type": ["string", "null"]]),
       ("actor", ["description": "a system user, or the id of a gateway key", "type": "string"]),
       ("origin", ["description": "the host of the command, or the address of the HTTP client", "type": "string"]),
-      ("action", ["type": "string", "examples": ["pause", "drain", "resume", "rate", "campaign cancel", "discard", "held drop", "test"]]),
+      (
+        "action",
+        [
+          "type": "string",
+          "examples": ["pause", "drain", "resume", "rate", "campaign cancel", "discard", "held drop", "test"],
+        ]
+      ),
       ("subject", ["type": "string", "examples": ["app:com.example.app", "lane:send.normal", "queue:push.dead"]]),
       ("reason", ["type": ["string", "null"]]), ("before", ["description": "the subject's state", "type": "object"]),
       ("after", ["type": "object"]),
