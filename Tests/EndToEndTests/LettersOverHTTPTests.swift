@@ -137,6 +137,18 @@ struct LettersOverHTTPTests {
     #expect(try door.ask("POST", "/v1/fleet/jobs/\(slow)/stop", place.operate, "{}").status == 409)
   }
 
+  @Test("a look leaves no open file behind")
+  func descriptors() throws {
+    let place = try Place()
+    func opened() throws -> Int {
+      try FileManager.default.contentsOfDirectory(atPath: "/proc/\(place.door.gateway.pid)/fd").count
+    }
+    _ = try place.door.json("GET", "/v1/fleet/dead", place.view)
+    let before = try opened()
+    for _ in 0..<10 { _ = try place.door.json("GET", "/v1/fleet/dead", place.view) }
+    #expect(try eventually { try opened() <= before + 2 })
+  }
+
   @Test("held requests are shown, and discarded while their application is paused")
   func held() throws {
     let place = try Place()

@@ -24,7 +24,7 @@ struct LetterRunner: LetterWorker {
     do {
       let task = try task(for: order)
       task.walk.handlesSignals = false
-      task.walk.complain = { task.notices.append($0) }
+      task.walk.complain = { [weak task] in task?.notices.append($0) }
       thread.use(task)
       try startThread(named: "letters") { thread.run(progress: progress, pause: Self.pause, then: then) }
     } catch { then(LetterOutcome(failure: Self.words(error))) }
