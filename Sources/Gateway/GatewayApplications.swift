@@ -15,11 +15,11 @@ struct GatewayApplications {
     var packages: Set<[UInt8]>
   }
 
-  let configuration: Configuration
+  let limits: RequestLimits
   private let apps: [[UInt8]: App]
 
   init(_ configuration: Configuration) {
-    self.configuration = configuration
+    limits = configuration.limits
     var apps: [[UInt8]: App] = [:]
     for app in configuration.apps {
       let sets = [app.credentials] + app.senders.values
@@ -32,8 +32,6 @@ struct GatewayApplications {
     }
     self.apps = apps
   }
-
-  var limits: RequestLimits { configuration.limits }
 
   subscript(id: [UInt8]) -> App? { apps[id] }
 

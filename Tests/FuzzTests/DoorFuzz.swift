@@ -129,7 +129,7 @@ enum DoorFuzz {
       guard let registry = context.registry, let http = configuration.gateway?.http else { throw CancellationError() }
       registry.close()
       let services = Routes.Services(context, http, KeyCache(registry, loop: loop), registry)
-      routes = Routes(context, registry, services, GatewayApplications(configuration))
+      routes = Routes(context, registry, services, configuration)
     }
   }
 }

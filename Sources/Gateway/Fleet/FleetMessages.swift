@@ -1,5 +1,6 @@
 import DeviceRegistry
 import PushCore
+import Settings
 import StatusHTTP
 
 /// `/v1/fleet/apps/<app>/explain`, `…/test` and `…/messages/<id>`: a request as an operator tries it, and its state.
@@ -8,6 +9,7 @@ struct FleetMessages {
   let registry: RegistryClient
   let messages: Messages
   let states: MessageStates
+  let configuration: Configuration
   let explain: Gateway.Explain
 
   /// Seconds that a test waits for its result, if the call names no other time. The console waits for an answer for ten.
@@ -30,7 +32,7 @@ struct FleetMessages {
   private func show(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
     guard key.apps.contains(app), applications[app] != nil else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
-    let explained = explain(applications.configuration, String(decoding: app, as: UTF8.self), call.request.body)
+    let explained = explain(configuration, String(decoding: app, as: UTF8.self), call.request.body)
     if explained.isRefused {
       return call.answer(HTTPAnswer(status: 400, contentType: HTTPAnswer.jsonType, body: explained.json))
     }

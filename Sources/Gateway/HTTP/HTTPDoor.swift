@@ -43,7 +43,7 @@ final class HTTPDoor: Door, TurnHook {
     self.registry = registry
     keyCache = KeyCache(registry, loop: context.loop)
     services = Routes.Services(context, settings, keyCache, registry)
-    routes = Routes(context, registry, services, GatewayApplications(context.configuration))
+    routes = Routes(context, registry, services, context.configuration)
     let side = LoopSide<HTTPDoor>(context.loop.mailbox)
     let certificate = try settings.loadCertificate()
     expiry = certificate?.expiry
@@ -124,7 +124,7 @@ final class HTTPDoor: Door, TurnHook {
 
   /// Replaces applications, certificate and key.
   func reload(_ configuration: Configuration) throws(ConfigurationError) {
-    routes = Routes(context, registry, services, GatewayApplications(configuration))
+    routes = Routes(context, registry, services, configuration)
     guard isTLS, let certificate = try configuration.gateway?.http?.loadCertificate() else { return }
     do throws(HTTPServerError) { try server.renew(certificate.served) } catch {
       throw ConfigurationError(key: "gateway.http.certificate", problem: "cannot be used: \(error)")

@@ -59,7 +59,8 @@ final class Routes {
     }
   }
 
-  init(_ context: GatewayContext, _ registry: RegistryClient, _ services: Services, _ applications: GatewayApplications) {
+  init(_ context: GatewayContext, _ registry: RegistryClient, _ services: Services, _ configuration: Configuration) {
+    let applications = GatewayApplications(configuration)
     self.context = context
     let (service, changes) = (services.send, services.changes)
     send = GCMSend(applications: applications, service: service)
@@ -79,7 +80,8 @@ final class Routes {
       applications: applications, registry: registry, jobs: services.letters, topology: context.topology,
       time: context.loop.time)
     let tried = FleetMessages(
-      applications: applications, registry: registry, messages: messages, states: messageStates, explain: context.explain)
+      applications: applications, registry: registry, messages: messages, states: messageStates,
+      configuration: configuration, explain: context.explain)
     fleet = FleetOperations(
       applications: applications, registry: registry, status: context.fleet, time: context.loop.time, letters: letters,
       messages: tried)
