@@ -131,8 +131,9 @@ extension Topology {
   public func binaryFeedbackQueue(_ app: String) -> String { name("feedback.binary.\(app)") }
   /// The events for a webhook of an application.
   public func webhookQueue(_ app: String, _ webhook: String) -> String { name("webhook.\(app).\(webhook)") }
-  /// True for a queue that drops its oldest messages when it is full.
-  public func isList(queue: String) -> Bool { queue.hasPrefix(binaryFeedbackQueue("")) || queue.hasPrefix(name("webhook.")) }
+  /// The beginnings of the names of queues that drop their oldest messages when they are full.
+  package var listPrefixes: [String] { [binaryFeedbackQueue(""), name("webhook.")] }
+  public func isList(queue: String) -> Bool { listPrefixes.contains(where: queue.hasPrefix) }
   /// Queues of which each consuming shard has one consumer, unless an operator has paused the lane. Only shards with a registry, which
   /// pausing needs, consume the last one.
   package var queuesOfOneConsumer: [String] {

@@ -26,7 +26,7 @@ package struct OutcomePublications {
     returns = Array(topology.returnExchange.utf8)
     self.apps = apps
     ladder = Ladder(steps: steps)
-    lists = [topology.binaryFeedbackQueue(""), topology.name("webhook.")].map { Array($0.utf8) }
+    lists = topology.listPrefixes.map { Array($0.utf8) }
     ownQueues = Set((topology.queues.map(\.name) + [topology.traceQueue]).map { Array($0.utf8) })
   }
 

@@ -142,7 +142,7 @@ extension DeviceStore {
     try session.all(SQL.auditEvents, [Self.list(apps), .int(before), .int(limit)], Self.auditEvent)
   }
 
-  /// A JSON array, for ``SQL/isIn(_:_:)``; null for nil.
+  /// A JSON object with the array `names`, for ``SQL/isIn(_:)``; null for nil.
   static func list(_ names: [[UInt8]]?) -> SQLValue {
     .text(
       names.map { names in

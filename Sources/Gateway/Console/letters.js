@@ -92,5 +92,5 @@ function jobTable(state) {
     [pill(job.state, { running: "good", waiting: "calm", done: "calm", stopped: "warn" }[job.state]), job.failure && make("span", { class: "note" }, " ", job.failure)],
     job.expected > 0 && [make("progress", { value: job.done, max: job.expected, "aria-label": `${number(job.done)} of ${number(job.expected)} looked at` })],
     number(job.messages), job.by, time(job.began),
-    ["running", "waiting"].includes(job.state) && button(state, "jobs/" + job.job, "stop", `Stop ${job.action} ${job.job}`, "", "What has been done stays done.", {})]), "None."));
+    ["running", "waiting"].includes(job.state) && button(state, "jobs/" + job.job, "stop", `Stop ${job.action} ${job.job}`, "", "It undoes nothing: handled messages stay handled.", {})]), "None."));
 }

@@ -35,7 +35,7 @@ public struct LetterOutcome: Sendable {
 
 /// An order that is being carried out.
 public protocol LetterRun: AnyObject, Sendable {
-  /// Ends the order soon. What has been done stays done. Any thread may call it.
+  /// Ends the order soon. It undoes nothing. Any thread may call it.
   func stop()
 }
 

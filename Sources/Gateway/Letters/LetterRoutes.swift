@@ -5,7 +5,7 @@ import StatusHTTP
 import Wire
 
 /// `/v1/fleet/dead`, `/v1/fleet/apps/<app>/held` and `/v1/fleet/jobs`: the operations of `pushfleet dead`, `held` and
-/// `apps discard`. What changes a queue is a job: the call answers with its number, and the job's progress can be asked for.
+/// `apps discard`. An operation that changes a queue is a job: the call answers with its number, and the job's progress can be asked for.
 struct LetterRoutes {
   let applications: GatewayApplications
   let registry: RegistryClient

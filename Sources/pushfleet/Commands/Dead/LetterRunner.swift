@@ -50,14 +50,13 @@ struct LetterRunner: LetterWorker {
 private class WalkTask {
   let walk: LetterWalk
   var notices: [String] = []
-  private(set) var isStopped = false
 
   init(_ walk: LetterWalk) { self.walk = walk }
 
   /// Removed or replayed messages.
   var count: Int { 0 }
   var details: JSONObject { [:] }
-  func stop() { isStopped = true }
+  func stop() {}
 }
 
 private final class LookTask: WalkTask {
