@@ -305,11 +305,11 @@ struct LiveBrokerTests {
     try clients.publish(1...300, to: queue)
     try clients.consume([.init(queue: queue, prefetch: 300)])
     try clients.require("all in hand") { clients.consumed.deliveries.count == 300 }
-    try broker.control("eval", "sys:suspend(list_to_existing_atom(\"%2F_\(queue)\")).")
+    try broker.evaluate("sys:suspend(list_to_existing_atom(\"%2F_\(queue)\")).")
     // The first one stays in hand, so that no frame acknowledges the others together.
     for delivery in clients.consumed.deliveries.dropFirst() { clients.consumer!.acknowledge(delivery.token) }
     if isInTurn { clients.consumer!.closeInTurn() } else { clients.consumer!.close() }
-    Thread.detachNewThread { try! broker.control("eval", "sys:resume(list_to_existing_atom(\"%2F_\(queue)\")).") }
+    Thread.detachNewThread { try! broker.evaluate("sys:resume(list_to_existing_atom(\"%2F_\(queue)\")).") }
     try clients.require("the end") { clients.consumed.events.last == .ended(.closedHere) }
     try clients.require("the first one back") { try! clients.messageCount(queue) == 1 }
     clients.publisher.close()
