@@ -309,7 +309,9 @@ struct LiveBrokerTests {
     // The first one stays in hand, so that no frame acknowledges the others together.
     for delivery in clients.consumed.deliveries.dropFirst() { clients.consumer!.acknowledge(delivery.token) }
     if isInTurn { clients.consumer!.closeInTurn() } else { clients.consumer!.close() }
-    Thread.detachNewThread { try! broker.evaluate("sys:resume(list_to_existing_atom(\"%2F_\(queue)\")).") }
+    let hasEndedEarly = clients.loop.run(atMost: 1) { clients.consumed.events.last == .ended(.closedHere) }
+    #expect(!hasEndedEarly, "the connection ended before the queue answered")
+    try broker.evaluate("sys:resume(list_to_existing_atom(\"%2F_\(queue)\")).")
     try clients.require("the end") { clients.consumed.events.last == .ended(.closedHere) }
     try clients.require("the first one back") { try! clients.messageCount(queue) == 1 }
     clients.publisher.close()
