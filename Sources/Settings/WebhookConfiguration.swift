@@ -89,7 +89,7 @@ public struct WebhookConfiguration: Sendable, Equatable {
     }
     var target = DialTarget(Endpoint(host: address.host, port: address.port), tls: tls, through: proxy, timeout: timeout)
     // The configuration names the host exactly, as it can a push service.
-    target.addresses = HostPolicy([address.host])?.addresses(of: address.host) ?? .publicOnly
+    target.addresses = HostPolicy([address.host])?.addresses(of: address.host.lowercased()) ?? .publicOnly
     return target
   }
 }

@@ -2,44 +2,66 @@ import AMQP
 import PushCore
 import Wire
 
-/// Events that are posted together. A repetition has the same id and body, so that a receiver recognises it.
+/// An event of a webhook's queue, as it is posted.
+struct WebhookEvent {
+  private(set) var json: [UInt8]
+  let token: DeliveryToken
+  private let head: [UInt8]
+  private let bytes: Int
+
+  init(_ delivery: Delivery) {
+    let key = String(decoding: delivery.routingKey, as: UTF8.self)
+    let parts = key.split(separator: ".", maxSplits: 1)
+    var head = JSONObjectWriter()
+    head.set(
+      "id", "evt_" + WebhookBatch.name(delivery.routingKey + (delivery.properties.messageID ?? []) + [0] + delivery.body))
+    head.set("kind", parts.first.map(String.init))
+    head.set("app", parts.count > 1 ? String(parts[1]) : nil)
+    head.set("message_id", delivery.properties.messageID)
+    head.set("correlation_id", delivery.properties.correlationID)
+    var whole = head
+    if (try? JSONDocument(delivery.body, limits: JSONLimits(bytes: WebhookSender.longestEvent))) != nil {
+      whole.set("event", raw: delivery.body)
+    } else {
+      whole.set("text", String(decoding: delivery.body, as: UTF8.self))
+    }
+    json = whole.closed()
+    self.head = head.closed()
+    bytes = delivery.body.count
+    token = delivery.token
+  }
+
+  /// Leaves out the content, which is too large for the receiver.
+  /// - Returns: false if it has been left out before.
+  mutating func shorten() -> Bool {
+    let short = Array(head.dropLast()) + Array(",\"left_out_bytes\":\(bytes)}".utf8)
+    guard json != short else { return false }
+    json = short
+    return true
+  }
+}
+
+/// Events that are posted together. A repeated call has the same id and body. An event has the same id in each call.
 struct WebhookBatch {
   let id: String
   let body: [UInt8]
-  let tokens: [DeliveryToken]
+  let events: [WebhookEvent]
 
   /// - Parameter now: Unix milliseconds.
-  init(_ deliveries: [Delivery], now: Int64) {
-    var events: [UInt8] = []
-    for delivery in deliveries {
-      if !events.isEmpty { events.append(UInt8(ascii: ",")) }
-      events += Self.event(delivery)
+  init(_ events: [WebhookEvent], now: Int64) {
+    self.events = events
+    let array = Array(events.map(\.json).joined(separator: [UInt8(ascii: ",")]))
+    id = "msg_" + Self.name(array)
+    body = JSONObjectWriter.object {
+      $0.set("type", "pushfleet.events")
+      $0.set("timestamp", time: now)
+      $0.set("data", object: { $0.set("events", raw: [UInt8(ascii: "[")] + array + [UInt8(ascii: "]")]) })
     }
-    // Made of the events, so that the id stays the same when another process sends them again.
-    let digest = Digest.sha256(events)
-    id = "msg_" + digest.prefix(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-    var object = JSONObjectWriter()
-    object.set("type", "pushfleet.events")
-    object.set("timestamp", time: now)
-    object.set("data", object: { $0.set("events", raw: [UInt8(ascii: "[")] + events + [UInt8(ascii: "]")]) })
-    body = object.closed()
-    tokens = deliveries.map(\.token)
   }
 
-  private static func event(_ delivery: Delivery) -> [UInt8] {
-    let key = String(decoding: delivery.routingKey, as: UTF8.self)
-    let parts = key.split(separator: ".", maxSplits: 1)
-    var object = JSONObjectWriter()
-    object.set("kind", parts.first.map(String.init))
-    object.set("app", parts.count > 1 ? String(parts[1]) : nil)
-    object.set("message_id", delivery.properties.messageID)
-    object.set("correlation_id", delivery.properties.correlationID)
-    if (try? JSONDocument(delivery.body, limits: JSONLimits(bytes: WebhookSender.longestEvent))) != nil {
-      object.set("event", raw: delivery.body)
-    } else {
-      object.set("text", String(decoding: delivery.body, as: UTF8.self))
-    }
-    return object.closed()
+  /// The same for the same bytes, also in another process.
+  static func name(_ bytes: [UInt8]) -> String {
+    Digest.sha256(bytes).prefix(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
   }
 
   /// The headers of Standard Webhooks: https://www.standardwebhooks.com.
@@ -64,29 +86,44 @@ struct GatheredEvents {
   static let most = 500
   private static let mostBytes = 1 << 20
 
-  private var deliveries: [Delivery] = []
+  private var events: [WebhookEvent] = []
   private var bytes = 0
+  /// Events of the next call: fewer after the receiver has found a call too large.
+  private var most = Self.most
 
-  var count: Int { deliveries.count }
-  var isEmpty: Bool { deliveries.isEmpty }
+  var count: Int { events.count }
+  var isEmpty: Bool { events.isEmpty }
   /// The events fill a call.
-  var isFull: Bool { count >= Self.most || bytes >= Self.mostBytes }
+  var isFull: Bool { count >= most || bytes >= Self.mostBytes }
 
-  mutating func append(_ delivery: Delivery) {
-    bytes += delivery.body.count
-    deliveries.append(delivery)
+  mutating func append(_ event: WebhookEvent) {
+    bytes += event.json.count
+    events.append(event)
   }
 
   /// Removes the events of one call, at least one.
-  mutating func take() -> [Delivery] {
+  mutating func take() -> [WebhookEvent] {
     var (count, size) = (0, 0)
-    while count < min(self.count, Self.most), count == 0 || size + deliveries[count].body.count <= Self.mostBytes {
-      size += deliveries[count].body.count
+    while count < min(self.count, most), count == 0 || size + events[count].json.count <= Self.mostBytes {
+      size += events[count].json.count
       count += 1
     }
-    let taken = Array(deliveries.prefix(count))
-    deliveries.removeFirst(count)
+    let taken = Array(events.prefix(count))
+    events.removeFirst(count)
     bytes -= size
     return taken
   }
+
+  /// Takes the events of a call back that was too large. The next call has half of them, or the only one without its content.
+  /// - Returns: false if the call can't be smaller.
+  mutating func makeSmaller(_ batch: WebhookBatch) -> Bool {
+    var events = batch.events
+    if events.count == 1, !events[0].shorten() { return false }
+    most = max(1, events.count / 2)
+    self.events = events + self.events
+    bytes = self.events.reduce(0) { $0 + $1.json.count }
+    return true
+  }
+
+  mutating func wasAccepted() { most = min(Self.most, most * 2) }
 }

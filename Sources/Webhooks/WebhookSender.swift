@@ -41,7 +41,8 @@ final class WebhookSender {
   private var failingSince: Int64?
   /// False while an operator has paused the webhook.
   private var isWanted = false
-  private var isResting = false
+  /// The rests are numbered, so that the end of an earlier one ends no later one.
+  private var rest = (isOn: false, number: 0)
   private var isStopping = false
   /// True until the connection has ended.
   private var isClosing = false
@@ -66,6 +67,8 @@ final class WebhookSender {
     guard isWanted != self.isWanted, !isStopping else { return }
     self.isWanted = isWanted
     log.info(isWanted ? "a webhook is served" : "a webhook is paused", ["webhook": name])
+    // Who resumes a webhook wants a call now.
+    rest = (false, rest.number + 1)
     if isWanted { open() } else if call == nil { close() }
   }
 
@@ -78,7 +81,7 @@ final class WebhookSender {
   // MARK: the queue
 
   private func open() {
-    guard connection == nil, isWanted, !isResting, !isStopping else { return }
+    guard connection == nil, isWanted, !rest.isOn, !isStopping else { return }
     let connection = BrokerConnection(loop: loop, brokers: brokers)
     connection.makeMachine = { [unowned self] broker in
       let consumer = Consumer(
@@ -108,7 +111,7 @@ final class WebhookSender {
   // MARK: calls
 
   private func send() {
-    guard call == nil, !isResting, !isStopping, isWanted else { return }
+    guard call == nil, !rest.isOn, !isStopping, isWanted else { return }
     if batch == nil {
       guard !waiting.isEmpty else { return }
       batch = WebhookBatch(waiting.take(), now: loop.wallClock)
@@ -132,6 +135,10 @@ final class WebhookSender {
       log.warning("a webhook's receiver wants no more events (410): it is paused", ["webhook": name])
       onGone?()
       want(false)
+    case .answered(413, _) where batch.map { waiting.makeSmaller($0) } == true:
+      log.warning("a call was too large for a webhook's receiver (413): it gets smaller ones", ["webhook": name])
+      batch = nil
+      send()
     case .answered(let status, _): failed("the receiver answers \(status)", asked)
     case .failed(let reason): failed(reason, nil)
     }
@@ -145,7 +152,8 @@ final class WebhookSender {
     }
     failingSince = nil
     backoff.reset()
-    for token in batch?.tokens ?? [] { consumer?.acknowledge(token) }
+    for event in batch?.events ?? [] { consumer?.acknowledge(event.token) }
+    waiting.wasAccepted()
     batch = nil
     gather()
   }
@@ -157,14 +165,14 @@ final class WebhookSender {
     log.warning(
       "a webhook's receiver didn't accept events",
       [
-        "webhook": name, "events": batch?.tokens.count ?? 0, "reason": reason, "again_in_seconds": Int(pause.rounded(.up)),
+        "webhook": name, "events": batch?.events.count ?? 0, "reason": reason, "again_in_seconds": Int(pause.rounded(.up)),
         "since": String(decoding: Timestamp.text(failingSince ?? loop.wallClock), as: UTF8.self),
       ])
-    isResting = true
+    rest = (true, rest.number + 1)
     if pause > Self.longestHold { close() }
-    loop.schedule(after: pause) { [weak self] in
-      guard let self else { return }
-      isResting = false
+    loop.schedule(after: pause) { [weak self, number = rest.number] in
+      guard let self, number == rest.number else { return }
+      rest.isOn = false
       if connection == nil { open() } else { send() }
     }
   }
@@ -184,7 +192,7 @@ extension WebhookSender: ConsumerHandler {
   }
 
   func delivered(_ delivery: consuming Delivery) {
-    waiting.append(delivery)
+    waiting.append(WebhookEvent(delivery))
     if waiting.count == 1 || waiting.isFull { gather() }
   }
 

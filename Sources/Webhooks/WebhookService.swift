@@ -10,6 +10,8 @@ public final class WebhookService {
   private static let stopSignals: [Int32] = [2, 15]
   /// Seconds between two looks at what operators have paused.
   private static let pause = 1.0
+  /// Seconds after which webhooks are served even if the registry hasn't said which ones are paused.
+  private static let longestWait = 2.0
 
   private let loop: EventLoop
   private let log: Log
@@ -18,6 +20,7 @@ public final class WebhookService {
   /// Webhooks whose receivers wanted no more events, as long as the registry doesn't know it.
   private var gone: Set<String> = []
   private let drainTimeout: Double
+  private var isKnown = false
   private var isStopping = false
 
   /// - Throws: `ConfigurationError` if there is no webhook, or one can't be used.
@@ -52,6 +55,7 @@ public final class WebhookService {
     log.info("webhooks start", ["webhooks": senders.count])
     ServiceManager.ofProcess.tell(.ready)
     everySecond()
+    loop.schedule(after: Self.longestWait) { [unowned self] in if !isKnown, !isStopping { follow([:]) } }
     loop.run()
     registry?.close()
   }
@@ -75,22 +79,30 @@ public final class WebhookService {
   }
 
   private func follow(_ modes: [ControlSubject: Control.Mode]) {
+    isKnown = true
     for sender in senders {
       sender.want(modes[.webhook(Array(sender.name.utf8))] != .paused && !gone.contains(sender.name))
     }
   }
 
-  /// Pauses the webhook in the registry. Without a registry, it is paused until the process ends.
   private func noteGone(_ sender: WebhookSender) {
     gone.insert(sender.name)
+    record(gone: sender.name)
+  }
+
+  /// Pauses the webhook in the registry, however often that takes. Without a registry, it is paused until the process ends.
+  private func record(gone name: String) {
     let operation = FleetOperation(
-      .pause(.webhook(Array(sender.name.utf8)), until: nil), by: Array("pushfleet webhooks".utf8),
+      .pause(.webhook(Array(name.utf8)), until: nil), by: Array("pushfleet webhooks".utf8),
       from: Array(ThisProcess.host.utf8), because: Array("the receiver answered 410".utf8))
-    registry?.call(.write(.campaigns) { try $0.perform(operation, now: $1) }) { [weak self, name = sender.name] result in
+    registry?.call(.write(.campaigns) { try $0.perform(operation, now: $1) }) { [weak self] result in
+      guard let self, !isStopping else { return }
       switch result {
       // From now on, the registry says whether it is paused.
-      case .success: self?.gone.remove(name)
-      case .failure(let error): self?.log.error("the registry doesn't know that a webhook is paused", ["reason": "\(error)"])
+      case .success: gone.remove(name)
+      case .failure(let error):
+        log.error("the registry doesn't know that a webhook is paused", ["webhook": name, "reason": "\(error)"])
+        loop.schedule(after: Self.pause) { [weak self] in self?.record(gone: name) }
       }
     }
   }

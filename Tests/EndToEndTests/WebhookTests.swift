@@ -16,8 +16,10 @@ struct WebhookTests {
       let isGood: Bool
       let signatures: Int
       let path: String
-      /// Kind and message id of each event.
-      let events: [(kind: String, message: String)]
+      /// Kind, message id and own id of each event.
+      let events: [(kind: String, message: String, id: String)]
+      /// Whether each event has its content.
+      let isWhole: [Bool]
     }
 
     let port: Int
@@ -52,12 +54,12 @@ struct WebhookTests {
           isGood: call["signed"] as? Bool == true && call["fresh"] as? Bool == true,
           signatures: call["signatures"] as? Int ?? 0, path: call["path"] as? String ?? "",
           events: (data?["events"] as? [[String: Any]] ?? []).map {
-            ($0["kind"] as? String ?? "", $0["message_id"] as? String ?? "")
-          })
+            ($0["kind"] as? String ?? "", $0["message_id"] as? String ?? "", $0["id"] as? String ?? "")
+          }, isWhole: (data?["events"] as? [[String: Any]] ?? []).map { $0["event"] != nil })
       }
     }
 
-    var accepted: [(kind: String, message: String)] { calls.filter { $0.status == 204 }.flatMap(\.events) }
+    var accepted: [(kind: String, message: String, id: String)] { calls.filter { $0.status == 204 }.flatMap(\.events) }
   }
 
   private func start(_ events: String = #"["results", "feedback", "receipts", "audit"]"#, secrets: String = "\"\(secret)\"")
@@ -75,7 +77,7 @@ struct WebhookTests {
           "\(Site.app)": {
             apns: \(site.apns()),
             webhooks: { billing: {
-              url: "https://127.0.0.1:\(receiver.port)/events", secret: [\(secrets)], events: \(events),
+              url: "https://LocalHost:\(receiver.port)/events", secret: [\(secrets)], events: \(events),
               ca: "\(site.certificates.authority)",
             } },
           },
@@ -137,6 +139,40 @@ struct WebhookTests {
     #expect(Set(calls.prefix(4).map(\.id)).count == 1 && Set(calls.map(\.id)).count == 3)
     #expect(calls.allSatisfy { $0.isGood && $0.path == "/events" }, "redirects aren't followed")
     #expect(Set(receiver.accepted.map(\.message)).count == 1_200)
+  }
+
+  @Test("a call that is too large for the receiver is divided; an event that is too large comes without its content")
+  func tooLarge() throws {
+    let (site, receiver, config) = try start(#"["results"]"#)
+    try site.send(tokens: (10..<14).map(token), app: Site.app)
+    try site.drain()
+    try receiver.answer("413", "413", "413", "204", "503 1", "204")
+    let process = try serve(site, config)
+    try #require(eventually { receiver.accepted.count >= 4 }, "\(receiver.calls)")
+    #expect(eventually { depth(site) == 0 })
+    end(process)
+    let calls = receiver.calls
+    #expect(calls.map(\.events.count).prefix(6) == [4, 2, 1, 1, 2, 2], "\(calls.map(\.events.count))")
+    #expect(calls.map { $0.isWhole.allSatisfy(\.self) }.prefix(6) == [true, true, true, false, true, true])
+    #expect(calls[4].id == calls[5].id && Set(calls.map(\.id)).count == calls.count - 1)
+    #expect(calls.prefix(4).allSatisfy { $0.events[0].id == calls[0].events[0].id })
+    #expect(Set(receiver.accepted.map(\.id)).count == 4 && receiver.accepted.count == 4)
+  }
+
+  @Test("without its registry, webhooks are served after two seconds")
+  func withoutRegistry() throws {
+    let (site, receiver, config) = try start(#"["results"]"#)
+    try site.send(tokens: (10..<14).map(token), app: Site.app)
+    try site.drain()
+    let text = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
+    try site.write(
+      text.replacingOccurrences(of: "sqlite:registry.db", with: "postgresql://127.0.0.1:1/none"), to: "pushfleet.json5")
+    try receiver.answer("410")
+    let process = try serve(site, config)
+    #expect(process.waitForOutput("wants no more events (410)", seconds: 60))
+    #expect(process.waitForOutput("the registry doesn't know that a webhook is paused", seconds: 60))
+    #expect(receiver.calls.map(\.status) == [410] && eventually { depth(site) == 4 })
+    end(process)
   }
 
   @Test("410 pauses the webhook, which the audit shows; resume continues it")
