@@ -90,6 +90,11 @@ struct LettersOverHTTPTests {
       ("POST", "/v1/fleet/dead/drop", place.operate, nil, 400), ("POST", "/v1/fleet/dead/drop", place.operate, "{}", 400),
       ("POST", "/v1/fleet/dead/replay", place.operate, #"{"filter":{"eror":"x"}}"#, 400),
       ("POST", "/v1/fleet/dead/replay", place.operate, #"{"filter":{"ids":[]}}"#, 400),
+      ("POST", "/v1/fleet/dead/drop", place.operate, #"{"filter":{"app":null}}"#, 400),
+      ("POST", "/v1/fleet/dead/drop", place.operate, #"{"filter":{"ids":null}}"#, 400),
+      ("POST", "/v1/fleet/dead/drop", place.operate, #"{"filter":null}"#, 400),
+      ("GET", "/v1/fleet/dead?app=-", place.one, nil, 403),
+      ("GET", "/v1/fleet/dead?app=-", place.view, nil, 200), ("GET", "/v1/fleet/dead?app=removed", place.view, nil, 200),
       ("POST", "/v1/fleet/dead/replay", place.operate, #"{"filter":{},"rate":0}"#, 400),
       ("GET", "/v1/fleet/jobs/9", place.view, nil, 404),
     ] as [(String, String, String, String?, Int)] {
@@ -111,6 +116,7 @@ struct LettersOverHTTPTests {
         && event["origin"] as? String == "127.0.0.1")
     let after = try #require(event["after"] as? [String: Any])
     #expect(after["messages"] as? Int == 10 && (after["filter"] as? [String: Any])?["limit"] as? String == "10")
+    #expect((after["filter"] as? [String: Any])?["rate"] as? String == "200/s")
     #expect((try door.json("GET", "/v1/fleet/jobs", place.one)["jobs"] as? [Any])?.count == 1)
     #expect((try door.json("GET", "/v1/fleet/jobs", place.view)["jobs"] as? [Any])?.count == 2)
   }
@@ -128,6 +134,9 @@ struct LettersOverHTTPTests {
     #expect(try eventually { try site.depths(["send.normal"])[0] > 0 })
     #expect(try door.json("GET", "/v1/fleet/jobs/\(next)", place.view)["state"] as? String == "waiting")
     #expect(try door.ask("POST", "/v1/fleet/jobs/\(slow)/stop", place.view, "{}").status == 403)
+    let look = try door.ask("GET", "/v1/fleet/dead", place.view)
+    #expect(look.status == 503 && look.body.contains("job \(slow) works on these messages"), "\(look.body)")
+    #expect(try door.json("GET", "/v1/fleet/apps/\(Site.app)/held", place.operate)["matched"] as? Int == 0, "another queue")
     _ = try door.json("POST", "/v1/fleet/jobs/\(slow)/stop", place.operate, "{}")
     #expect(try eventually { try door.json("GET", "/v1/fleet/jobs/\(next)", place.view)["state"] as? String == "done" })
     let ended = try door.json("GET", "/v1/fleet/jobs/\(slow)", place.view)
@@ -135,6 +144,19 @@ struct LettersOverHTTPTests {
     #expect(ended["state"] as? String == "stopped" && sent > 0 && sent < 30, "\(ended)")
     #expect(try site.depths(["dead", "send.normal"]) == [30 - sent, sent])
     #expect(try door.ask("POST", "/v1/fleet/jobs/\(slow)/stop", place.operate, "{}").status == 409)
+  }
+
+  @Test("an operation is recorded as soon as the registry can be written")
+  func recordedLater() throws {
+    let place = try Place()
+    try place.makeLetters()
+    let holder = try LockHolder(place.site.file("registry.db"), "IMMEDIATE")
+    let drop = try place.perform("/v1/fleet/dead/drop", place.operate, #"{"filter":{"app":"\#(Self.other)"},"reason":"old"}"#)
+    #expect(drop["messages"] as? Int == 5)
+    #expect(place.door.gateway.waitForOutput("an operation isn't recorded yet", seconds: 60))
+    holder.end()
+    #expect(try eventually { try place.audit().first?["reason"] as? String == "old" })
+    #expect(try place.audit().count == 1)
   }
 
   @Test("a look leaves no open file behind")
@@ -159,7 +181,8 @@ struct LettersOverHTTPTests {
     try site.send(tokens: (0..<20).map(token), app: Site.app)
     let worker = try site.startWorker()
     #expect(eventually { site.held(Site.app) == 20 })
-    let seen = try door.json("GET", path + "/held", place.view)
+    #expect(try door.ask("GET", path + "/held", place.view).status == 403, "a look is a return")
+    let seen = try door.json("GET", path + "/held", place.operate)
     #expect(seen["matched"] as? Int == 20 && (seen["letters"] as? [Any])?.count == 20, "\(seen)")
     #expect(try door.ask("GET", path + "/held", place.one).status == 403)
     #expect(try door.ask("POST", path + "/discard", place.one, "{}").status == 403)

@@ -35,12 +35,15 @@ function allDead(state, query) {
       seen.matched > 0 && make("div", { class: "row" }, changes(state, filter, seen.matched)),
       table("Dead letters by reason", [["Letters", "n"], ["Application", ""], ["Error", "name"], ["From", ""], ["Newest", ""], ["Reason", "wide"], ["", ""]], seen.groups.map((group, i) => [
         String(i), number(group.count), group.app ? linked(group.app) : "", group.error || "", group.origin || "", time(group.newest), group.reason,
-        make("a", { href: "#/dead?" + new URLSearchParams({ ...filter, ...of(group), look: 1 }) }, "Only these")]), "None.")),
+        isSelectable(group) && make("a", { href: "#/dead?" + new URLSearchParams({ ...filter, ...of(group), look: 1 }) }, "Only these")]), "None."),
+      seen.notices && make("p", { class: "note" }, seen.notices)),
     seen && seen.letters.length > 0 && card("The oldest", letterTable(seen.letters, letter => "#/dead/" + encode(letter.message_id || "") + "?" + new URLSearchParams(letter.app ? { app: letter.app } : {}))),
     jobTable(state)];
 }
 
-const of = group => filters({ app: group.app, error: group.error || "-", origin: group.origin || "-", reason: group.reason === "other reasons" ? "" : group.reason });
+const of = group => filters({ app: group.app || "-", error: group.error || "-", origin: group.origin || "-", reason: group.reason });
+/// A filter can't name a missing reason, nor all the rare ones.
+const isSelectable = group => group.reason && group.reason !== "other reasons";
 
 /// The number is the one that was shown, so that letters which come meanwhile stay.
 function changes(state, filter, count) {
@@ -59,7 +62,7 @@ const letterTable = (letters, link) => table("Messages", [["Message", "name"], [
 
 function oneLetter(state, id, query) {
   const letter = state.letters?.letters[0], filter = { ...filters(query), ids: [id] };
-  if (letter?.message_id !== id) return [make("h1", {}, `Letter ${id}`), make("p", { class: "note" }, state.refused || (state.letters ? "It is no dead letter." : "Looking…"))];
+  if (letter?.message_id !== id) return [make("h1", {}, `Letter ${id}`), make("p", { class: "note" }, state.refused || (state.letters ? state.letters.seen < state.letters.ready ? `It is not among the ${number(state.letters.seen)} oldest dead letters.` : "It is no dead letter." : "Looking…"))];
   const facts = [["Application", letter.app && linked(letter.app)], ["Error", letter.error], ["Reason", letter.reason], ["Status of the provider", letter.status], ["Attempts", letter.attempts],
     ["Given up", time(letter.failed_at)], ["From", letter.origin], ...Object.entries(letter.headers).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : value])];
   return [make("h1", {}, `Letter ${id}`), card(null, make("div", { class: "row" }, changes(state, filter, 1)),

@@ -39,7 +39,7 @@ struct LetterBody {
         }
         rate = number
       case "filter" where names.contains("filter"):
-        for (name, value) in document.members(of: value) where document.kind(value) != .null {
+        for (name, value) in document.members(of: value) {
           try set(document.text(name), value, document)
         }
       case let word:

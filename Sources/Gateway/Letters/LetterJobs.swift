@@ -3,14 +3,16 @@ import DeviceRegistry
 import Logging
 import PushCore
 import Reactor
-import Wire
 
-/// The orders on messages that operators have given to this process. They are carried out one after the other, because two orders
-/// on one queue would see only a part of it each. Confined to the loop's thread.
+/// The orders on messages that operators have given to this process. The orders on one queue are carried out one after the other,
+/// because two of them would see only a part of it each. Confined to the loop's thread.
 final class LetterJobs {
   enum State: String {
     case waiting, running, done, failed, stopped
   }
+
+  /// Asks whether an order may begin. The answer is why not, or nil.
+  typealias Check = (_ then: @escaping (_ obstacle: String?) -> Void) -> Void
 
   struct Job {
     let number: Int
@@ -22,72 +24,125 @@ final class LetterJobs {
     var expected = 0
     var ended: Int64?
     var outcome = LetterOutcome()
+    var check: Check?
     /// Gets the outcome of a look; nil for an order that changes the queue.
     var answer: ((LetterOutcome) -> Void)?
+    var isLook: Bool { answer != nil }
   }
 
+  private static let mostRunning = 4
+  /// Looks and other orders are counted apart.
   private static let mostWaiting = 16
+  /// Seconds within which a look is answered. The console waits for ten.
+  private static let longestLook = 8.0
+  /// Seconds between two attempts to record an operation, and the number of attempts.
+  private static let (recordPause, recordAttempts) = (1.0, 60)
   /// Orders that changed a queue and have ended.
   private static let mostKept = 50
 
   private let worker: any LetterWorker
   private let registry: RegistryClient
   private let topology: Topology
-  private let time: Turn
+  private let loop: EventLoop
   private let log: Log
   private let side: LoopSide<LetterJobs>
-  private var lastNumber = 0
+  /// Random, because several processes may serve one address.
+  private var lastNumber = Int.random(in: 1..<1 << 40)
   private(set) var jobs: [Job] = []
-  private var run: (any LetterRun)?
+  /// By the job's number; nil until the order has begun.
+  private var runs: [Int: (any LetterRun)?] = [:]
+  /// Operations that the registry doesn't know yet.
+  private var unrecorded = 0
 
   init(_ worker: any LetterWorker, _ registry: RegistryClient, _ context: GatewayContext) {
     self.worker = worker
     self.registry = registry
     topology = context.topology
-    time = context.loop.time
+    loop = context.loop
     log = context.log
-    side = LoopSide(context.loop.mailbox)
+    side = LoopSide(loop.mailbox)
     side.desk = self
   }
 
-  var isIdle: Bool { run == nil }
+  var isIdle: Bool { runs.isEmpty && unrecorded == 0 }
 
-  /// - Parameter answer: called once with the outcome of a look; nil for an order that changes the queue.
-  /// - Returns: the job's number; nil if too many orders wait.
-  func add(_ order: LetterOrder, _ operation: FleetOperation, answer: ((LetterOutcome) -> Void)? = nil) -> Int? {
-    guard jobs.count(where: { $0.state == .waiting }) < Self.mostWaiting else { return nil }
+  /// - Parameters:
+  ///   - check: asked when the order's turn has come.
+  ///   - answer: called once with the outcome of a look; nil for an order that changes the queue.
+  /// - Returns: the job's number.
+  @discardableResult
+  func add(
+    _ order: LetterOrder, _ operation: FleetOperation, check: Check? = nil, answer: ((LetterOutcome) -> Void)? = nil
+  ) throws(Fault) -> Int {
+    let isLook = answer != nil
+    guard jobs.count(where: { $0.state == .waiting && $0.isLook == isLook }) < Self.mostWaiting else {
+      throw .unavailable("too many operations wait")
+    }
+    if isLook, let job = jobs.first(where: { $0.state == .running && !$0.isLook && $0.order.heldApp == order.heldApp }) {
+      throw .unavailable(
+        "job \(job.number) works on these messages, so a look would see a part of them: wait for it, or stop it")
+    }
     lastNumber += 1
+    let number = lastNumber
     jobs.append(
-      Job(number: lastNumber, order: order, operation: operation, began: time.wallClock, answer: answer))
+      Job(number: number, order: order, operation: operation, began: loop.wallClock, check: check, answer: answer))
+    if isLook { loop.schedule(after: Self.longestLook) { [weak self] in self?.giveUp(number) } }
     beginNext()
-    return lastNumber
+    return number
   }
+
+  private func index(_ number: Int) -> Int? { jobs.firstIndex { $0.number == number } }
 
   /// - Returns: false if the job has ended already.
   func stop(_ number: Int) -> Bool {
-    guard let index = jobs.firstIndex(where: { $0.number == number }) else { return false }
+    guard let index = index(number) else { return false }
     switch jobs[index].state {
     case .waiting:
       end(index, .stopped, LetterOutcome(failure: "an operator stopped it before it began"))
       return true
     case .running:
       jobs[index].state = .stopped
-      run?.stop()
+      runs[number]??.stop()
       return true
     case .done, .failed, .stopped: return false
     }
   }
 
-  /// Begins no more orders, and ends the one that is being carried out.
+  /// Answers a look that lasts too long.
+  private func giveUp(_ number: Int) {
+    guard let index = index(number) else { return }
+    jobs[index].answer?(
+      LetterOutcome(failure: "a look may last \(Int(Self.longestLook)) s; those of `pushfleet dead` and `held` may last longer")
+    )
+    jobs[index].answer = { _ in }
+    _ = stop(number)
+  }
+
+  /// Begins no more orders, and ends those that are being carried out.
   func close() {
     for job in jobs where job.state == .waiting || job.state == .running { _ = stop(job.number) }
   }
 
   private func beginNext() {
-    guard run == nil, let index = jobs.firstIndex(where: { $0.state == .waiting }) else { return }
-    jobs[index].state = .running
-    let number = jobs[index].number
-    run = worker.begin(jobs[index].order) { [side] done, expected in
+    while runs.count < Self.mostRunning {
+      let busy = jobs.filter { runs[$0.number] != nil }.map(\.order.heldApp)
+      guard let index = jobs.firstIndex(where: { $0.state == .waiting && !busy.contains($0.order.heldApp) }) else { return }
+      let number = jobs[index].number
+      jobs[index].state = .running
+      runs[number] = .some(nil)
+      guard let check = jobs[index].check else {
+        begin(number)
+        continue
+      }
+      check { [weak self] obstacle in
+        if let obstacle { self?.ended(number, LetterOutcome(failure: obstacle)) } else { self?.begin(number) }
+      }
+    }
+  }
+
+  private func begin(_ number: Int) {
+    guard let index = index(number), jobs[index].state == .running else { return ended(number, LetterOutcome()) }
+    runs[number] = worker.begin(jobs[index].order) { [side] done, expected in
       side.note { $0.progressed(number, done, expected) }
     } then: { [side] outcome in
       side.note { $0.ended(number, outcome) }
@@ -95,13 +150,13 @@ final class LetterJobs {
   }
 
   private func progressed(_ number: Int, _ done: Int, _ expected: Int) {
-    guard let index = jobs.firstIndex(where: { $0.number == number }) else { return }
+    guard let index = index(number) else { return }
     (jobs[index].done, jobs[index].expected) = (done, expected)
   }
 
   private func ended(_ number: Int, _ outcome: LetterOutcome) {
-    run = nil
-    if let index = jobs.firstIndex(where: { $0.number == number }) {
+    runs[number] = nil
+    if let index = index(number) {
       let wasStopped = jobs[index].state == .stopped
       end(index, wasStopped ? .stopped : outcome.failure == nil ? .done : .failed, outcome)
     }
@@ -111,28 +166,41 @@ final class LetterJobs {
   private func end(_ index: Int, _ state: State, _ outcome: LetterOutcome) {
     jobs[index].state = state
     jobs[index].outcome = outcome
-    jobs[index].ended = time.wallClock
+    jobs[index].ended = loop.wallClock
     let job = jobs[index]
     if let answer = job.answer {
       jobs.remove(at: index)
       return answer(outcome)
     }
-    record(job)
+    if outcome.count > 0 {
+      unrecorded += 1
+      record(job)
+    }
     let old = jobs.filter { $0.ended != nil }.dropLast(Self.mostKept).map(\.number)
     jobs.removeAll { old.contains($0.number) }
   }
 
-  private func record(_ job: Job) {
-    guard job.outcome.count > 0 else { return }
+  /// Tries for a minute. After that the job says that the audit lacks it.
+  private func record(_ job: Job, attempt: Int = 1) {
     var operation = job.operation
     if case .messages(var removal) = operation.action {
       removal.count = job.outcome.count
       operation.action = .messages(removal)
     }
-    registry.call(.write(.campaigns) { [operation] store, now in try store.perform(operation, now: now) }) { [log] result in
-      if case .failure(let error) = result {
-        log.error("an operation isn't recorded", ["messages": job.outcome.count, "reason": "\(error)"])
+    registry.call(.write(.campaigns) { [operation] store, now in try store.perform(operation, now: now) }) {
+      [weak self] result in
+      guard let self else { return }
+      guard case .failure(let error) = result else { return unrecorded -= 1 }
+      guard attempt == Self.recordAttempts else {
+        if attempt == 1 { log.warning("an operation isn't recorded yet", ["job": job.number, "reason": "\(error)"]) }
+        loop.schedule(after: Self.recordPause) { [weak self] in self?.record(job, attempt: attempt + 1) }
+        return
       }
+      unrecorded -= 1
+      log.error("an operation isn't recorded", ["messages": job.outcome.count, "reason": "\(error)"])
+      guard let index = index(job.number) else { return }
+      jobs[index].state = .failed
+      jobs[index].outcome.failure = "the audit has no record of it: \(error)"
     }
   }
 

@@ -29,7 +29,10 @@ struct LetterRoutes {
     case ("dead", _, _, 3): return view { look($0, $1, heldApp: nil) }
     case ("dead", _, "replay", 4): return operate { begin($0, $1, "dead replay", heldApp: nil) }
     case ("dead", _, "drop", 4): return operate { begin($0, $1, "dead drop", heldApp: nil) }
-    case ("apps", "held", _, 5): return view { look($0, $1, heldApp: $0.path[3]) }
+    // A look counts as a return of each request.
+    case ("apps", "held", _, 5):
+      return Route(
+        methods: ["GET"], errorFormat: .own, work: .console([.operate]) { look($0, $1, heldApp: $0.path[3]) })
     case ("apps", "held", "drop", 6): return operate { begin($0, $1, "held drop", heldApp: $0.path[3]) }
     case ("apps", "discard", _, 5): return operate(discard)
     case ("jobs", _, _, 3): return view(list)
@@ -50,11 +53,12 @@ struct LetterRoutes {
       let order = LetterOrder(
         action: .look(shown: min(filter.limit ?? Self.usuallyShown, Self.mostShown), withContent: withContent),
         heldApp: heldApp.map { String(decoding: $0, as: UTF8.self) }, filter: filter)
-      let number = jobs.add(order, operation("look", order, call, key, nil)) { outcome in
-        if let failure = outcome.failure { return call.answer(ErrorFormat.own.answer(.unavailable(failure))) }
-        call.answer(HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: outcome.details))
-      }
-      if number == nil { throw .unavailable("too many operations wait for the broker") }
+      try jobs.add(
+        order, operation("look", order, call, key, nil),
+        answer: { outcome in
+          if let failure = outcome.failure { return call.answer(ErrorFormat.own.answer(.unavailable(failure))) }
+          call.answer(HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: outcome.details))
+        })
     } catch { call.answer(ErrorFormat.own.answer(error)) }
   }
 
@@ -63,7 +67,8 @@ struct LetterRoutes {
     if let heldApp {
       guard key.apps.contains(heldApp), applications[heldApp] != nil else { throw .notAllowed }
     } else if let app {
-      guard key.apps.contains(Array(app.utf8)) else { throw .notAllowed }
+      // A letter may be of an application that is no longer configured, or of none (`-`).
+      guard key.apps.contains(Array(app.utf8)) || applications.areAll(in: key.apps) else { throw .notAllowed }
     } else {
       guard applications.areAll(in: key.apps) else { throw .notAllowed }
     }
@@ -82,7 +87,7 @@ struct LetterRoutes {
     } catch { call.answer(ErrorFormat.own.answer(error)) }
   }
 
-  /// Drops what waits in the hold queue of a paused application.
+  /// Drops what waits in the hold queue of a paused application. It must be paused now, and still when the job begins.
   private func discard(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
     do throws(Fault) {
@@ -90,15 +95,16 @@ struct LetterRoutes {
       try check(nil, app, key)
       let name = String(decoding: app, as: UTF8.self)
       let order = LetterOrder(action: .drop, heldApp: name, filter: body.filter)
-      registry.call(.read { try $0.control(.app(app)) }) { result in
-        guard case .success(let control) = result else {
-          return call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be used for now")))
+      let isPaused: LetterJobs.Check = { then in
+        registry.call(.read { try $0.control(.app(app)) }) { result in
+          guard case .success(let control) = result else { return then("the registry can't be used for now") }
+          let mode = control.mode(at: time.wallClock)
+          then(mode == .paused ? nil : "\(name) is not paused, so workers send what waits: pause it first")
         }
-        guard control.mode(at: time.wallClock) == .paused else {
-          return call.refuse(
-            "InvalidParameters", "\(name) is not paused, so workers send what waits: pause it first", status: 409)
-        }
-        do throws(Fault) { try add(order, "discard", call, key, body.reason) } catch {
+      }
+      isPaused { obstacle in
+        if let obstacle { return call.refuse("InvalidParameters", obstacle, status: 409) }
+        do throws(Fault) { try add(order, "discard", call, key, body.reason, check: isPaused) } catch {
           call.answer(ErrorFormat.own.answer(error))
         }
       }
@@ -106,11 +112,10 @@ struct LetterRoutes {
   }
 
   private func add(
-    _ order: LetterOrder, _ name: String, _ call: HTTPCall, _ key: GatewayKey, _ reason: [UInt8]?
+    _ order: LetterOrder, _ name: String, _ call: HTTPCall, _ key: GatewayKey, _ reason: [UInt8]?,
+    check: LetterJobs.Check? = nil
   ) throws(Fault) {
-    guard let number = jobs.add(order, operation(name, order, call, key, reason)) else {
-      throw .unavailable("too many operations wait for the broker")
-    }
+    let number = try jobs.add(order, operation(name, order, call, key, reason), check: check)
     call.answer(.json(202) { $0.set("job", Int64(number)) })
   }
 
@@ -118,9 +123,11 @@ struct LetterRoutes {
     _ name: String, _ order: LetterOrder, _ call: HTTPCall, _ key: GatewayKey, _ reason: [UInt8]?
   ) -> FleetOperation {
     let app = order.heldApp ?? order.filter.app
+    let rate: [(String, [UInt8])] =
+      if case .replay(let rate?) = order.action { [("rate", Array("\(Int(rate))/s".utf8))] } else { [] }
     let removal = FleetOperation.Removal(
       name, app: app.map { Array($0.utf8) }, queue: order.heldApp.map(topology.holdQueue) ?? topology.deadQueue, count: 0,
-      filter: order.filter.members)
+      filter: order.filter.members + rate)
     return FleetOperation(.messages(removal), by: key.id, from: call.request.peerAddress, because: reason)
   }
 

@@ -89,7 +89,7 @@ struct LetterPlace {
     let isSure = options.has("yes")
     let isDry = options.has("dry-run")
     var filter = filter
-    guard isSure || isDry || isTerminal else {
+    guard isSure || isDry || Terminal.canAsk else {
       let hint = action == nil ? ", or --dry-run to see how many" : ""
       throw CommandFailure(.usage, "\(action ?? "drop") removes \(many) for good: use --yes\(hint)")
     }
@@ -97,8 +97,7 @@ struct LetterPlace {
     if !isSure || isDry {
       let count = try matching(options, filter)
       if isDry || count == 0 { return tell(count, options, isDry: isDry) }
-      Terminal.show("Drop \(self.count(count)) for good? [y/N] ")
-      guard ["y", "yes"].contains(readLine()?.trimmingCharacters(in: .whitespaces).lowercased()) else {
+      guard Terminal.confirms("Drop \(self.count(count)) for good?") else {
         throw CommandFailure(.interrupted, "nothing was dropped")
       }
       try check()
@@ -117,8 +116,6 @@ struct LetterPlace {
     try count.run()
     return countsQueue ? min(count.expected, filter.limit ?? .max) : count.matched
   }
-
-  private var isTerminal: Bool { isatty(STDIN_FILENO) == 1 && Terminal.isInteractive }
 
   private func tell(_ count: Int, _ options: Options, isDry: Bool) {
     guard options.asJSON else {

@@ -19,8 +19,8 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     case wait
   }
 
-  /// Letters per consumer. Small, because the broker searches an acknowledged letter from the oldest on.
-  private static let portion: UInt16 = 2_000
+  /// The most letters per consumer. Small, because the broker searches an acknowledged letter from the oldest on.
+  private static let largestPortion = 2_000
   /// A connection has at most 2,047 channels.
   private static let mostPortions = 2_000
   /// Bytes of waiting letters above which reading pauses.
@@ -56,7 +56,8 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private var waitingBytes = 0
   /// The letter whose `settle` is awaited.
   private var current: Delivery?
-  private var kept: [Int] = []
+  /// Letters per consumer, and the letters that each consumer keeps.
+  private var portions = (size: LetterWalk.largestPortion, kept: [Int]())
   private var heldSince = MonotonicTime(nanoseconds: 0)
   /// True while all held letters go back, before the walk continues.
   private var isGivingBack = false
@@ -87,13 +88,15 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   }
 
   private func makeConsumer(_ broker: BrokerURI) -> Consumer {
-    let portions = min(Self.mostPortions, (expected - removed) / Int(Self.portion) + 1)
-    kept = Array(repeating: 0, count: portions)
+    let left = expected - removed
+    let size = max(min(Self.largestPortion, wantedPortion), min(Self.largestPortion, left / Self.mostPortions + 1))
+    let count = min(Self.mostPortions, left / size + 1)
+    portions = (size, Array(repeating: 0, count: count))
     let consumer = Consumer(
       // No heartbeat: nothing is read while an operator pages through letters.
       settings: ConnectionSettings(broker: broker, name: place.connectionName, heartbeat: 0),
-      queues: (0..<portions).map {
-        .init(queue: queue, prefetch: Self.portion, isOptional: $0 > 0, channel: UInt16($0 + 1))
+      queues: (0..<count).map {
+        .init(queue: queue, prefetch: UInt16(size), isOptional: $0 > 0, channel: UInt16($0 + 1))
       },
       maximumBody: maximumBody, handler: self)
     self.consumer = consumer
@@ -103,6 +106,10 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   // MARK: for subclasses
 
   func visit(_ delivery: Delivery) -> Step { .keep }
+
+  /// Letters to fetch at once. A walk that is slow on purpose fetches few, because the broker ends a connection on which nothing is
+  /// read for 30 seconds.
+  var wantedPortion: Int { .max }
 
   /// Ends the walk on a signal; what has been done so far stays done.
   override func interrupt() {
@@ -176,10 +183,10 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   }
 
   /// Keeps a letter, and starts the next portion when this one is full.
-  private func keep(_ portion: Int) {
-    kept[portion] += 1
-    guard kept[portion] == Int(Self.portion), portion + 1 < kept.count, done < expected else { return }
-    consumer?.want(true, queue: portion + 1)
+  private func keep(_ consumer: Int) {
+    portions.kept[consumer] += 1
+    guard portions.kept[consumer] == portions.size, consumer + 1 < portions.kept.count, done < expected else { return }
+    self.consumer?.want(true, queue: consumer + 1)
   }
 
   private func watch() {
@@ -279,9 +286,12 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     guard !hasCounted else { return publisherReady(publisher) }
     publisher.perform(.queueInspect(name: queue)) { [unowned self] answer in
       switch answer {
-      case .success(.queue(let ready, _)):
+      case .success(.queue(let ready, let consumers)):
         expected = ready
         hasCounted = true
+        if ready == 0, consumers > 0, !place.isOptional {
+          complain("no message of \(queue) is ready, and it has consumers, such as another look: they may have some in hand")
+        }
         if ready == 0 || isEnough { end() } else { consuming.start() }
       case .success: break
       case .failure(.notFound) where place.isOptional: end()
