@@ -13,7 +13,8 @@ extension Configuration {
         key: "gateway.http.certificate", problem: "is missing: beyond this machine (\(listen)) the console needs TLS")
     }
     var copy = self
-    copy.gateway = GatewaySettings(console: GatewayHTTPSettings(listen: listen, identity: identity))
+    copy.gateway = GatewaySettings(
+      console: GatewayHTTPSettings(listen: listen, identity: identity, login: gateway?.http?.login))
     return copy
   }
 

@@ -21,6 +21,7 @@ extension Configuration {
     ("gateway.http.shared", { $0.gateway?.http?.isShared != $1.gateway?.http?.isShared }),
     ("gateway.http.deviceUsers", { $0.gateway?.http?.deviceUsers != $1.gateway?.http?.deviceUsers }),
     ("gateway.http.registerUnknown", { $0.gateway?.http?.registersUnknown != $1.gateway?.http?.registersUnknown }),
+    ("gateway.http.login", { $0.gateway?.http?.login != $1.gateway?.http?.login }),
     ("gateway.http.certificate", { ($0.gateway?.http?.identity == nil) != ($1.gateway?.http?.identity == nil) }),
     ("gateway.apns.listen", { $0.gateway?.apns?.listen != $1.gateway?.apns?.listen }),
     ("gateway.apns.feedback", { $0.gateway?.apns?.feedback != $1.gateway?.apns?.feedback }),

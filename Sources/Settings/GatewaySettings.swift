@@ -36,6 +36,8 @@ public struct GatewayHTTPSettings: Sendable {
   public var registersUnknown: Bool
   /// Certificate chain and key for TLS; nil for plain HTTP.
   public var identity: (certificate: Material, key: Material)?
+  /// Nil if users of the console log in with keys only.
+  public var login: ProxyLoginSettings?
 
   init(_ reader: ConfigurationReader) {
     listen = reader.door("listen", "127.0.0.1:8080")
@@ -45,12 +47,13 @@ public struct GatewayHTTPSettings: Sendable {
     deviceUsers = reader.flag("deviceUsers")
     registersUnknown = reader.flag("registerUnknown")
     identity = reader.identity()
+    login = reader.has("login") ? ProxyLoginSettings(reader.object("login")) : nil
   }
 
   /// For operators only.
-  init(listen: Endpoint, identity: (certificate: Material, key: Material)?) {
+  init(listen: Endpoint, identity: (certificate: Material, key: Material)?, login: ProxyLoginSettings?) {
     self.listen = listen
-    self.identity = identity
+    (self.identity, self.login) = (identity, login)
     // For tests of requests.
     (wait, retransmission) = (5, 0)
     (isShared, deviceUsers, registersUnknown) = (false, false, false)

@@ -33,6 +33,11 @@ struct SettingsTests {
       ("{ http: { listen: 'h:1', key: 'k' } }", "gateway.http.certificate"),
       ("{ http: { listen: 'h:1', certificate: 'c' } }", "gateway.http.key"),
       ("{ http: { listen: 'h:1', port: 3 } }", "gateway.http.port"),
+      ("{ http: { listen: 'h:1', login: { viewKey: 'k' } } }", "gateway.http.login.proxies"),
+      ("{ http: { listen: 'h:1', login: { viewKey: 'k', proxies: 'proxy.example' } } }", "gateway.http.login.proxies"),
+      ("{ http: { listen: 'h:1', login: { viewKey: 'k', proxies: '10.0.0.0/33' } } }", "gateway.http.login.proxies"),
+      ("{ http: { listen: 'h:1', login: { proxies: '::1' } } }", "gateway.http.login.viewKey"),
+      ("{ http: { listen: 'h:1', login: { proxies: '::1', operateKey: 'k' } } }", "gateway.http.login.operators"),
       ("{ apns: { listen: 'h:1', app: 'a' } }", "gateway.apns.certificate"),
       ("{ apns: { listen: 'h:1', certificate: 'c', key: 'k' } }", "gateway.apns.clients"),
     ])

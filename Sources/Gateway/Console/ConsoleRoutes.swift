@@ -1,5 +1,6 @@
 import DeviceRegistry
 import PushCore
+import Settings
 import StatusHTTP
 import Wire
 
@@ -8,6 +9,7 @@ struct ConsoleRoutes {
   let sessions: ConsoleSessions
   let isTLS: Bool
   let time: Turn
+  let login: ProxyLoginSettings?
 
   /// Nil if the path doesn't exist.
   func route(_ call: HTTPCall, _ path: [String]) -> Route? {
@@ -17,7 +19,8 @@ struct ConsoleRoutes {
     case "login": return post(.login(logIn))
     case "logout": return post(.open(logOut))
     // A browser without a session is no wrong key.
-    case "session" where call.session == nil: return get(.open { $0.answer(.json(200) { _ in }) })
+    case "session" where call.session == nil && call.proxyUser(login) == nil:
+      return get(.open { $0.answer(.json(200) { _ in }) })
     case "session": return get(.console(Self.rights, describe))
     case let name: return ConsoleFiles.answer(name).map { answer in get(.open { $0.answer(answer) }) }
     }
@@ -55,9 +58,16 @@ extension HTTPCall {
   /// True if the request has a header that pages of other sites can't send.
   var isOfConsole: Bool { header("x-pushfleet-console") != nil }
 
+  /// The user whom a proxy has authenticated, and the id of the user's key.
+  func proxyUser(_ login: ProxyLoginSettings?) -> (name: [UInt8], key: [UInt8]?)? {
+    login?.user(peer: request.peerAddress) { header($0) }
+  }
+
   /// The secret of the console's session in the cookie.
-  var session: [UInt8]? {
-    header("cookie")?.split(separator: UInt8(ascii: ";")).lazy
+  var session: [UInt8]? { Self.session(in: request.headers) }
+
+  static func session(in headers: [String: [UInt8]]) -> [UInt8]? {
+    headers["cookie"]?.split(separator: UInt8(ascii: ";")).lazy
       .map { $0.drop { $0 == 0x20 } }
       .first { $0.starts(with: "\(ConsoleSessions.cookie)=".utf8) }
       .map { Array($0.dropFirst(ConsoleSessions.cookie.utf8.count + 1)) }

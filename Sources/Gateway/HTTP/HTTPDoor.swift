@@ -20,6 +20,7 @@ final class HTTPDoor: Door, TurnHook {
   private let services: Routes.Services
   private var routes: Routes
   private var rates = DeviceRates()
+  private let login: ProxyLoginSettings?
   /// Delayed answers to wrong keys.
   private var penalties = 0
 
@@ -42,6 +43,7 @@ final class HTTPDoor: Door, TurnHook {
     guard let registry = context.registry else { throw ConfigurationError.missingDoorRegistry }
     self.registry = registry
     keyCache = KeyCache(registry, loop: context.loop)
+    login = settings.login
     services = Routes.Services(context, settings, keyCache, registry)
     routes = Routes(context, registry, services, context.configuration)
     let side = LoopSide<HTTPDoor>(context.loop.mailbox)
@@ -53,16 +55,18 @@ final class HTTPDoor: Door, TurnHook {
       connections: UInt32(connections), idle: Self.idle, body: context.configuration.limits.json.bytes)
     do throws(HTTPServerError) {
       server = try HTTPServer(
-        host: settings.listen.host, port: settings.listen.port, limits: limits, headers: Self.headers,
+        host: settings.listen.host, port: settings.listen.port, limits: limits,
+        headers: Self.headers + [settings.login?.userHeader, settings.login?.groupsHeader].compactMap(\.self),
         identity: certificate?.served, isDriven: !isTLS,
         refused: { status in
           if isTLS { side.note { $0.noteRefused(status) } } else { side.note(here: { $0.noteRefused(status) }) }
         },
         // Bodies of requests whose credential can't be valid are not kept.
-        keeps: { headers in
-          HTTPCall.credential(in: headers).map { text in
-            NewSecret.id(in: text, .key) != nil || NewSecret.id(in: text, .device) != nil || AccessToken(text) != nil
-          } ?? false
+        keeps: { [login = settings.login] headers in
+          if let text = HTTPCall.credential(in: headers) {
+            return NewSecret.id(in: text, .key) != nil || NewSecret.id(in: text, .device) != nil || AccessToken(text) != nil
+          }
+          return HTTPCall.session(in: headers) != nil || login.map { headers[$0.userHeader] != nil } == true
         }
       ) { request, reply in
         if isTLS { side.pass(reply) { $0.take(request, reply) } } else { side.pass(here: reply) { $0.take(request, reply) } }
@@ -177,15 +181,35 @@ final class HTTPDoor: Door, TurnHook {
   private func admitOperator(
     _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>, _ work: @escaping (HTTPCall, GatewayKey) -> Void
   ) {
-    guard call.credential == nil, let secret = call.session else { return admit(call.credential, call, route, rights, work) }
+    let user = call.credential == nil ? call.proxyUser(login) : nil
+    guard call.credential == nil, user != nil || call.session != nil else {
+      return admit(call.credential, call, route, rights, work)
+    }
     guard ["GET", "HEAD"].contains(call.request.method) || call.isOfConsole else {
       return call.answer(route.errorFormat.answer(.foreign))
     }
+    if let user { return admit(user, call, route, rights, work) }
+    let secret = call.session ?? []
     guard let session = services.sessions.find(secret, at: context.loop.now) else {
       return deny(call, route.errorFormat, .wrongKey)
     }
     keyCache.admit(session.keyID, by: { $0.hash == session.hash }) { [weak self] verdict in
       self?.follow(verdict, call, route, rights, work)
+    }
+  }
+
+  /// Admits a user whom a proxy has authenticated. Records of operations name the user instead of the key.
+  private func admit(
+    _ user: (name: [UInt8], key: [UInt8]?), _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>,
+    _ work: @escaping (HTTPCall, GatewayKey) -> Void
+  ) {
+    guard let id = user.key else { return call.answer(route.errorFormat.answer(.notAllowed)) }
+    keyCache.admit(id, by: { _ in true }) { [weak self] verdict in
+      self?.follow(verdict, call, route, rights) { call, key in
+        var key = key
+        key.id = user.name
+        work(call, key)
+      }
     }
   }
 

@@ -85,7 +85,8 @@ final class Routes {
     fleet = FleetOperations(
       applications: applications, registry: registry, status: context.fleet, time: context.loop.time, letters: letters,
       messages: tried)
-    console = ConsoleRoutes(sessions: services.sessions, isTLS: http?.identity != nil, time: context.loop.time)
+    console = ConsoleRoutes(
+      sessions: services.sessions, isTLS: http?.identity != nil, time: context.loop.time, login: http?.login)
     subscriptions = TopicSubscriptions(
       applications: applications, changes: changes, registry: registry, imports: imports
     ) { [context] in context.loop.wallClock }

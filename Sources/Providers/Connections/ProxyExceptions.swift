@@ -8,7 +8,7 @@ public struct ProxyExceptions: Hashable, Sendable {
     case everything
     /// In small letters, without a leading dot.
     case domain(String)
-    case network([UInt8], bits: Int)
+    case network(AddressBlock)
   }
 
   private struct Entry: Hashable {
@@ -47,13 +47,9 @@ extension ProxyExceptions.Rule {
       self = .everything
       return
     }
-    let parts = entry.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-    if let address = NumericAddress.bytes(parts[0].trimming("[", "]")) {
-      let bits = parts.count == 1 ? address.count * 8 : Int(parts[1]) ?? -1
-      if (0...address.count * 8).contains(bits) {
-        self = .network(address, bits: bits)
-        return
-      }
+    if let network = AddressBlock(entry.filter { $0 != "[" && $0 != "]" }) {
+      self = .network(network)
+      return
     }
     self = .domain(String(entry.drop { $0 == "*" }.drop { $0 == "." }))
   }
@@ -68,18 +64,9 @@ extension ProxyExceptions.Rule {
 
   fileprivate func contains(_ address: [UInt8]) -> Bool {
     switch self {
-    case .everything: return true
-    case .domain: return false
-    case .network(let network, let bits):
-      guard address.count == network.count else { return false }
-      let (whole, rest) = bits.quotientAndRemainder(dividingBy: 8)
-      return address[..<whole] == network[..<whole] && (rest == 0 || (address[whole] ^ network[whole]) >> (8 - rest) == 0)
+    case .everything: true
+    case .domain: false
+    case .network(let network): network.contains(address)
     }
-  }
-}
-
-extension Substring {
-  fileprivate func trimming(_ opening: Character, _ closing: Character) -> String {
-    first == opening && last == closing ? String(dropFirst().dropLast()) : String(self)
   }
 }

@@ -1,0 +1,54 @@
+import PushCore
+import Reactor
+
+/// The console's login by a proxy that has authenticated its users, such as oauth2-proxy.
+public struct ProxyLoginSettings: Sendable, Equatable {
+  /// The proxies. A header from another address counts for nothing.
+  let proxies: [AddressBlock]
+  /// Names of headers in lower case: the user, and the user's groups with commas between them.
+  public let userHeader: String
+  public let groupsHeader: String
+  /// Users and groups that use `operateKey`.
+  let operators: Set<String>
+  /// Ids of gateway keys. A user has the rights and applications of one of them.
+  let viewKey: String?
+  let operateKey: String?
+
+  private static let longestUser = 200
+
+  init(_ reader: ConfigurationReader) {
+    let ranges = reader.strings("proxies") ?? []
+    proxies = ranges.compactMap(AddressBlock.init)
+    for text in ranges where AddressBlock(text) == nil {
+      reader.report("proxies", "has \(SafeText.value(text)): write an address, or a network such as 10.0.0.0/8")
+    }
+    if ranges.isEmpty { reader.report("proxies", "is empty: name the proxies that authenticate users") }
+    userHeader = (reader.string("userHeader") ?? "").lowercased()
+    groupsHeader = (reader.string("groupsHeader") ?? "").lowercased()
+    operators = Set(reader.strings("operators") ?? [])
+    (viewKey, operateKey) = (reader.string("viewKey"), reader.string("operateKey"))
+    if viewKey == nil, operateKey == nil {
+      reader.report("viewKey", "is missing, and operateKey as well: name the id of a key")
+    }
+    if operateKey != nil, operators.isEmpty { reader.report("operators", "is empty: name the users or groups of operateKey") }
+  }
+
+  /// The user whom a proxy names.
+  /// - Parameters:
+  ///   - peer: the address of the connection.
+  ///   - header: returns the value of a header.
+  /// - Returns: nil if no proxy names one; otherwise the id of the user's key, nil for a user who has none.
+  public func user(peer: [UInt8], header: (String) -> [UInt8]?) -> (name: [UInt8], key: [UInt8]?)? {
+    guard let name = header(userHeader), (1...Self.longestUser).contains(name.count),
+      name.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
+      String(validating: name, as: UTF8.self) != nil,
+      // A listener for both families shows an IPv4 address like this.
+      case let text = String(decoding: peer, as: UTF8.self),
+      let address = NumericAddress.bytes(text.hasPrefix("::ffff:") ? String(text.dropFirst(7)) : text),
+      proxies.contains(where: { $0.contains(address) })
+    else { return nil }
+    let groups = String(decoding: header(groupsHeader) ?? [], as: UTF8.self).split { $0 == "," || $0.isWhitespace }
+    let isOperator = !operators.isDisjoint(with: groups.map(String.init) + [String(decoding: name, as: UTF8.self)])
+    return (name, (isOperator ? operateKey ?? viewKey : viewKey).map { Array($0.utf8) })
+  }
+}
