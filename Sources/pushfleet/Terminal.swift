@@ -41,6 +41,14 @@ enum Terminal {
     StandardError.flush()
   }
 
+  /// True if somebody can answer a question.
+  static var canAsk: Bool { isatty(STDIN_FILENO) == 1 && isInteractive }
+
+  static func confirms(_ question: String) -> Bool {
+    show("\(question) [y/N] ")
+    return ["y", "yes"].contains(readLine()?.trimmingCharacters(in: .whitespaces).lowercased())
+  }
+
   static func complain(_ sentence: String) { say("pushfleet: \(sentence)") }
 }
 

@@ -35,6 +35,37 @@ struct OperationTests {
     #expect(try store.controls().map(\.subject.kind) == ["lane", "app", "app", "app"])
   }
 
+  @Test("a forgotten user leaves no token, no membership and no name, and other users stay", arguments: Backend.all)
+  func forget(_ backend: Backend) throws {
+    let registry = try backend.open()
+    defer { withExtendedLifetime(registry) {} }
+    let store = registry.store
+    let app = TestRegistry.app
+    for (digit, fields) in [("1", #""user":"anna","topics":["news"]"#), ("2", #""kind":"voip""#)] {
+      let token = String(repeating: digit, count: 64)
+      try registry.change(#"{"platform":"apns","token":"\#(token)","environment":"production","installation":"i1",\#(fields)}"#)
+    }
+    _ = try registry.register("a2", #""user":"anna""#)
+    _ = try registry.register("b1", #""installation":"i2","user":"ben","topics":["news"]"#)
+    _ = try store.apply([.groupCreate(app: app, name: bytes("family"), .users([bytes("anna"), bytes("ben")]))], now: 1)
+    #expect(try store.setSecret([1], ofInstallation: bytes("i1"), app: app, replacing: false, now: 1))
+
+    #expect(throws: OperationRefusal.self) { try perform(.forget(user: bytes("nobody"), app: app), store) }
+    #expect(throws: OperationRefusal.self) { try perform(.forget(user: bytes("anna"), app: bytes("other")), store) }
+    try perform(.forget(user: bytes("anna"), app: app), store)
+    #expect(try store.devices(app: nil, after: 0, limit: 9).map(\.device.token) == [bytes("b1")])
+    #expect(try store.secret(ofInstallation: bytes("i1"), app: app) == nil)
+    #expect(try store.group(.name(bytes("family")), app: app)?.users == [bytes("ben")])
+    #expect(throws: OperationRefusal.self) { try perform(.forget(user: bytes("anna"), app: app), store) }
+    let events = try store.auditEvents(limit: 9)
+    #expect(events.map { String(decoding: $0.after, as: UTF8.self) } == [#"{"devices":3}"#])
+    #expect(!String(decoding: events[0].json, as: UTF8.self).contains("anna"))
+    // A number is never given again.
+    let last = try #require(try store.devices(app: nil, after: 0, limit: 9).map(\.id).max())
+    _ = try registry.register("c1", "")
+    #expect(try store.devices(app: nil, after: last, limit: 9).map(\.id) == [last + 1])
+  }
+
   @Test("a removal is recorded with its number and filter", arguments: Backend.all)
   func removals(_ backend: Backend) throws {
     let registry = try backend.open()

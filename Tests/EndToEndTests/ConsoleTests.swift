@@ -83,6 +83,10 @@ struct ConsoleTests {
     #expect(foreign.status == 403 && foreign.body.contains("X-Pushfleet-Console"))
     #expect(try ask("POST", pause, Self.mark).status == 200)
     #expect(try ask("POST", "/fcm/send", Self.mark).status == 401)
+    let long = #"{"to":"\#(token(1))","data":{"a":"\#(String(repeating: "a", count: 9_000))"}}"#
+    let explained = try door.ask(
+      "POST", "/v1/fleet/apps/\(Site.app)/explain", nil, long, Self.mark.merging(["Cookie": secret]) { $1 })
+    #expect(explained.body.contains("MessageTooBig"), "\(explained.body)")
     #expect(try ask("GET", "/v1/fleet/devices?app=\(Site.app)&user=anna").body.components(separatedBy: "active").count == 4)
     #expect(try ask("GET", "/v1/fleet/devices?app=\(Site.app)&device=\(token(1))").body.contains(token(1)) == false)
     #expect(try ask("GET", "/v1/fleet/devices?app=\(Site.app)").status == 400)
@@ -97,6 +101,68 @@ struct ConsoleTests {
     #expect(try door.ask("GET", "/v1/fleet/apps", nil, nil, ["Cookie": next]).status == 200)
     #expect(try site.run(["keys", "revoke", key.id] + config).status == 0)
     #expect(try eventually { try door.ask("GET", "/v1/fleet/apps", nil, nil, ["Cookie": next]).status == 401 })
+  }
+
+  @Test("a proxy logs its users in, with the rights of a key for their groups, and only from its address")
+  func proxy() throws {
+    let port = try FreePorts.take(1)[0]
+    let site = try Site()
+    try site.startSimulator()
+    func write(_ proxies: String, _ keys: String) throws {
+      try site.write(
+        """
+        { broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db",
+          gateway: { http: { listen: "127.0.0.1:\(port)", login: {
+            proxies: ["\(proxies)"], userHeader: "Remote-User", groupsHeader: "Remote-Groups", operators: ["ops", "root@example.com"],
+            \(keys) } } },
+          apps: { "\(Site.app)": { apns: \(site.apns()) } } }
+        """, to: "pushfleet.json5")
+    }
+    try write("127.0.0.0/8", "viewKey: 'k'")
+    try site.declareTopology()
+    try site.drain()
+    func id(_ rights: String) throws -> String {
+      let words = ["keys", "create", "--config", site.file("pushfleet.json5"), "--rights", rights, "--app", Site.app, "--json"]
+      return try #require(Site.objects(try site.run(words).output).first?["id"] as? String)
+    }
+    let (view, operate) = (try id("view"), try id("view,operate"))
+    try write("127.0.0.0/8", "viewKey: '\(view)', operateKey: '\(operate)'")
+    var door = try Door(site, port: port)
+    func ask(
+      _ method: String, _ path: String, user: String?, groups: String = "", _ headers: [String: String] = ConsoleTests.mark
+    ) throws -> HTTPProbe.Answer {
+      var headers = headers
+      headers["Remote-User"] = user
+      headers["Remote-Groups"] = groups
+      return try door.ask(method, path, nil, method == "POST" ? #"{"reason":"r"}"# : nil, headers)
+    }
+    let pause = "/v1/fleet/apps/\(Site.app)/pause"
+    #expect(try ask("GET", "/console/session", user: "anna").body.contains(#""key":"anna","rights":["view"]"#))
+    #expect(try ask("GET", "/console/session", user: nil).body == "{}")
+    #expect(try ask("GET", "/v1/fleet/apps", user: "anna", groups: "dev").status == 200)
+    #expect(try ask("GET", "/v1/fleet/apps", user: nil).status == 401)
+    #expect(try ask("GET", "/v1/fleet/apps", user: "").status == 401)
+    #expect(try ask("POST", pause, user: "anna", groups: "dev").status == 403)
+    #expect(try ask("POST", pause, user: "ben", groups: "dev, ops", [:]).status == 403, "no header of the console")
+    #expect(try ask("POST", pause, user: "ben", groups: "dev, ops").status == 200)
+    #expect(try ask("POST", "/v1/fleet/apps/\(Site.app)/resume", user: "root@example.com").status == 200)
+    #expect(try ask("POST", "/fcm/send", user: "ben", groups: "ops").status == 401)
+    let events = Site.objects(try site.run(["audit", "--json", "--config", site.file("pushfleet.json5")]).output)
+    #expect(events.compactMap { $0["actor"] as? String } == ["root@example.com", "ben"])
+    #expect(try site.run(["keys", "revoke", operate, "--config", site.file("pushfleet.json5")]).status == 0)
+    #expect(try eventually { try ask("POST", pause, user: "ben", groups: "ops").status == 401 })
+
+    try write("10.0.0.0/8", "operateKey: '\(view)'")
+    door.gateway.signal(SIGTERM)
+    #expect(door.gateway.wait() == 0)
+    door = try Door(site, port: port)
+    #expect(try ask("GET", "/v1/fleet/apps", user: "root@example.com").status == 401)
+    try write("127.0.0.1", "operateKey: '\(view)'")
+    door.gateway.signal(SIGTERM)
+    #expect(door.gateway.wait() == 0)
+    door = try Door(site, port: port)
+    #expect(try ask("GET", "/v1/fleet/apps", user: "root@example.com").status == 200)
+    #expect(try ask("GET", "/v1/fleet/apps", user: "anna").status == 403)
   }
 
   @Test("its files need no login, have no data and run only their own scripts; its process serves nothing else")

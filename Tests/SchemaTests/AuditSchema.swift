@@ -18,7 +18,7 @@ enum AuditSchema {
         "action",
         [
           "type": "string",
-          "examples": ["pause", "drain", "resume", "rate", "campaign cancel", "discard", "held drop", "test"],
+          "examples": ["pause", "drain", "resume", "rate", "campaign cancel", "discard", "held drop", "test", "forget user"],
         ]
       ),
       ("subject", ["type": "string", "examples": ["app:com.example.app", "lane:send.normal", "queue:push.dead"]]),

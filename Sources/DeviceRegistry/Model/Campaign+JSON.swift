@@ -32,9 +32,5 @@ extension Campaign {
     object.set("finished_at", time: finishedAt)
   }
 
-  public var json: [UInt8] {
-    var object = JSONObjectWriter()
-    write(to: &object)
-    return object.closed()
-  }
+  public var json: [UInt8] { JSONObjectWriter.object(write) }
 }

@@ -14,6 +14,8 @@ public struct FleetOperation: Sendable {
     /// A request that is sent to try it.
     /// - Parameter target: the kind of the target, such as `group`.
     case test(app: [UInt8], target: String)
+    /// Deletes a user. The record doesn't name the user.
+    case forget(user: [UInt8], app: [UInt8])
   }
 
   /// Messages that an operator has removed from a queue, or sent back from it.
@@ -89,11 +91,7 @@ public struct AuditEvent: Equatable, Sendable {
     self.after = after
   }
 
-  public var json: [UInt8] {
-    var object = JSONObjectWriter()
-    write(to: &object)
-    return object.closed()
-  }
+  public var json: [UInt8] { JSONObjectWriter.object(write) }
 
   public func write(to object: inout JSONObjectWriter) {
     object.set("event", "audit")
@@ -124,9 +122,11 @@ extension Control {
     object.set("rate", rate)
   }
 
-  func json(at now: Int64) -> [UInt8] {
-    var object = JSONObjectWriter()
+  /// The same, behind the subject's name.
+  public func writeNamed(to object: inout JSONObjectWriter, at now: Int64) {
+    object.set(Array(subject.kind.utf8), subject.name)
     write(to: &object, at: now)
-    return object.closed()
   }
+
+  func json(at now: Int64) -> [UInt8] { JSONObjectWriter.object { write(to: &$0, at: now) } }
 }

@@ -20,7 +20,7 @@ extension DeviceStore {
   public func perform(
     _ operation: FleetOperation, now: Int64
   ) throws(RegistryError) -> Result<AuditEvent, OperationRefusal> {
-    try transaction(.campaigns) { () throws(RegistryError) in
+    try transaction(Self.intent(of: operation.action)) { () throws(RegistryError) in
       var event = AuditEvent(
         at: now, actor: operation.actor, origin: operation.origin, action: [], subject: [], reason: operation.reason,
         before: Array("{}".utf8), after: Array("{}".utf8))
@@ -47,19 +47,22 @@ extension DeviceStore {
         event.app = removal.app
         event.action = Array(removal.action.utf8)
         event.subject = Array("queue:\(removal.queue)".utf8)
-        var object = JSONObjectWriter()
-        object.set("messages", Int64(removal.count))
-        if !removal.filter.isEmpty {
-          object.set("filter", object: { for (name, value) in removal.filter { $0.set(name, value) } })
+        event.after = JSONObjectWriter.object {
+          $0.set("messages", Int64(removal.count))
+          guard !removal.filter.isEmpty else { return }
+          $0.set("filter", object: { for (name, value) in removal.filter { $0.set(name, value) } })
         }
-        event.after = object.closed()
       case .test(let app, let target):
         event.app = app
         event.action = Array("test".utf8)
         event.subject = Array("app:".utf8) + app
-        var object = JSONObjectWriter()
-        object.set("target", target)
-        event.after = object.closed()
+        event.after = JSONObjectWriter.object { $0.set("target", target) }
+      case .forget(let user, let app):
+        guard let devices = try forgetUser(user, of: app) else { return .failure(.init(reason: "there is no such user")) }
+        event.app = app
+        event.action = Array("forget user".utf8)
+        event.subject = Array("app:".utf8) + app
+        event.after = JSONObjectWriter.object { $0.set("devices", Int64(devices)) }
       }
       event.number = try session.insert(
         SQL.insertAuditEvent,
@@ -69,6 +72,10 @@ extension DeviceStore {
         ])
       return .success(event)
     }
+  }
+
+  private static func intent(of action: FleetOperation.Action) -> TransactionIntent {
+    if case .forget = action { .devices } else { .campaigns }
   }
 
   private func change(
@@ -108,11 +115,7 @@ extension DeviceStore {
     return try session.run(SQL.setState, [.blob(campaign.description.id), .int(state.rawValue), .int(now)]) > 0
   }
 
-  private static func state(_ name: String) -> [UInt8] {
-    var object = JSONObjectWriter()
-    object.set("state", name)
-    return object.closed()
-  }
+  private static func state(_ name: String) -> [UInt8] { JSONObjectWriter.object { $0.set("state", name) } }
 
   private static func text(_ word: String) -> SQLValue { .text(Array(word.utf8)) }
 
@@ -144,12 +147,7 @@ extension DeviceStore {
 
   /// A JSON object with the array `names`, for ``SQL/isIn(_:)``; null for nil.
   static func list(_ names: [[UInt8]]?) -> SQLValue {
-    .text(
-      names.map { names in
-        var array = JSONObjectWriter()
-        array.set("names", names)
-        return array.closed()
-      })
+    .text(names.map { names in JSONObjectWriter.object { $0.set("names", names) } })
   }
 
   /// Whether a worker should publish an event.

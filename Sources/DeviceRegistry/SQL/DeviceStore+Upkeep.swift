@@ -43,6 +43,21 @@ extension DeviceStore {
     if let counter { try dropCounter(counter) }
   }
 
+  /// Deletes a user: the devices with their tokens, topics and badges, the secrets of their installations, and the memberships
+  /// of groups. Times of acknowledgements stay until they are purged, as numbers that no longer belong to anybody.
+  /// - Returns: the number of deleted devices; nil if the user is not known.
+  func forgetUser(_ name: [UInt8], of app: [UInt8]) throws(RegistryError) -> Int? {
+    guard let number = try knownApp(app), let user = try knownUser(name, number) else { return nil }
+    let devices = try session.all(SQL.devicesToForget, [.int(user)]) { (id: $0.int(0), installation: $0.optionalBytes(1)) }
+    for device in devices { try removeDevice(device.id) }
+    for installation in Set(devices.compactMap(\.installation)) {
+      try session.run(SQL.removeSecret, [.text(app), .text(installation)])
+    }
+    try session.run(SQL.leaveUserGroups, [.int(user)])
+    try session.run(SQL.deleteUser, [.int(user)])
+    return devices.count
+  }
+
   /// Keeps the highest device number as an alias without a device, so that no other device gets it.
   private func keepNumber(_ id: Int64) throws(RegistryError) {
     guard try session.run(SQL.keepNumber, [.int(id)]) > 0 else { return }
@@ -78,6 +93,15 @@ extension SQL {
     SELECT id, salt, 0 FROM devices WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE id > ?1) ON CONFLICT DO NOTHING
     """)
   static let dropLowerNumbers = Statement("DELETE FROM aliases WHERE device = 0 AND id < ?1")
+  /// The user's devices, and other tokens of the same installations, such as unregistered ones, that belong to no other user.
+  static let devicesToForget = Statement(
+    """
+    SELECT id, installation FROM devices WHERE user_id = ?1
+    UNION SELECT r.id, r.installation FROM devices d JOIN devices r ON r.app = d.app AND r.installation = d.installation
+    WHERE d.user_id = ?1 AND r.user_id IS NULL ORDER BY 1
+    """)
+  static let leaveUserGroups = Statement("DELETE FROM group_members WHERE kind = 1 AND member = ?1")
+  static let deleteUser = Statement("DELETE FROM users WHERE id = ?1")
   static let overCampaigns = Statement(
     "SELECT id FROM campaigns WHERE updated_at < ?1 AND (state IN (2, 3) OR finished_at IS NOT NULL) ORDER BY created_at LIMIT ?2"
   )

@@ -184,7 +184,9 @@ function devices(state, args, query) {
       make("label", {}, "Name ", make("input", { name: "name", autocomplete: "off" })), make("button", {}, "Find")),
     query.name && card(`Devices of ${query.app} by ${query.by}`, table("Devices", columns, (state.devices || []).map(one => [
       one.registration, one.registration, [one.platform, " ", make("span", { class: "note" }, one.kind)], [pill(one.state, one.state === "active" ? "good" : "warn"), " ", make("span", { class: "note" }, one.state !== "active" && `${one.reason || ""} since ${time(one.state_since)}`)],
-      one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen)]), "There is none."))];
+      one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen)]), "There is none."),
+      query.by === "user" && button(state, "apps/" + encode(query.app), "forget", `Forget the user ${query.name}`, "",
+        "Deletes the user, the devices and their tokens from the registry, for good. The audit doesn't name the user, so the reason shouldn't either.", { user: query.name }))];
 }
 
 function audit(state, args, query) {

@@ -26,6 +26,7 @@ struct FleetOperations {
     switch (path[2], path.count) {
     case ("status", 3): return view(showStatus)
     case ("apps", 3): return view(listApps)
+    case ("apps", 5) where path[4] == "forget": return operate(forget)
     case ("apps", 5): return Verb(rawValue: path[4]).map { verb in operate { control(verb, ofApp: $0, $1) } }
     case ("lanes", 3): return view(listLanes)
     case ("lanes", 5): return Verb(rawValue: path[4]).map { verb in operate { control(verb, ofLane: $0, $1) } }
@@ -76,21 +77,26 @@ struct FleetOperations {
             name,
             objects: subjects.map { subject in
               let control = controls.first { $0.subject == subject } ?? Control(subject)
-              return { Self.write(control, to: &$0, at: time.wallClock) }
+              return { control.writeNamed(to: &$0, at: time.wallClock) }
             })
         })
     }
-  }
-
-  private static func write(_ control: Control, to object: inout JSONObjectWriter, at now: Int64) {
-    object.set(Array(control.subject.kind.utf8), control.subject.name)
-    control.write(to: &object, at: now)
   }
 
   private func control(_ verb: Verb, ofApp call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
     guard key.apps.contains(app), applications[app] != nil else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
     control(verb, .app(app), call, key)
+  }
+
+  private func forget(_ call: HTTPCall, _ key: GatewayKey) {
+    let app = call.path[3]
+    guard key.apps.contains(app), applications[app] != nil else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard let order = order(of: call, .user) else { return }
+    guard let user = order.user else {
+      return call.answer(ErrorFormat.own.answer(.badRequest("user: expected the name of a user")))
+    }
+    perform(.forget(user: user, app: app), order, call, key)
   }
 
   private func control(_ verb: Verb, ofLane call: HTTPCall, _ key: GatewayKey) {

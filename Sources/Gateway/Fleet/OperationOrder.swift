@@ -5,7 +5,7 @@ import PushCore
 struct OperationOrder {
   /// A member besides `reason`.
   enum Member: String {
-    case until, rate
+    case until, rate, user
   }
 
   private(set) var reason: [UInt8]?
@@ -13,6 +13,7 @@ struct OperationOrder {
   private(set) var until: Int64?
   /// Pushes per second.
   private(set) var rate: Int64?
+  private(set) var user: [UInt8]?
 
   private static let rates: ClosedRange<Int64> = 1...10_000_000
 
@@ -48,6 +49,9 @@ struct OperationOrder {
           throw .badRequest("until: expected a time to come, such as 2026-11-20T21:22:00Z")
         }
         self.until = until
+      case "user":
+        guard let text else { throw .badRequest("user: expected a text") }
+        user = text
       default:
         guard let rate = try? document.integer(value), Self.rates.contains(rate) else {
           throw .badRequest("rate: expected pushes per second, from 1 to \(Self.rates.upperBound), or null")

@@ -8,6 +8,13 @@ public struct JSONObjectWriter {
     bytes.append(UInt8(ascii: "{"))
   }
 
+  /// An object with the members that the closure sets.
+  public static func object(_ members: (inout JSONObjectWriter) -> Void) -> [UInt8] {
+    var object = JSONObjectWriter()
+    members(&object)
+    return object.closed()
+  }
+
   public consuming func closed() -> [UInt8] {
     bytes.append(UInt8(ascii: "}"))
     return bytes

@@ -3,7 +3,7 @@ import PushCore
 
 enum DevicesCommand: Command {
   static let page = CommandPage(
-    "devices", "import, export, list, count, show, register and unregister devices in the registry",
+    "devices", "import, export, list, count, show, register and unregister devices; forget users",
     forms: [
       .action("import", "--config", ["--app"], ["--format"], ["--dry-run"], ["--rejects"], ["--json"], "FILE..."),
       .action("export", "--config", ["--app"], ["--format"], ["--times"], ["--json"]),
@@ -13,6 +13,7 @@ enum DevicesCommand: Command {
       .action(
         "register", "--config", ["--app"], "--platform", .either(["--token", "--subscription"]), registering, ["--json"]),
       .action("unregister", "--config", ["--app"], .either(["--token", "--registration", "--installation"]), ["--json"]),
+      .action("forget", "--config", ["--app"], "--user", ["--reason"], ["--yes"], ["--json"]),
     ],
     """
     import reads CSV and NDJSON; - is standard input. A CSV file begins with a header line that names register's fields: app,
@@ -26,6 +27,10 @@ enum DevicesCommand: Command {
     export writes what import reads, without gone devices. show also finds gone devices and says since when. list prints the
     devices in a state: gone (a provider said so, or unregistered), suspect (refused in a way that a wrong setting can cause)
     or stale (not registered for longer than registryStaleAfter).
+
+    forget deletes a user for good: the devices with their tokens, topics and badges, the secrets of their installations, and the
+    memberships of groups. The audit says how many devices, not who. The command doesn't reach messages in queues, dead letters, results,
+    the trace, and campaigns to the user: they last as long as is configured. On a terminal it asks first; elsewhere it needs --yes.
     """,
     [
       .config(", which names the registry"),
@@ -56,6 +61,7 @@ enum DevicesCommand: Command {
       .option("environment", "production|sandbox"), .option("sender", "S"), .option("name", "N"),
       .option("locale", "L"), .option("time-zone", "Z"), .option("app-version", "V"), .option("topics", "NAME,NAME"),
       .option("kind", "alert|voip|push_to_start|live_activity"), .option("activity", "A"),
+      OperatorSession.reasonOption, .flag("yes", "of forget: don't ask"),
     ],
     """
     Options of register: --installation I, --environment production|sandbox, --sender S, --user U, --name N, --locale L,
@@ -79,6 +85,7 @@ enum DevicesCommand: Command {
     case "count": try DevicesCount.run(options)
     case "show": try show(options)
     case "register": try register(options)
+    case "forget": try forget(options)
     default: try unregister(options)
     }
   }
@@ -109,6 +116,19 @@ enum DevicesCommand: Command {
     if !options.asJSON {
       Terminal.complain("\(registered.count) unregistered\(registered.isEmpty ? ": gone already" : "")")
     }
+  }
+
+  private static func forget(_ options: Options) throws {
+    guard let user = options["user"] else { throw CommandFailure(.usage, "name a user by --user") }
+    let session = try OperatorSession(options)
+    guard let app = try session.configuration.application(options) else { throw session.configuration.severalApplications }
+    let isSure = options.has("yes")
+    guard isSure || Terminal.canAsk else { throw CommandFailure(.usage, "forget deletes a user for good: use --yes") }
+    guard isSure || Terminal.confirms("Delete the user \(String(printing: Array(user.utf8))) and the devices for good?") else {
+      throw CommandFailure(.interrupted, "nothing was deleted")
+    }
+    let event = try session.perform(.forget(user: Array(user.utf8), app: app))
+    options.print([event.json], text: "deleted the user; \(event.change)")
   }
 
   /// The devices that one of the options names.

@@ -13,11 +13,7 @@ struct JSONObject: ExpressibleByDictionaryLiteral {
     return sum
   }
 
-  var line: [UInt8] {
-    var line = JSONObjectWriter()
-    write(to: &line)
-    return line.closed()
-  }
+  var line: [UInt8] { JSONObjectWriter.object(write) }
 
   /// On one line, appended to the members of an existing one-line object.
   func line(after object: [UInt8]) -> [UInt8] {

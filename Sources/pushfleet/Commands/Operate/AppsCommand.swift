@@ -81,12 +81,8 @@ enum AppsCommand: Command {
   static func show(_ controls: [Control], _ options: Options) throws {
     let now = RegistrySession.now
     options.print(
-      controls.map { control in
-        var object = JSONObjectWriter()
-        object.set(control.subject.kind, control.subject.name)
-        control.write(to: &object, at: now)
-        return object.closed()
-      }, text: TextTable(controls, at: now).text(width: Terminal.width))
+      controls.map { control in JSONObjectWriter.object { control.writeNamed(to: &$0, at: now) } },
+      text: TextTable(controls, at: now).text(width: Terminal.width))
   }
 }
 

@@ -28,7 +28,7 @@ enum AuditCommand: Command {
 
 extension AuditEvent {
   /// The state before and after, in few words.
-  fileprivate var change: String {
+  var change: String {
     let (old, new) = (Self.words(before), Self.words(after))
     return old.isEmpty || old == new ? new : "\(old) → \(new)"
   }
@@ -40,7 +40,7 @@ extension AuditEvent {
     }
     let words = [
       document.string("state").map { String(printing: $0) }, number("rate").map { "\(Figures.count($0))/s" },
-      number("messages").map { "\(Figures.count($0)) messages" },
+      number("messages").map { "\(Figures.count($0)) messages" }, number("devices").map { "\(Figures.count($0)) devices" },
     ]
     return words.compactMap(\.self).joined(separator: ", ")
   }

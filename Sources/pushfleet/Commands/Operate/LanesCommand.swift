@@ -24,21 +24,6 @@ enum LanesCommand: Command {
     example: "pushfleet lanes pause fanout.normal --config pushfleet.json5 --until 30m")
 
   static func run(_ options: Options) throws {
-    let session = try OperatorSession(options)
-    func subject(_ lane: String) -> ControlSubject { .lane(Array(lane.utf8)) }
-    guard options.action != "list" else {
-      let controls = try session.store.controls()
-      let lanes = Topology.lanes.map(subject)
-      return try AppsCommand.show(lanes.map { lane in controls.first { $0.subject == lane } ?? Control(lane) }, options)
-    }
-    guard let lane = options.operands.first else {
-      throw CommandFailure(.usage, "name a lane: \(Topology.lanes.joined(separator: ", "))")
-    }
-    try options.refuseOperands(after: 1)
-    try Options.check(lane, among: Topology.lanes, of: "LANE: ")
-    let isPause = options.action == "pause"
-    try session.perform(
-      isPause ? .pause(subject(lane), until: OperatorSession.until(options["until"])) : .resume(subject(lane)))
-    try AppsCommand.show([session.store.control(subject(lane))], options)
+    try OperatorSession(options).control(Topology.lanes, "LANE", options) { .lane($0) }
   }
 }

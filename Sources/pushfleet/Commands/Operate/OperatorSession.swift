@@ -30,8 +30,29 @@ struct OperatorSession {
     return reason
   }
 
-  func perform(_ action: FleetOperation.Action) throws {
-    if case .failure(let refusal) = try result(of: action) { throw CommandFailure(.badInput, refusal.reason) }
+  @discardableResult
+  func perform(_ action: FleetOperation.Action) throws -> AuditEvent {
+    do { return try result(of: action).get() } catch let refusal as OperationRefusal {
+      throw CommandFailure(.badInput, refusal.reason)
+    }
+  }
+
+  /// Lists, pauses or resumes one of these lanes or webhooks.
+  /// - Parameter operand: what the help calls a name.
+  func control(_ names: [String], _ operand: String, _ options: Options, _ subject: ([UInt8]) -> ControlSubject) throws {
+    guard options.action != "list" else {
+      let controls = try store.controls()
+      let subjects = names.map { subject(Array($0.utf8)) }
+      return try AppsCommand.show(subjects.map { name in controls.first { $0.subject == name } ?? Control(name) }, options)
+    }
+    guard let name = options.operands.first else {
+      throw CommandFailure(.usage, "name a \(operand.lowercased()): \(names.joined(separator: ", "))")
+    }
+    try options.refuseOperands(after: 1)
+    try Options.check(name, among: names, of: "\(operand): ")
+    let named = subject(Array(name.utf8))
+    try perform(options.action == "pause" ? .pause(named, until: Self.until(options["until"])) : .resume(named))
+    try AppsCommand.show([store.control(named)], options)
   }
 
   /// - Returns: false if the campaign's state doesn't allow the change.
@@ -69,7 +90,7 @@ struct OperatorSession {
         .messages(
           .init(
             action, app: filter.app.map { Array($0.utf8) }, queue: place.queue(session.configuration.topology), count: count,
-            filter: filter.members)))
+            filter: filter.members + (options["rate"].map { [("rate", Array($0.utf8))] } ?? []))))
     } catch {
       throw CommandFailure(.unavailable, "\(action): \(place.count(count)); the registry has no record of it: \(error)")
     }

@@ -31,20 +31,6 @@ enum WebhooksCommand: Command {
     if options.action == "serve" { return try WebhookService(try options.configuration()).run() }
     let session = try OperatorSession(options)
     let names = session.configuration.apps.flatMap { app in app.webhooks.map { "\(app.id)/\($0.name)" } }
-    func subject(_ name: String) -> ControlSubject { .webhook(Array(name.utf8)) }
-    guard options.action != "list" else {
-      let controls = try session.store.controls()
-      return try AppsCommand.show(
-        names.map(subject).map { webhook in controls.first { $0.subject == webhook } ?? Control(webhook) }, options)
-    }
-    guard let name = options.operands.first else {
-      throw CommandFailure(.usage, "name a webhook: \(names.joined(separator: ", "))")
-    }
-    try options.refuseOperands(after: 1)
-    try Options.check(name, among: names, of: "WEBHOOK: ")
-    try session.perform(
-      options.action == "pause"
-        ? .pause(subject(name), until: OperatorSession.until(options["until"])) : .resume(subject(name)))
-    try AppsCommand.show([session.store.control(subject(name))], options)
+    try session.control(names, "WEBHOOK", options) { .webhook($0) }
   }
 }

@@ -42,17 +42,16 @@ struct FleetPicture {
     // The worker's own object, with `kind` as its first member.
     let workers = workers.map { Array(#"{"kind":"worker","#.utf8) + $0.json.drop { $0 != UInt8(ascii: "{") }.dropFirst() }
     let campaigns = campaigns.map { campaign -> [UInt8] in
-      var object = JSONObjectWriter()
-      object.set("kind", "campaign")
-      campaign.write(to: &object)
-      return object.closed()
+      JSONObjectWriter.object {
+        $0.set("kind", "campaign")
+        campaign.write(to: &$0)
+      }
     }
     let controls = controls.map { control -> [UInt8] in
-      var object = JSONObjectWriter()
-      object.set("kind", "control")
-      object.set(Array(control.subject.kind.utf8), control.subject.name)
-      control.write(to: &object, at: at)
-      return object.closed()
+      JSONObjectWriter.object {
+        $0.set("kind", "control")
+        control.writeNamed(to: &$0, at: at)
+      }
     }
     let fleet: JSONObject = [
       "kind": "fleet", "prefix": prefix, "broker": address, "at": Timestamp.text(at), "workers": self.workers.count,
