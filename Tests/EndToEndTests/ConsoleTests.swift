@@ -394,7 +394,21 @@ struct ConsoleTests {
     let id = try #require(
       try browser.value("document.querySelector('#page > section.card p').innerText.split(' ').pop()", 0) as? String)
     try browser.go("search?app=\(Site.app)&id=\(id)", 0)
-    #expect(try browser.shows("\"success\": 1", 0))
+    #expect(try browser.shows("\"success\": 1", 0) && browser.shows("received from", 0))
+    try browser.go("devices?app=\(Site.app)&by=user&name=anna", 0)
+    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 3", 0))
+    let pushes = "[...document.querySelectorAll('tbody a')].find(link => link.textContent === 'Pushes').click()"
+    try browser.order(0, ["value": pushes])
+    #expect(try browser.shows("The last pushes to", 0))
+    try browser.go("search?app=\(Site.app)&by=token&id=\(token(1))", 0)
+    #expect(try browser.shows("answered 200", 0))
+    // A user is forgotten.
+    try browser.go("devices?app=\(Site.app)&by=user&name=anna", 0)
+    try browser.click("/v1/fleet/apps/\(Site.app)/forget", 0, ["reason": "asked for it"])
+    #expect(try browser.shows("There is none.", 0))
+    let forgotten = Site.objects(try site.run(["audit", "--json"] + config).output).first
+    #expect(forgotten?["action"] as? String == "forget user" && forgotten?["reason"] as? String == "asked for it")
+    #expect(try site.run(["devices", "show", "--user", "anna", "--app", Site.app] + config).status == 65)
     #expect(browser.takeComplaints().isEmpty)
 
     // A viewer has no button to send.

@@ -146,6 +146,33 @@ struct LettersOverHTTPTests {
     #expect(try door.ask("POST", "/v1/fleet/jobs/\(slow)/stop", place.operate, "{}").status == 409)
   }
 
+  @Test("the trace of a request, and the pushes to a device, are shown")
+  func trace() throws {
+    let place = try Place()
+    let (site, door) = (place.site, place.door)
+    try site.importDevices(1..<3, #""app":"\#(Site.app)","user":"anna""#)
+    let note = ["app_id": Site.app]
+    try site.publish((0..<12).map { ([ "to": token(1), "data": ["m": "x"]], note.merging(["message_id": "m\($0)"]) { $1 }) })
+    try site.publish([(["to": "/users/anna", "data": ["m": "x"]], note.merging(["message_id": "both"]) { $1 })])
+    try site.publish([(["to": token(1), "data": ["m": "x"]], ["app_id": Self.other, "message_id": "foreign"])])
+    try site.drain()
+    let path = "/v1/fleet/apps/\(Site.app)/trace?"
+    func ids(_ query: String) throws -> [String] {
+      (try door.json("GET", path + query, place.view)["rounds"] as? [[String: Any]] ?? [])
+        .compactMap { $0["message_id"] as? String }
+    }
+    #expect(try ids("id=m3") == ["m3"] && ids("id=foreign").isEmpty && ids("id=none").isEmpty)
+    #expect(try ids("token=\(token(1))").count == 10 && ids("token=\(token(2))") == ["both"])
+    #expect(try ids("user=anna").count == 10 && ids("user=nobody").isEmpty)
+    let text = try door.json("GET", path + "id=both", place.view)["text"] as? String ?? ""
+    #expect(text.contains("message both") && text.contains("answered 200"), "\(text)")
+    for (query, key, status) in [
+      ("id=m3", place.one, 403), ("", place.view, 400), ("id=a&user=b", place.view, 400), ("id=", place.view, 400),
+    ] {
+      #expect(try door.ask("GET", path + query, key).status == status, "\(query)")
+    }
+  }
+
   @Test("an operation is recorded as soon as the registry can be written")
   func recordedLater() throws {
     let place = try Place()

@@ -58,7 +58,7 @@ async function poll() {
   const { page, args, query } = place(), own = ++round, asked = page.asks(args, query, state);
   if (page.asksOnce && (shown !== location.hash || again)) {
     Object.assign(asked, page.asksOnce(args, query));
-    Object.assign(state, { letters: null, refused: "" });
+    Object.assign(state, { letters: null, trace: null, refused: "" });
     again = false;
   }
   try {
@@ -66,12 +66,12 @@ async function poll() {
     const [status, ...answers] = await Promise.all([
       state.seesStatus ? ask("/v1/fleet/status").catch(error => { if (error.status !== 403) throw error; state.seesStatus = false; }) : null,
       ...Object.entries(asked).map(([name, path]) => ask(path).catch(error => {
-        if (name === "letters" && error.status !== 401) state.refused = error.message;
+        if (["letters", "trace"].includes(name) && error.status !== 401) state.refused = error.message;
         else if (![400, 403, 404].includes(error.status)) throw error;
       }))]);
     if (own !== round) return;
     if (status) remember(status);
-    Object.keys(asked).forEach((name, i) => { state[name] = ["campaign", "letters", "message"].includes(name) ? answers[i] : answers[i]?.[name === "audit" ? "events" : name]; });
+    Object.keys(asked).forEach((name, i) => { state[name] = ["campaign", "letters", "message", "trace"].includes(name) ? answers[i] : answers[i]?.[name === "audit" ? "events" : name]; });
     failures = 0;
     render();
   } catch (error) {

@@ -177,14 +177,15 @@ function auditTable(state) {
 }
 
 function devices(state, args, query) {
-  const columns = [["Registration", "name"], ["Platform", ""], ["State", ""], ["User", ""], ["Installation", ""], ["Topics", "wide"], ["Registered", ""], ["Seen", ""]];
+  const columns = [["Registration", "name"], ["Platform", ""], ["State", ""], ["User", ""], ["Installation", ""], ["Topics", "wide"], ["Registered", ""], ["Seen", ""], ["", ""]];
   return [make("h1", {}, "Devices"),
     make("form", { class: "filter row card", "data-page": "devices" }, appField(state), make("label", {}, "by ", make("select", { name: "by" },
       [["user", "User"], ["installation", "Installation"], ["device", "Token or registration"]].map(([value, name]) => make("option", { value }, name)))),
       make("label", {}, "Name ", make("input", { name: "name", autocomplete: "off" })), make("button", {}, "Find")),
     query.name && card(`Devices of ${query.app} by ${query.by}`, table("Devices", columns, (state.devices || []).map(one => [
       one.registration, one.registration, [one.platform, " ", make("span", { class: "note" }, one.kind)], [pill(one.state, one.state === "active" ? "good" : "warn"), " ", make("span", { class: "note" }, one.state !== "active" && `${one.reason || ""} since ${time(one.state_since)}`)],
-      one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen)]), "There is none."),
+      one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen),
+      make("a", { href: "#/search?" + new URLSearchParams({ app: query.app, by: "token", id: one.registration }), "aria-label": `Last pushes to ${one.registration}` }, "Pushes")]), "There is none."),
       query.by === "user" && button(state, "apps/" + encode(query.app), "forget", `Forget the user ${query.name}`, "",
         "Deletes the user, the devices and their tokens from the registry, for good. The audit doesn't name the user, so the reason shouldn't either.", { user: query.name }))];
 }

@@ -3,7 +3,7 @@ import PushCore
 import Settings
 import StatusHTTP
 
-/// `/v1/fleet/apps/<app>/explain`, `…/test` and `…/messages/<id>`: a request as an operator tries it, and its state.
+/// `/v1/fleet/apps/<app>/explain`, `…/test`, `…/messages/<id>` and `…/trace`: a request as an operator tries it, and what became of it.
 struct FleetMessages {
   let applications: GatewayApplications
   let registry: RegistryClient
@@ -11,6 +11,7 @@ struct FleetMessages {
   let states: MessageStates
   let configuration: Configuration
   let explain: Gateway.Explain
+  let traces: FleetTraces
 
   /// Seconds that a test waits for its result, if the call names no other time. The console waits for an answer for ten.
   private static let usualWait = 5
@@ -21,12 +22,20 @@ struct FleetMessages {
     switch (path[4], path.count) {
     case ("explain", 5): return Route(methods: ["POST"], errorFormat: .own, work: .console(ConsoleRoutes.rights, show))
     case ("test", 5): return Route(methods: ["POST"], errorFormat: .own, work: .console([.operate], send))
+    case ("trace", 5):
+      return Route(methods: ["GET"], errorFormat: .own, work: .console(ConsoleRoutes.rights, trace))
     case ("messages", 6):
       return Route(
         methods: ["GET"], errorFormat: .own,
         work: .console(ConsoleRoutes.rights) { call, key in states.take(call, key, app: call.path[3], id: call.path[5]) })
     default: return nil
     }
+  }
+
+  private func trace(_ call: HTTPCall, _ key: GatewayKey) {
+    let app = call.path[3]
+    guard key.apps.contains(app), applications[app] != nil else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    traces.take(call, app: app)
   }
 
   private func show(_ call: HTTPCall, _ key: GatewayKey) {

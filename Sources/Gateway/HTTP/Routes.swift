@@ -49,8 +49,10 @@ final class Routes {
     let keys: KeyCache
     let sessions = ConsoleSessions()
     let letters: LetterJobs
+    let traces: FleetTraces
 
     init(_ context: GatewayContext, _ settings: GatewayHTTPSettings, _ keys: KeyCache, _ registry: RegistryClient) {
+      traces = FleetTraces(context)
       letters = LetterJobs(context.letters, registry, context)
       self.keys = keys
       send = SendService(
@@ -81,7 +83,7 @@ final class Routes {
       time: context.loop.time)
     let tried = FleetMessages(
       applications: applications, registry: registry, messages: messages, states: messageStates,
-      configuration: configuration, explain: context.explain)
+      configuration: configuration, explain: context.explain, traces: services.traces)
     fleet = FleetOperations(
       applications: applications, registry: registry, status: context.fleet, time: context.loop.time, letters: letters,
       messages: tried)
@@ -101,7 +103,7 @@ final class Routes {
     "installations", "user", "secret", "groups", "badge", "acks", "fleet", "lanes", "campaigns", "audit", "pause", "drain",
     "resume", "rate", "cancel", "status", "messages", "api", "push", "stat", "app",
     "console", "login", "logout", "session", "devices", "dead", "held", "jobs", "replay", "drop", "discard", "stop", "explain",
-    "test",
+    "test", "forget", "trace",
   ]
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.

@@ -39,6 +39,22 @@ public protocol LetterRun: AnyObject, Sendable {
   func stop()
 }
 
+/// A question what happened to a request, or what was sent to a device.
+public struct TraceOrder: Sendable {
+  public enum Kind: String, CaseIterable, Sendable { case id, token, user, installation }
+
+  public var app: String
+  public var kind: Kind
+  /// A message id, a provider's token or a registration, or a name.
+  public var text: String
+}
+
+public struct TraceFailure: Error {
+  public let reason: String
+
+  public init(reason: String) { self.reason = reason }
+}
+
 /// Carries out orders, each on a thread of its own.
 public protocol LetterWorker: Sendable {
   /// - Parameters:
@@ -49,4 +65,7 @@ public protocol LetterWorker: Sendable {
     _ order: LetterOrder, progress: @escaping @Sendable (_ done: Int, _ expected: Int) -> Void,
     then: @escaping @Sendable (LetterOutcome) -> Void
   ) -> any LetterRun
+
+  /// - Parameter then: called once, on another thread, with a JSON object.
+  func trace(_ order: TraceOrder, then: @escaping @Sendable (Result<[UInt8], TraceFailure>) -> Void)
 }

@@ -1,5 +1,6 @@
 import DeviceRegistry
 import Foundation
+import Gateway
 import PushCore
 import Reactor
 import Settings
@@ -51,14 +52,14 @@ enum TraceCommand: Command {
 }
 
 struct TraceQuestion {
-  enum Kind: String { case id, token, user, installation }
-
-  let kind: Kind
+  let kind: TraceOrder.Kind
   let text: String
   let campaign: String?
 
+  init(_ kind: TraceOrder.Kind, _ text: String) { (self.kind, self.text, campaign) = (kind, text, nil) }
+
   init(_ options: Options) throws(CommandFailure) {
-    let given = [Kind.token, .user, .installation].compactMap { kind in options[kind.rawValue].map { (kind, $0) } }
+    let given = [TraceOrder.Kind.token, .user, .installation].compactMap { kind in options[kind.rawValue].map { (kind, $0) } }
     let all = given + options.operands.map { (.id, $0) }
     guard all.count == 1, let (kind, text) = all.first, !text.isEmpty else {
       throw CommandFailure(
@@ -83,15 +84,17 @@ struct TraceQuestion {
       return nil
     }
     let app = try session.optionalApp(options)
-    let devices = try (app.map { [$0] } ?? configuration.apps.map { Array($0.id.utf8) }).flatMap { app in
-      try records(app, session.store)
-    }
+    return try history(of: app.map { [$0] } ?? configuration.apps.map { Array($0.id.utf8) }, in: session.store)
+  }
+
+  func history(of apps: [[UInt8]], in store: DeviceStore) throws -> DeviceHistory? {
+    let devices = try apps.flatMap { try records($0, store) }
     guard !devices.isEmpty else {
       if kind == .id || kind == .token && campaign == nil { return nil }
       throw CommandFailure(.badInput, "--\(kind.rawValue): the registry has no such device")
     }
     return try DeviceHistory(
-      of: devices, campaign: campaign.map { try CampaignsCommand.find($0, in: session.store) }, in: session.store)
+      of: devices, campaign: campaign.map { try CampaignsCommand.find($0, in: store) }, in: store)
   }
 
   private func records(_ app: [UInt8], _ store: DeviceStore) throws -> [DeviceRecord] {

@@ -27,10 +27,16 @@ final class TraceReader: BrokerClient, ConsumerHandler {
   private var isReading = false
   private var deliveries = 0
 
-  init(_ configuration: Configuration, subject: TraceSubject) throws {
+  /// - Parameter seconds: the time after which reading fails; nil for no limit.
+  init(_ configuration: Configuration, subject: TraceSubject, within seconds: Double? = nil) throws {
     self.subject = subject
     queue = configuration.topology.traceQueue
     try super.init(configuration)
+    if let seconds {
+      loop.schedule(after: seconds) { [weak self] in
+        self?.fail(.unavailable, "the trace can't be read within \(Int(seconds)) s: use `pushfleet trace`")
+      }
+    }
     connection.makeMachine = { [unowned self] broker in
       let consumer = Consumer(
         settings: ConnectionSettings(broker: broker, name: "pushfleet trace"),

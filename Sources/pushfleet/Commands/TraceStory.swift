@@ -22,8 +22,8 @@ struct TraceStory {
     let acknowledgements: [Acknowledgement]
   }
 
-  let requests: [Request]
-  let broadcasts: [Broadcast]
+  private(set) var requests: [Request]
+  private(set) var broadcasts: [Broadcast]
   var isEmpty: Bool { requests.isEmpty && broadcasts.isEmpty }
 
   init(_ rounds: [TraceRound], _ history: DeviceHistory?) throws(RegistryError) {
@@ -55,6 +55,14 @@ struct TraceStory {
         broadcast: broadcast, outcome: broadcast.outcome(isAcknowledged: !acknowledgements.isEmpty),
         acknowledgements: acknowledgements)
     }
+  }
+
+  /// The last requests, and the first broadcasts, which are the newest.
+  func newest(_ count: Int) -> TraceStory {
+    var story = self
+    story.requests = requests.suffix(count)
+    story.broadcasts = Array(broadcasts.prefix(count))
+    return story
   }
 
   var json: [[UInt8]] {

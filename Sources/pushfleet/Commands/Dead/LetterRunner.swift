@@ -6,7 +6,7 @@ import Settings
 
 /// Carries out operators' orders for the gateway, with the same walks as `pushfleet dead` and `held`.
 struct LetterRunner: LetterWorker {
-  private let configuration: Configuration
+  let configuration: Configuration
 
   /// The most dead letters that a look visits. A request to the gateway must not last for minutes.
   private static let mostLooked = 10_000
@@ -43,7 +43,7 @@ struct LetterRunner: LetterWorker {
     }
   }
 
-  fileprivate static func words(_ error: any Error) -> String { (error as? CommandFailure)?.message ?? "\(error)" }
+  static func words(_ error: any Error) -> String { (error as? CommandFailure)?.message ?? "\(error)" }
 }
 
 /// A walk for the gateway. It is made on one thread and then used only by the thread that runs it.

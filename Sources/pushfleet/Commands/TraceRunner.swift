@@ -1,0 +1,43 @@
+import DeviceRegistry
+import Gateway
+import PushCore
+import Reactor
+
+/// Reads the trace for the gateway, as `pushfleet trace` does.
+extension LetterRunner {
+  /// Seconds. The console waits for an answer for ten.
+  private static let longestTrace = 8.0
+  /// The newest requests in an answer.
+  private static let mostRequests = 10
+
+  func trace(_ order: TraceOrder, then: @escaping @Sendable (Result<[UInt8], TraceFailure>) -> Void) {
+    do {
+      try startThread(named: "trace") {
+        do { then(.success(try answer(order))) } catch { then(.failure(TraceFailure(reason: Self.words(error)))) }
+      }
+    } catch { then(.failure(TraceFailure(reason: Self.words(error)))) }
+  }
+
+  private func answer(_ order: TraceOrder) throws -> [UInt8] {
+    let question = TraceQuestion(order.kind, order.text)
+    var history: DeviceHistory?
+    if let location = configuration.registry {
+      let store = try RegistrySession.open(location, configuration, isReading: true)
+      // An unknown device may still be in the trace.
+      do { history = try question.history(of: [Array(order.app.utf8)], in: store) } catch let failure as CommandFailure
+      where failure.status == .badInput {}
+    }
+    let reader = try TraceReader(configuration, subject: TraceSubject(question, history), within: Self.longestTrace)
+    reader.handlesSignals = false
+    reader.complain = { _ in }
+    // A fleet without a trace still has a registry.
+    do { try reader.run() } catch let failure as CommandFailure where failure.status == .badInput && history != nil {}
+    let rounds = reader.rounds.filter { $0.text("app") == order.app }
+    let story = try TraceStory(rounds, history).newest(Self.mostRequests)
+    return JSONObjectWriter.object {
+      $0.set("rounds", raw: [UInt8(ascii: "[")] + Array(story.json.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "]")])
+      $0.set("text", TraceText(prefix: configuration.prefix).text(of: story))
+      $0.set("left_out", Int64(reader.leftOut))
+    }
+  }
+}
