@@ -152,7 +152,7 @@ struct LettersOverHTTPTests {
     let (site, door) = (place.site, place.door)
     try site.importDevices(1..<3, #""app":"\#(Site.app)","user":"anna""#)
     let note = ["app_id": Site.app]
-    try site.publish((0..<12).map { ([ "to": token(1), "data": ["m": "x"]], note.merging(["message_id": "m\($0)"]) { $1 }) })
+    try site.publish((0..<12).map { (["to": token(1), "data": ["m": "x"]], note.merging(["message_id": "m\($0)"]) { $1 }) })
     try site.publish([(["to": "/users/anna", "data": ["m": "x"]], note.merging(["message_id": "both"]) { $1 })])
     try site.publish([(["to": token(1), "data": ["m": "x"]], ["app_id": Self.other, "message_id": "foreign"])])
     try site.drain()

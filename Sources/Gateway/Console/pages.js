@@ -168,7 +168,9 @@ function oneCampaign(state, id) {
   return [make("h1", {}, `Campaign ${one.target || id}`),
     card(null, progress(one), make("p", { class: "note" }, `Message ${one.message_id}. Begun ${time(one.created_at)}. `, one.finished_at ? `Finished ${time(one.finished_at)}.` : one.seconds_left ? `About ${duration(one.seconds_left)} left.` : ""), campaignButtons(state, one)),
     make("dl", { class: "tiles" }, facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
-    card("Failed devices by reason", table("Failed devices by reason", [["Reason", "name"], ["Platform", ""], ["Devices", "n"]], (one.failures || []).map(row => [`${row.error} ${row.platform}`, row.error, row.platform || "", number(row.count)]), "None."))];
+    card("Failed devices by reason", table("Failed devices by reason", [["Reason", "name"], ["Platform", ""], ["Devices", "n"]], (one.failures || []).map(row => [`${row.error} ${row.platform}`, row.error, row.platform || "", number(row.count)]), "None."),
+      one.failed > 0 && make("p", {}, "Devices that were not reached: those that are ", make("a", { href: "#/devices?" + new URLSearchParams({ app: one.app, by: "gone_since", name: one.created_at }) }, "gone since it began"),
+        ", and those of its ", make("a", { href: "#/dead?" + new URLSearchParams({ app: one.app, id: one.message_id, look: 1 }) }, "dead letters"), "."))];
 }
 
 function auditTable(state) {
@@ -180,7 +182,7 @@ function devices(state, args, query) {
   const columns = [["Registration", "name"], ["Platform", ""], ["State", ""], ["User", ""], ["Installation", ""], ["Topics", "wide"], ["Registered", ""], ["Seen", ""], ["", ""]];
   return [make("h1", {}, "Devices"),
     make("form", { class: "filter row card", "data-page": "devices" }, appField(state), make("label", {}, "by ", make("select", { name: "by" },
-      [["user", "User"], ["installation", "Installation"], ["device", "Token or registration"]].map(([value, name]) => make("option", { value }, name)))),
+      [["user", "User"], ["installation", "Installation"], ["device", "Token or registration"], ["gone_since", "Gone since"]].map(([value, name]) => make("option", { value }, name)))),
       make("label", {}, "Name ", make("input", { name: "name", autocomplete: "off" })), make("button", {}, "Find")),
     query.name && card(`Devices of ${query.app} by ${query.by}`, table("Devices", columns, (state.devices || []).map(one => [
       one.registration, one.registration, [one.platform, " ", make("span", { class: "note" }, one.kind)], [pill(one.state, one.state === "active" ? "good" : "warn"), " ", make("span", { class: "note" }, one.state !== "active" && `${one.reason || ""} since ${time(one.state_since)}`)],

@@ -3,7 +3,7 @@ import PushCore
 import StatusHTTP
 
 /// `GET /v1/fleet/devices`: the devices of a user, or those of a token, registration or installation, as `pushfleet devices show`
-/// finds them. The answer has no tokens.
+/// finds them, and those that are gone since a time. The answer has no tokens.
 struct FleetDevices {
   let registry: RegistryClient
 
@@ -13,7 +13,7 @@ struct FleetDevices {
     guard let app = call.query("app"), key.apps.contains(app) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
     guard let question = question(call, app) else {
       return call.answer(
-        ErrorFormat.own.answer(.badRequest("expected one of user, installation and device (a token or a registration)")))
+        ErrorFormat.own.answer(.badRequest("expected one of user, installation, device (a token or a registration) and gone_since (a time)")))
     }
     registry.call(question) { result in
       guard case .success(let records) = result else {
@@ -24,11 +24,15 @@ struct FleetDevices {
   }
 
   private func question(_ call: HTTPCall, _ app: [UInt8]) -> RegistryCall<[DeviceRecord]>? {
-    switch (call.query("user"), call.query("installation"), call.query("device")) {
-    case (let user?, nil, nil): .read { try $0.devices(ofUser: user, app: app, limit: Self.most) }
-    case (nil, let installation?, nil): .read { try $0.device(.installation(installation), app: app) }
-    case (nil, nil, let text?):
+    switch (call.query("user"), call.query("installation"), call.query("device"), call.query("gone_since")) {
+    case (let user?, nil, nil, nil): .read { try $0.devices(ofUser: user, app: app, limit: Self.most) }
+    case (nil, let installation?, nil, nil): .read { try $0.device(.installation(installation), app: app) }
+    case (nil, nil, let text?, nil):
       DeviceReference(text: text).map { reference in .read { try $0.device(reference, app: app) } }
+    case (nil, nil, nil, let text?):
+      Timestamp.milliseconds(of: text).map { since in
+        .read { try $0.devices(app: app, in: .gone, since: since, after: 0, limit: Self.most) }
+      }
     default: nil
     }
   }

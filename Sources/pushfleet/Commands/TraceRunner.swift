@@ -25,7 +25,8 @@ extension LetterRunner {
       let store = try RegistrySession.open(location, configuration, isReading: true)
       // An unknown device may still be in the trace.
       do { history = try question.history(of: [Array(order.app.utf8)], in: store) } catch let failure as CommandFailure
-      where failure.status == .badInput {}
+        where failure.status == .badInput
+      {}
     }
     let reader = try TraceReader(configuration, subject: TraceSubject(question, history), within: Self.longestTrace)
     reader.handlesSignals = false
@@ -35,7 +36,8 @@ extension LetterRunner {
     let rounds = reader.rounds.filter { $0.text("app") == order.app }
     let story = try TraceStory(rounds, history).newest(Self.mostRequests)
     return JSONObjectWriter.object {
-      $0.set("rounds", raw: [UInt8(ascii: "[")] + Array(story.json.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "]")])
+      $0.set(
+        "rounds", raw: [UInt8(ascii: "[")] + Array(story.json.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "]")])
       $0.set("text", TraceText(prefix: configuration.prefix).text(of: story))
       $0.set("left_out", Int64(reader.leftOut))
     }
