@@ -51,7 +51,7 @@ public struct ConfigurationCheck {
     }
     let (source, loaded) = (reading.source, reading.configuration)
     let now = Int64(Date().timeIntervalSince1970)
-    for error in credentialStore.load(loaded) + loaded.doorErrors(at: now) { source.report(error) }
+    for error in credentialStore.load(loaded) + loaded.doorErrors(at: now) + loaded.webhookErrors { source.report(error) }
     do throws(ConfigurationError) { _ = try loaded.traces?.tls() } catch { source.report(error) }
     findings += source.errors.map { error in
       finding(isError: true, at: error.key, error.variable, error.problem, key: error.key, source)

@@ -69,7 +69,9 @@ public struct WebhookConfiguration: Sendable, Equatable {
     return Array(key)
   }
 
-  /// - Parameter setting: the webhook's place in the configuration, for errors.
+  /// The webhook's place in the configuration, for errors.
+  package func setting(of app: String) -> String { "apps.\(app).webhooks.\(name)" }
+
   package func loadSecrets(_ setting: String) throws(ConfigurationError) -> [[UInt8]] {
     var keys: [[UInt8]] = []
     for secret in secrets {
@@ -81,7 +83,6 @@ public struct WebhookConfiguration: Sendable, Equatable {
     return keys
   }
 
-  /// - Parameter setting: the webhook's place in the configuration, for errors.
   package func target(_ setting: String, timeout: Double) throws(ConfigurationError) -> DialTarget {
     let pem: [UInt8]? = if let ca { try ca.bytes(for: setting + ".ca") } else { nil }
     let tls = try usable(setting + ".ca") { () throws(CredentialError) in
@@ -91,5 +92,21 @@ public struct WebhookConfiguration: Sendable, Equatable {
     // The configuration names the host exactly, as it can a push service.
     target.addresses = HostPolicy([address.host])?.addresses(of: address.host.lowercased()) ?? .publicOnly
     return target
+  }
+}
+
+extension Configuration {
+  /// The errors in the files that webhooks name.
+  var webhookErrors: [ConfigurationError] {
+    apps.flatMap { app in
+      app.webhooks.compactMap { webhook in
+        let setting = webhook.setting(of: app.id)
+        do throws(ConfigurationError) {
+          _ = try webhook.loadSecrets(setting)
+          _ = try webhook.target(setting, timeout: 1)
+          return nil
+        } catch { return error }
+      }
+    }
   }
 }

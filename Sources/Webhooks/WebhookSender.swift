@@ -50,7 +50,7 @@ final class WebhookSender {
   init(
     _ webhook: WebhookConfiguration, app: String, topology: Topology, brokers: [BrokerAddress], loop: EventLoop, log: Log
   ) throws(ConfigurationError) {
-    let setting = "apps.\(app).webhooks.\(webhook.name)"
+    let setting = webhook.setting(of: app)
     name = "\(app)/\(webhook.name)"
     address = webhook.address
     secrets = try webhook.loadSecrets(setting)

@@ -266,7 +266,8 @@ struct ConsoleTests {
     try browser.order(operator_, ["value": "document.querySelector('td a').click()"])
     #expect(try browser.shows("Failed devices by reason", operator_) && browser.shows("NotRegistered", operator_))
     try browser.order(
-      operator_, ["value": "[...document.querySelectorAll('a')].find(link => link.textContent === 'gone since it began').click()"])
+      operator_,
+      ["value": "[...document.querySelectorAll('a')].find(link => link.textContent === 'gone since it began').click()"])
     #expect(try browser.shows("Unregistered", operator_))
     #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 1", operator_))
     let actions = Site.objects(try site.run(["audit", "--json"] + config).output).compactMap { $0["action"] as? String }

@@ -229,5 +229,15 @@ struct WebhookTests {
       #expect(refused.status == 78 && refused.output.contains(place), "\(new): \(refused.output)")
       #expect(!refused.output.contains("c2hvcnQ="))
     }
+    for (file, words) in [("none.txt", "none.txt"), ("short.txt", "is not whsec_")] {
+      try site.write("whsec_c2hvcnQ=", to: "short.txt")
+      try site.write(
+        text.replacingOccurrences(of: #"secret: ["\#(Self.secret)"]"#, with: "secret: '\(site.file(file))'"),
+        to: "pushfleet.json5")
+      let checked = try site.run(["config", "check"] + config)
+      #expect(
+        checked.status == 78 && checked.output.contains("billing.secret") && checked.output.contains(words), "\(checked.output)"
+      )
+    }
   }
 }

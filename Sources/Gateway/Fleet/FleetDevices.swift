@@ -13,7 +13,8 @@ struct FleetDevices {
     guard let app = call.query("app"), key.apps.contains(app) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
     guard let question = question(call, app) else {
       return call.answer(
-        ErrorFormat.own.answer(.badRequest("expected one of user, installation, device (a token or a registration) and gone_since (a time)")))
+        ErrorFormat.own.answer(
+          .badRequest("expected one of user, installation, device (a token or a registration) and gone_since (a time)")))
     }
     registry.call(question) { result in
       guard case .success(let records) = result else {
