@@ -44,17 +44,6 @@ final class GatewayFigures {
     ]
   }
 
-  func counts(waiting: Int) -> [(what: String, count: Int)] {
-    answers.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map { ("HTTP requests answered with \($0.key)", $0.value) }
-      + [
-        ("Requests recognised as repeats", repeated),
-        ("Messages confirmed by the broker", publications[0]), ("Messages refused", publications[1]),
-        ("Messages with an unknown outcome", publications[2]), ("Messages waiting for a confirm", waiting),
-        ("Connected senders of APNs' binary interface", binary.open), ("Notifications accepted", binary.taken),
-        ("Notifications given up", binary.lost), ("Entries read from the feedback service", binary.feedback),
-      ]
-  }
-
   /// The counters in Prometheus' text format 0.0.4.
   /// - Parameters:
   ///   - version: the program's version.

@@ -1,8 +1,22 @@
 import PushCore
 import Reactor
 
-/// Checks of the gateway's listeners without opening them.
+/// Checks of the gateway's listeners and of webhooks, without opening a connection.
 extension Configuration {
+  /// The errors in the files that webhooks name.
+  var webhookErrors: [ConfigurationError] {
+    apps.flatMap { app in
+      app.webhooks.compactMap { webhook in
+        let setting = webhook.setting(of: app.id)
+        do throws(ConfigurationError) {
+          _ = try webhook.loadSecrets(setting)
+          _ = try webhook.target(setting, timeout: 1)
+          return nil
+        } catch { return error }
+      }
+    }
+  }
+
   package var doorAddresses: [(setting: String, address: Endpoint)] {
     guard let gateway else { return [] }
     let places: [(String, Endpoint?)] = [

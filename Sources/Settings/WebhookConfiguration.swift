@@ -94,19 +94,3 @@ public struct WebhookConfiguration: Sendable, Equatable {
     return target
   }
 }
-
-extension Configuration {
-  /// The errors in the files that webhooks name.
-  var webhookErrors: [ConfigurationError] {
-    apps.flatMap { app in
-      app.webhooks.compactMap { webhook in
-        let setting = webhook.setting(of: app.id)
-        do throws(ConfigurationError) {
-          _ = try webhook.loadSecrets(setting)
-          _ = try webhook.target(setting, timeout: 1)
-          return nil
-        } catch { return error }
-      }
-    }
-  }
-}

@@ -50,12 +50,12 @@ struct WebhookBatch {
   /// - Parameter now: Unix milliseconds.
   init(_ events: [WebhookEvent], now: Int64) {
     self.events = events
-    let array = Array(events.map(\.json).joined(separator: [UInt8(ascii: ",")]))
+    let array = JSONObjectWriter.array(events.map(\.json))
     id = "msg_" + Self.name(array)
     body = JSONObjectWriter.object {
       $0.set("type", "pushfleet.events")
       $0.set("timestamp", time: now)
-      $0.set("data", object: { $0.set("events", raw: [UInt8(ascii: "[")] + array + [UInt8(ascii: "]")]) })
+      $0.set("data", object: { $0.set("events", raw: array) })
     }
   }
 

@@ -54,14 +54,6 @@ struct GatewayFiguresTests {
       ])
   }
 
-  @Test("show only events that have happened on the page for people")
-  func page() {
-    let figures = GatewayFigures()
-    figures.answered(404, after: 0)
-    let answers = figures.counts(waiting: 0).filter { $0.what.hasPrefix("HTTP requests answered") }
-    #expect(answers.map(\.what) == ["HTTP requests answered with 404"] && answers.map(\.count) == [1])
-  }
-
   @Test(
     "pass promtool",
     .enabled(if: FileManager.default.isExecutableFile(atPath: promtool) || isNothingLeftOut, "promtool isn't installed"))

@@ -131,7 +131,7 @@ final class FleetStatus {
           $0.set("consumers", Int64(queue.consumers))
         }
       })
-    object.set("workers", raw: [UInt8(ascii: "[")] + workers.map(\.json).joined(separator: [0x2C]) + [UInt8(ascii: "]")])
+    object.set("workers", raw: JSONObjectWriter.array(workers.map(\.json)))
     let json = object.closed()
     latest = (json, loop.now)
     let callers = callers

@@ -2,8 +2,8 @@ import Reactor
 import Settings
 import StatusHTTP
 
-/// The gateway's status server, if the setting `metrics` names an address: metrics in Prometheus' text format, liveness,
-/// readiness, and a page for people.
+/// The gateway's status server, if the setting `metrics` names an address: metrics in Prometheus' text format, liveness
+/// and readiness.
 ///
 /// If another process uses the port, the door tries again until the port is free; the gateway works without it. The event loop
 /// answers all requests, so a blocked loop doesn't call itself alive.
@@ -56,7 +56,8 @@ final class FiguresDoor: Door {
 
   private func answer(_ path: String) -> HTTPAnswer {
     switch path {
-    case "/": return GatewayPage.answer(context)
+    case "/":
+      return .text(200, "there are /metrics, /livez and /readyz here, and the console at /console/ of gateway.http.listen\n")
     case "/metrics":
       return HTTPAnswer(
         status: 200, contentType: "text/plain; version=0.0.4",

@@ -15,6 +15,11 @@ public struct JSONObjectWriter {
     return object.closed()
   }
 
+  /// An array of items that are JSON already.
+  public static func array(_ items: [[UInt8]]) -> [UInt8] {
+    [UInt8(ascii: "[")] + items.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
+  }
+
   public consuming func closed() -> [UInt8] {
     bytes.append(UInt8(ascii: "}"))
     return bytes

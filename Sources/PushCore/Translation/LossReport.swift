@@ -44,6 +44,6 @@ public struct LossReport: Sendable, Equatable {
       object.set("words", entry.words)
       return object.closed()
     }
-    return [0x5B] + Array(objects.joined(separator: [0x2C])) + [0x5D]
+    return JSONObjectWriter.array(objects)
   }
 }

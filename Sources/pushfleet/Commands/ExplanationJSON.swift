@@ -24,7 +24,7 @@ extension Explanation {
     let lines = explanation.jsonLines
     guard explanation.rejection == nil else { return ExplainedRequest(isRefused: true, json: lines.first ?? []) }
     return ExplainedRequest(
-      isRefused: false, json: [UInt8(ascii: "[")] + lines.joined(separator: [0x2C]) + [UInt8(ascii: "]")])
+      isRefused: false, json: JSONObjectWriter.array(lines))
   }
 
   private func json(_ rejection: Rejection) -> JSONObject {

@@ -36,8 +36,7 @@ extension LetterRunner {
     let rounds = reader.rounds.filter { $0.text("app") == order.app }
     let story = try TraceStory(rounds, history).newest(Self.mostRequests)
     return JSONObjectWriter.object {
-      $0.set(
-        "rounds", raw: [UInt8(ascii: "[")] + Array(story.json.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "]")])
+      $0.set("rounds", raw: JSONObjectWriter.array(story.json))
       $0.set("text", TraceText(prefix: configuration.prefix).text(of: story))
       $0.set("left_out", Int64(reader.leftOut))
     }

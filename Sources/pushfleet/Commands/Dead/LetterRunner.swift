@@ -83,12 +83,9 @@ private final class LookTask: WalkTask {
   override var details: JSONObject {
     [
       "matched": Int64(look.matched), "seen": Int64(look.done), "ready": Int64(look.expected),
-      "groups": JSONRaw(Self.array(seen.groups.json.map(\.line))), "letters": JSONRaw(Self.array(seen.letters)),
+      "groups": JSONRaw(JSONObjectWriter.array(seen.groups.json.map(\.line))),
+      "letters": JSONRaw(JSONObjectWriter.array(seen.letters)),
     ]
-  }
-
-  private static func array(_ items: [[UInt8]]) -> [UInt8] {
-    [UInt8(ascii: "[")] + Array(items.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "]")]
   }
 
   override func stop() { look.stop() }
