@@ -195,7 +195,8 @@ struct ConsoleTests {
     ("fleet", "Workers"), ("apps", other), ("apps/\(Site.app)", "NotRegistered"), ("lanes", "fanout.normal"),
     ("campaigns", "/topics/all"), ("devices?app=\(Site.app)&by=user&name=anna", "active"), ("audit", "All operations"),
     ("devices", "by"), ("dead", "will not be tried again"), ("dead?look=1", "dead-1"), ("dead/dead-1?app=\(Site.app)", "Body"),
-    ("test", "The audit records it"), ("search", "follows any message"),
+    ("test", "The audit records it"), ("search", "The outcome is known"),
+    ("search?app=\(Site.app)&by=user&id=anna", "received from"),
     ("held?app=\(other)&look=1", "an operator has paused"),
     ("runbook/pushfleetdeadletters", "PushfleetDeadLetters"),
   ]

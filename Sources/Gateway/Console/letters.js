@@ -1,5 +1,5 @@
 import { inline, make, number, table, time } from "./dom.js";
-import { appField, button, card, encode, linked, pill } from "./parts.js";
+import { appField, button, card, encode, linked, only, pill } from "./parts.js";
 
 // Dead letters and held requests. To look at them takes them out of their queue for a moment, so a page asks only when its address changes,
 // and after an operation.
@@ -76,7 +76,7 @@ function allHeld(state, args, query) {
   const seen = query.app && query.look && state.letters, one = (state.apps || []).find(one => one.app === query.app);
   const path = "apps/" + encode(query.app || "");
   return [make("h1", {}, query.app ? `Held requests of ${query.app}` : "Held requests"),
-    make("form", { class: "filter row card", "data-page": "held" }, appField(state, query.app), make("input", { type: "hidden", name: "look", value: "1" }), make("button", {}, "Look")),
+    make("form", { class: "filter row card", "data-page": "held" }, appField(state, query.app || only(state)), make("input", { type: "hidden", name: "look", value: "1" }), make("button", {}, "Look")),
     make("p", { class: "note" }, inline("An application's requests wait here while it is paused, or while its provider is in trouble. The broker counts **each look as a return**: after two, a request is processed alone; after 50 it is a dead letter.")),
     one?.state === "paused" && make("div", { class: "row card" }, button(state, path, "discard", `Discard what waits for ${query.app}`, "", "All held requests are deleted for good. The application stays paused.", {})),
     query.look && query.app && !seen && make("p", { class: "note" }, state.refused || "Looking…"),

@@ -2,7 +2,7 @@ import { duration, inline, make, markdown, number, rate, spark, table, time } fr
 import { deadLetters, heldRequests } from "./letters.js";
 import { search } from "./search.js";
 import { testSend } from "./testsend.js";
-import { appField, button, card, encode, linked, pill, sum } from "./parts.js";
+import { appField, button, card, encode, linked, only, pill, sum } from "./parts.js";
 
 // What each page asks for, besides the fleet's status, and what it shows of the answers.
 const apps = "/v1/fleet/apps", lanes = "/v1/fleet/lanes", campaigns = "/v1/fleet/campaigns?limit=50";
@@ -181,10 +181,10 @@ function auditTable(state) {
 function devices(state, args, query) {
   const columns = [["Registration", "name"], ["Platform", ""], ["State", ""], ["User", ""], ["Installation", ""], ["Topics", "wide"], ["Registered", ""], ["Seen", ""], ["", ""]];
   return [make("h1", {}, "Devices"),
-    make("form", { class: "filter row card", "data-page": "devices" }, appField(state), make("label", {}, "by ", make("select", { name: "by" },
-      [["user", "User"], ["installation", "Installation"], ["device", "Token or registration"], ["gone_since", "Gone since"]].map(([value, name]) => make("option", { value }, name)))),
-      make("label", {}, "Name ", make("input", { name: "name", autocomplete: "off" })), make("button", {}, "Find")),
-    query.name && card(`Devices of ${query.app} by ${query.by}`, table("Devices", columns, (state.devices || []).map(one => [
+    make("form", { class: "filter row card", "data-page": "devices" }, appField(state, query.app || only(state)), make("label", {}, "by ", make("select", { name: "by" },
+      [["user", "User"], ["installation", "Installation"], ["device", "Token or registration"], ["gone_since", "Gone since"]].map(([value, name]) => make("option", { value, selected: value === query.by }, name)))),
+      make("label", {}, "Name, token or time ", make("input", { name: "name", value: query.name, autocomplete: "off" })), make("button", {}, "Find")),
+    query.name && card(`Devices of ${query.app}`, table("Devices", columns, (state.devices || []).map(one => [
       one.registration, one.registration, [one.platform, " ", make("span", { class: "note" }, one.kind)], [pill(one.state, one.state === "active" ? "good" : "warn"), " ", make("span", { class: "note" }, one.state !== "active" && `${one.reason || ""} since ${time(one.state_since)}`)],
       one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen),
       make("a", { href: "#/search?" + new URLSearchParams({ app: query.app, by: "token", id: one.registration }), "aria-label": `Last pushes to ${one.registration}` }, "Pushes")]), "There is none."),

@@ -1,5 +1,5 @@
 import { make, number, table } from "./dom.js";
-import { appField, card, encode, outcome } from "./parts.js";
+import { appField, card, encode, only, outcome } from "./parts.js";
 
 // A request is too long for the page's address, so the state has what was answered, until the user logs out.
 const names = { apns: "iPhone, through APNs", fcm: "Android, through FCM", webpush: "Browser, through web push" };
@@ -10,8 +10,8 @@ export const testSend = {
   asks: (args, query, { test: last }) => last?.sent ? { message: `/v1/fleet/apps/${encode(last.app)}/messages/${encode(last.sent)}` } : {},
   show: (state, args, query, last = state.test || none) => [make("h1", {}, "Send a test"),
     make("div", { class: "beside" },
-      make("form", { class: "card", id: "test" }, make("div", { class: "filter row" }, appField(state, state.me.apps.length === 1 ? state.me.apps[0] : null)),
-        make("label", {}, "Request ", make("textarea", { name: "request", rows: "14", spellcheck: "false", autocomplete: "off", required: true, "aria-describedby": "test-refusal test-note", "aria-invalid": last.refusal ? "true" : "false" })),
+      make("form", { class: "card", id: "test" }, make("div", { class: "filter row" }, appField(state, only(state))),
+        make("label", {}, "Request ", make("textarea", { name: "request", rows: "14", spellcheck: "false", autocomplete: "off", required: true, placeholder: '{ "to": "a token or registration", "notification": { "title": "Hello", "body": "A test" } }', "aria-describedby": "test-refusal test-note", "aria-invalid": last.refusal ? "true" : "false" })),
         make("p", { id: "test-refusal", class: last.refusal && "bad", role: "alert" }, last.refusal),
         make("p", { id: "test-note", class: "note" }, "JSON, as for the send queues. A test goes to one token, registration or group. The audit records it."),
         make("div", { class: "row" }, make("button", { value: "explain" }, "Explain"), state.me.rights.includes("operate") && make("button", { value: "test" }, "Send to the target"))),
