@@ -1,3 +1,4 @@
+import Foundation
 import PushCore
 import Reactor
 
@@ -5,10 +6,11 @@ import Reactor
 public struct ProxyLoginSettings: Sendable, Equatable {
   /// The proxies. A header from another address counts for nothing.
   let proxies: [AddressBlock]
-  /// Names of headers in lower case: the user, and the user's groups with commas between them.
+  /// The header with the user's name, in lower case.
   public let userHeader: String
-  public let groupsHeader: String
-  /// Users and groups that use `operateKey`.
+  /// The header with the user's groups, in lower case; nil if none is believed.
+  public let groupsHeader: String?
+  /// Groups that use `operateKey`.
   let operators: Set<String>
   /// Ids of gateway keys. A user has the rights and applications of one of them.
   let viewKey: String?
@@ -23,14 +25,15 @@ public struct ProxyLoginSettings: Sendable, Equatable {
       reader.report("proxies", "has \(SafeText.value(text)): write an address, or a network such as 10.0.0.0/8")
     }
     if ranges.isEmpty { reader.report("proxies", "is empty: name the proxies that authenticate users") }
-    userHeader = (reader.string("userHeader") ?? "").lowercased()
-    groupsHeader = (reader.string("groupsHeader") ?? "").lowercased()
+    userHeader = reader.requiredString("userHeader", for: "the header that names the user").lowercased()
+    groupsHeader = reader.string("groupsHeader")?.lowercased()
     operators = Set(reader.strings("operators") ?? [])
     (viewKey, operateKey) = (reader.string("viewKey"), reader.string("operateKey"))
     if viewKey == nil, operateKey == nil {
       reader.report("viewKey", "is missing, and operateKey as well: name the id of a key")
     }
-    if operateKey != nil, operators.isEmpty { reader.report("operators", "is empty: name the users or groups of operateKey") }
+    if operateKey != nil, operators.isEmpty { reader.report("operators", "is empty: name the groups of operateKey") }
+    if operateKey != nil, groupsHeader == nil { reader.report("groupsHeader", "is missing: the header with the user's groups") }
   }
 
   /// The user whom a proxy names.
@@ -47,8 +50,8 @@ public struct ProxyLoginSettings: Sendable, Equatable {
       let address = NumericAddress.bytes(text.hasPrefix("::ffff:") ? String(text.dropFirst(7)) : text),
       proxies.contains(where: { $0.contains(address) })
     else { return nil }
-    let groups = String(decoding: header(groupsHeader) ?? [], as: UTF8.self).split { $0 == "," || $0.isWhitespace }
-    let isOperator = !operators.isDisjoint(with: groups.map(String.init) + [String(decoding: name, as: UTF8.self)])
+    let groups = groupsHeader.flatMap(header).map { String(decoding: $0, as: UTF8.self) }?.split(separator: ",") ?? []
+    let isOperator = groups.contains { operators.contains($0.trimmingCharacters(in: .whitespaces)) }
     return (name, (isOperator ? operateKey ?? viewKey : viewKey).map { Array($0.utf8) })
   }
 }

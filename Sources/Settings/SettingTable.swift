@@ -121,13 +121,13 @@ extension Setting {
         .help("[are registered](send/gateway.md#groups-and-topics-of-tokens)."),
       Setting("gateway.http.login.proxies", .texts("list of addresses and networks"), unset: "required")
         .help("Proxies that authenticate [users of the console](operate/console.md#login-by-a-proxy)."),
-      Setting("gateway.http.login.userHeader", .text("header", "X-Auth-Request-Email"), "The user's name."),
-      Setting("gateway.http.login.groupsHeader", .text("header", "X-Auth-Request-Groups"))
+      Setting("gateway.http.login.userHeader", .text("header"), unset: "required", "The user's name."),
+      Setting("gateway.http.login.groupsHeader", .text("header"))
         .help("The user's groups, with commas between them."),
       Setting("gateway.http.login.viewKey", .text("id of a key"), unset: "no access")
         .help("The key whose rights and applications users have."),
       Setting("gateway.http.login.operateKey", .text("id of a key"), unset: "`viewKey`", "The same for operators."),
-      Setting("gateway.http.login.operators", .texts("list of users and groups"), "The users of `operateKey`."),
+      Setting("gateway.http.login.operators", .texts("list of groups"), "The groups whose members use `operateKey`."),
     ],
     "APNs' binary interface": [
       Setting("gateway.apns.listen", .text("`host:port`"), "Address of the binary interface."),

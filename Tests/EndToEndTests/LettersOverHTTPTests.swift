@@ -117,8 +117,10 @@ struct LettersOverHTTPTests {
     let after = try #require(event["after"] as? [String: Any])
     #expect(after["messages"] as? Int == 10 && (after["filter"] as? [String: Any])?["limit"] as? String == "10")
     #expect((after["filter"] as? [String: Any])?["rate"] as? String == "200/s")
+    let gone = try place.perform("/v1/fleet/dead/drop", place.operate, #"{"filter":{"app":"removed"}}"#)
+    #expect(gone["state"] as? String == "done" && gone["messages"] as? Int == 0)
     #expect((try door.json("GET", "/v1/fleet/jobs", place.one)["jobs"] as? [Any])?.count == 1)
-    #expect((try door.json("GET", "/v1/fleet/jobs", place.view)["jobs"] as? [Any])?.count == 2)
+    #expect((try door.json("GET", "/v1/fleet/jobs", place.view)["jobs"] as? [Any])?.count == 3)
   }
 
   @Test("a replay is stopped: what is left stays in the queue, and what waits behind it begins")

@@ -33,11 +33,25 @@ struct SettingsTests {
       ("{ http: { listen: 'h:1', key: 'k' } }", "gateway.http.certificate"),
       ("{ http: { listen: 'h:1', certificate: 'c' } }", "gateway.http.key"),
       ("{ http: { listen: 'h:1', port: 3 } }", "gateway.http.port"),
-      ("{ http: { listen: 'h:1', login: { viewKey: 'k' } } }", "gateway.http.login.proxies"),
-      ("{ http: { listen: 'h:1', login: { viewKey: 'k', proxies: 'proxy.example' } } }", "gateway.http.login.proxies"),
-      ("{ http: { listen: 'h:1', login: { viewKey: 'k', proxies: '10.0.0.0/33' } } }", "gateway.http.login.proxies"),
-      ("{ http: { listen: 'h:1', login: { proxies: '::1' } } }", "gateway.http.login.viewKey"),
-      ("{ http: { listen: 'h:1', login: { proxies: '::1', operateKey: 'k' } } }", "gateway.http.login.operators"),
+      ("{ http: { listen: 'h:1', login: { viewKey: 'k', userHeader: 'u' } } }", "gateway.http.login.proxies"),
+      (
+        "{ http: { listen: 'h:1', login: { viewKey: 'k', userHeader: 'u', proxies: 'proxy.example' } } }",
+        "gateway.http.login.proxies"
+      ),
+      (
+        "{ http: { listen: 'h:1', login: { viewKey: 'k', userHeader: 'u', proxies: '10.0.0.0/33' } } }",
+        "gateway.http.login.proxies"
+      ),
+      ("{ http: { listen: 'h:1', login: { proxies: '::1', userHeader: 'u' } } }", "gateway.http.login.viewKey"),
+      ("{ http: { listen: 'h:1', login: { proxies: '::1', viewKey: 'k' } } }", "gateway.http.login.userHeader"),
+      (
+        "{ http: { listen: 'h:1', login: { proxies: '::1', userHeader: 'u', operateKey: 'k', operators: ['o'] } } }",
+        "gateway.http.login.groupsHeader"
+      ),
+      (
+        "{ http: { listen: 'h:1', login: { proxies: '::1', userHeader: 'u', groupsHeader: 'g', operateKey: 'k' } } }",
+        "gateway.http.login.operators"
+      ),
       ("{ apns: { listen: 'h:1', app: 'a' } }", "gateway.apns.certificate"),
       ("{ apns: { listen: 'h:1', certificate: 'c', key: 'k' } }", "gateway.apns.clients"),
     ])

@@ -18,8 +18,11 @@ class Refused extends Error {
 
 /// A text is sent as it is.
 async function ask(path, body, headers) {
-  const options = { cache: "no-store", signal: AbortSignal.timeout(10000) };
-  if (body) Object.assign(options, { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body), headers: { "Content-Type": "application/json", "X-Pushfleet-Console": "1", ...headers } });
+  const options = { cache: "no-store", signal: AbortSignal.timeout(10000), headers: { "X-Pushfleet-Console": "1", ...headers } };
+  if (body) {
+    Object.assign(options, { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) });
+    options.headers["Content-Type"] = "application/json";
+  }
   const answer = await fetch(path, options), json = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Refused(answer.status, json.reason || `status ${answer.status}`);
   return json;

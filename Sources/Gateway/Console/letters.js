@@ -46,7 +46,8 @@ const of = group => filters({ app: group.app || "-", error: group.error || "-", 
 const isSelectable = group => group.reason && group.reason !== "other reasons";
 
 /// The number is the one that was shown, so that letters which come meanwhile stay.
-function changes(state, filter, count) {
+function changes(state, { id, ...filter }, count) {
+  if (id) filter.ids = [id];
   const body = { filter: { ...filter, limit: count } }, what = count === 1 ? "1 letter" : `${number(count)} letters`;
   return [button(state, "dead", "replay", `Replay ${what}`, "letters", `They go back to where they came from, the oldest first. ${described(filter)}`, body),
     button(state, "dead", "drop", `Drop ${what}`, "", `They are deleted for good. ${described(filter)}`, body)];

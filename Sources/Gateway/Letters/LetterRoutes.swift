@@ -136,7 +136,7 @@ struct LetterRoutes {
   /// A job is known to keys for its application, and to keys for all applications.
   private func isKnown(_ job: LetterJobs.Job, to key: GatewayKey) -> Bool {
     guard job.answer == nil, case .messages(let removal) = job.operation.action else { return false }
-    return removal.app.map(key.apps.contains) ?? applications.areAll(in: key.apps)
+    return removal.app.map(key.apps.contains) == true || applications.areAll(in: key.apps)
   }
 
   private func list(_ call: HTTPCall, _ key: GatewayKey) {

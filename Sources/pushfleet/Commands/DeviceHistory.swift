@@ -16,14 +16,17 @@ struct DeviceHistory {
   let broadcasts: [Broadcast]
   private let store: DeviceStore
 
-  private static let mostCampaigns = 10_000
+  static let mostCampaigns = 10_000
   private static let mostBroadcasts = 100
 
-  init(of devices: [DeviceRecord], campaign: Campaign?, in store: DeviceStore) throws(RegistryError) {
+  /// - Parameter most: the newest campaigns to look at.
+  init(
+    of devices: [DeviceRecord], campaign: Campaign?, in store: DeviceStore, most: Int = DeviceHistory.mostCampaigns
+  ) throws(RegistryError) {
     self.devices = devices
     self.campaign = campaign
     self.store = store
-    let campaigns = if let campaign { [campaign] } else { try store.campaigns(limit: Self.mostCampaigns) }
+    let campaigns = if let campaign { [campaign] } else { try store.campaigns(limit: most) }
     var broadcasts: [Broadcast] = []
     for device in devices {
       var room = Self.mostBroadcasts

@@ -87,14 +87,16 @@ struct TraceQuestion {
     return try history(of: app.map { [$0] } ?? configuration.apps.map { Array($0.id.utf8) }, in: session.store)
   }
 
-  func history(of apps: [[UInt8]], in store: DeviceStore) throws -> DeviceHistory? {
+  func history(
+    of apps: [[UInt8]], in store: DeviceStore, most: Int = DeviceHistory.mostCampaigns
+  ) throws -> DeviceHistory? {
     let devices = try apps.flatMap { try records($0, store) }
     guard !devices.isEmpty else {
       if kind == .id || kind == .token && campaign == nil { return nil }
       throw CommandFailure(.badInput, "--\(kind.rawValue): the registry has no such device")
     }
     return try DeviceHistory(
-      of: devices, campaign: campaign.map { try CampaignsCommand.find($0, in: store) }, in: store)
+      of: devices, campaign: campaign.map { try CampaignsCommand.find($0, in: store) }, in: store, most: most)
   }
 
   private func records(_ app: [UInt8], _ store: DeviceStore) throws -> [DeviceRecord] {

@@ -7,6 +7,7 @@ import Reactor
 extension LetterRunner {
   /// Seconds. The console waits for an answer for ten.
   private static let longestTrace = 8.0
+  private static let mostCampaigns = 200
   /// The newest requests in an answer.
   private static let mostRequests = 10
 
@@ -24,7 +25,8 @@ extension LetterRunner {
     if let location = configuration.registry {
       let store = try RegistrySession.open(location, configuration, isReading: true)
       // An unknown device may still be in the trace.
-      do { history = try question.history(of: [Array(order.app.utf8)], in: store) } catch let failure as CommandFailure
+      do { history = try question.history(of: [Array(order.app.utf8)], in: store, most: Self.mostCampaigns) } catch let failure
+        as CommandFailure
         where failure.status == .badInput
       {}
     }

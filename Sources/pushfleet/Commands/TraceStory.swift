@@ -57,11 +57,10 @@ struct TraceStory {
     }
   }
 
-  /// The last requests, and the first broadcasts, which are the newest.
   func newest(_ count: Int) -> TraceStory {
     var story = self
     story.requests = requests.suffix(count)
-    story.broadcasts = Array(broadcasts.prefix(count))
+    story.broadcasts = broadcasts.sorted { $0.broadcast.campaign.createdAt < $1.broadcast.campaign.createdAt }.suffix(count)
     return story
   }
 
