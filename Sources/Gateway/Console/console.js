@@ -63,6 +63,8 @@ async function poll() {
     Object.assign(asked, page.asksOnce(args, query));
     Object.assign(state, { letters: null, trace: null, refused: "" });
     again = false;
+    // What was shown before is of another selection, and its buttons too.
+    if (shown) render();
   }
   try {
     if (page === pages.runbook && !state.runbook) state.runbook = await (await fetch("/console/runbook.md")).text();
