@@ -155,10 +155,9 @@ final class OldDoor {
 extension Site {
   /// Waits until so many messages are ready in a queue.
   fileprivate func wait(for count: Int, in queue: String) throws {
-    for _ in 0..<100 {
-      // The queue may not be declared yet.
-      if let depth = try? depths([queue])[0], depth >= count { return }
+    // The queue may not be declared yet.
+    guard eventually({ (try? depths([queue])[0]).map { $0 >= count } == true }) else {
+      throw Broken("fewer than \(count) messages in \(queue), or no such queue")
     }
-    throw Broken("fewer than \(count) messages in \(queue), or no such queue")
   }
 }

@@ -82,7 +82,7 @@ public final class Postgres: @unchecked Sendable {
   public func stop() { try? life.fileHandleForWriting.close() }
 
   public func awaitReadiness() throws {
-    for _ in 0..<200 {
+    for _ in 0..<1_200 {
       if (try? Self.run(["\(binaries)/pg_isready", "-h", folder, "-p", "\(Self.port)", "-q"])) != nil { return }
       usleep(50_000)
     }

@@ -38,9 +38,12 @@ extension AuditEvent {
     func number(_ name: String) -> Int64? {
       document.value(name, of: document.root).flatMap { try? document.integer($0) }
     }
+    func count(_ noun: String) -> String? {
+      number(noun + "s").map { "\(Figures.count($0)) \(noun)\($0 == 1 ? "" : "s")" }
+    }
     let words = [
       document.string("state").map { String(printing: $0) }, number("rate").map { "\(Figures.count($0))/s" },
-      number("messages").map { "\(Figures.count($0)) messages" }, number("devices").map { "\(Figures.count($0)) devices" },
+      count("message"), count("device"),
     ]
     return words.compactMap(\.self).joined(separator: ", ")
   }
