@@ -35,6 +35,9 @@ struct GatewayApplications {
 
   subscript(id: [UInt8]) -> App? { apps[id] }
 
+  /// True if the application is configured, and the key is for it.
+  func has(_ id: [UInt8], of key: GatewayKey) -> Bool { apps[id] != nil && key.apps.contains(id) }
+
   /// True if the list has every configured application.
   func areAll(in ids: [[UInt8]]) -> Bool { Set(apps.keys).isSubset(of: ids) }
 

@@ -61,7 +61,7 @@ struct WebhookBatch {
 
   /// The same for the same bytes, also in another process.
   static func name(_ bytes: [UInt8]) -> String {
-    Digest.sha256(bytes).prefix(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    String(decoding: Digest.sha256(bytes).prefix(16).hexText, as: UTF8.self)
   }
 
   /// The headers of Standard Webhooks: https://www.standardwebhooks.com.

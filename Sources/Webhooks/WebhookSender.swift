@@ -67,7 +67,7 @@ final class WebhookSender {
     guard isWanted != self.isWanted, !isStopping else { return }
     self.isWanted = isWanted
     log.info(isWanted ? "a webhook is served" : "a webhook is paused", ["webhook": name])
-    // Who resumes a webhook wants a call now.
+    // A resumed webhook is called at once.
     rest = (false, rest.number + 1)
     if isWanted { open() } else if call == nil { close() }
   }

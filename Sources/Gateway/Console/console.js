@@ -63,7 +63,7 @@ async function poll() {
     Object.assign(asked, page.asksOnce(args, query));
     Object.assign(state, { letters: null, trace: null, refused: "" });
     again = false;
-    // What was shown before is of another selection, and its buttons too.
+    // The page still shows another selection, with its buttons.
     if (shown) render();
   }
   try {

@@ -189,7 +189,7 @@ function devices(state, args, query) {
       one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen),
       make("a", { href: "#/search?" + new URLSearchParams({ app: query.app, by: "token", id: one.registration }), "aria-label": `Last pushes to ${one.registration}` }, "Pushes")]), "There is none."),
       query.by === "user" && button(state, "apps/" + encode(query.app), "forget", `Forget the user ${query.name}`, "",
-        "Deletes the user, the devices and their tokens from the registry, for good. The audit doesn't name the user, so the reason shouldn't either.", { user: query.name }))];
+        "Deletes the user, the devices and their tokens from the registry, for good. The audit doesn't name the user, so the reason shouldn't either.", { user: query.name }, "Forget this user"))];
 }
 
 function audit(state, args, query) {

@@ -10,13 +10,13 @@ export const linked = app => make("a", { href: "#/apps/" + encode(app) }, app);
 
 /// A button that opens the dialog of an operation; nothing without the right. The first of a row keeps the focus when its operation
 /// changes from pause to resume.
-export function button(state, path, verb, what, fields = "", words = "", body = null) {
+export function button(state, path, verb, what, fields = "", words = "", body = null, text = verb[0].toUpperCase() + verb.slice(1)) {
   if (!state.me.rights.includes("operate")) return null;
   return make("button", { type: "button", "data-post": `/v1/fleet/${path}/${verb}`, "data-what": what, "data-fields": fields, "data-words": words,
-    "data-body": body && JSON.stringify(body), "aria-label": what }, verb === "forget" ? "Forget this user" : verb[0].toUpperCase() + verb.slice(1));
+    "data-body": body && JSON.stringify(body), "aria-label": what }, text);
 }
 
-/// What an application's field has on pages that need one: the only application, if the key has no other.
+/// The key's only application, to fill in on pages that need one; null if the key has several.
 export const only = state => state.me.apps.length === 1 ? state.me.apps[0] : null;
 
 export const appField = (state, value) => [make("label", {}, "Application ", make("input", { name: "app", value, list: "app-names", autocomplete: "off" })), make("datalist", { id: "app-names" }, state.me.apps.map(app => make("option", { value: app })))];

@@ -85,13 +85,13 @@ struct FleetOperations {
 
   private func control(_ verb: Verb, ofApp call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard key.apps.contains(app), applications[app] != nil else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
     control(verb, .app(app), call, key)
   }
 
   private func forget(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard key.apps.contains(app), applications[app] != nil else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
     guard let order = order(of: call, .user) else { return }
     guard let user = order.user else {
       return call.answer(ErrorFormat.own.answer(.badRequest("user: expected the name of a user")))

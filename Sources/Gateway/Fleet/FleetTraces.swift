@@ -1,7 +1,7 @@
 import StatusHTTP
 
-/// `/v1/fleet/apps/<app>/trace`: what happened to a request, or what was sent to a device, as `pushfleet trace` shows it. Confined
-/// to the loop's thread.
+/// `/v1/fleet/apps/<app>/trace`: the story of a request, or the pushes to a device, as `pushfleet trace` shows them. Confined to the
+/// loop's thread.
 final class FleetTraces {
   private let worker: any LetterWorker
   private let side: LoopSide<FleetTraces>
@@ -28,14 +28,16 @@ final class FleetTraces {
     lastNumber += 1
     running[lastNumber] = call
     let order = TraceOrder(app: String(decoding: app, as: UTF8.self), kind: kind, text: String(decoding: text, as: UTF8.self))
-    worker.trace(order) { [side, number = lastNumber] result in side.note { $0.answer(number, result) } }
-  }
-
-  private func answer(_ number: Int, _ result: Result<[UInt8], TraceFailure>) {
-    guard let call = running.removeValue(forKey: number) else { return }
-    switch result {
-    case .success(let body): call.answer(HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: body))
-    case .failure(let failure): call.answer(ErrorFormat.own.answer(.unavailable(failure.reason)))
+    worker.trace(order) { [side, number = lastNumber] outcome in
+      side.note { $0.running.removeValue(forKey: number)?.answer(outcome) }
     }
+  }
+}
+
+extension HTTPCall {
+  /// Answers with the details of an order.
+  func answer(_ outcome: LetterOutcome) {
+    if let failure = outcome.failure { return answer(ErrorFormat.own.answer(.unavailable(failure))) }
+    answer(HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: outcome.details))
   }
 }

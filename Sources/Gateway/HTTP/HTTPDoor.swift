@@ -182,15 +182,17 @@ final class HTTPDoor: Door, TurnHook {
     _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>, _ work: @escaping (HTTPCall, GatewayKey) -> Void
   ) {
     guard call.credential == nil else { return admit(call.credential, call, route, rights, work) }
-    let session = call.session.flatMap { services.sessions.find($0, at: context.loop.now) }
-    let user = session == nil ? call.proxyUser(login) : nil
-    guard session != nil || user != nil else { return deny(call, route.errorFormat, call.session == nil ? .noKey : .wrongKey) }
-    // Another site can make a browser open an address with the proxy's cookie.
-    guard call.isOfConsole || user == nil && ["GET", "HEAD"].contains(call.request.method) else {
+    guard let session = call.session.flatMap({ services.sessions.find($0, at: context.loop.now) }) else {
+      guard let user = call.proxyUser(login) else {
+        return deny(call, route.errorFormat, call.session == nil ? .noKey : .wrongKey)
+      }
+      // Another site can make a browser open an address with the proxy's cookie.
+      guard call.isOfConsole else { return call.answer(route.errorFormat.answer(.foreign)) }
+      return admit(user, call, route, rights, work)
+    }
+    guard call.isOfConsole || ["GET", "HEAD"].contains(call.request.method) else {
       return call.answer(route.errorFormat.answer(.foreign))
     }
-    if let user { return admit(user, call, route, rights, work) }
-    guard let session else { return }
     keyCache.admit(session.keyID, by: { $0.hash == session.hash }) { [weak self] verdict in
       self?.follow(verdict, call, route, rights, work)
     }

@@ -17,7 +17,7 @@ public struct LetterOrder: Sendable {
   public var filter: LetterFilter
 }
 
-/// The end of an order.
+/// The end of an order, or the answer to a question.
 public struct LetterOutcome: Sendable {
   /// Messages that were removed from the queue or sent back.
   public var count: Int
@@ -39,7 +39,7 @@ public protocol LetterRun: AnyObject, Sendable {
   func stop()
 }
 
-/// A question what happened to a request, or what was sent to a device.
+/// Asks for the story of a request, or for the pushes to a device.
 public struct TraceOrder: Sendable {
   public enum Kind: String, CaseIterable, Sendable { case id, token, user, installation }
 
@@ -47,12 +47,6 @@ public struct TraceOrder: Sendable {
   public var kind: Kind
   /// A message id, a provider's token or a registration, or a name.
   public var text: String
-}
-
-public struct TraceFailure: Error {
-  public let reason: String
-
-  public init(reason: String) { self.reason = reason }
 }
 
 /// Carries out orders, each on a thread of its own.
@@ -66,6 +60,6 @@ public protocol LetterWorker: Sendable {
     then: @escaping @Sendable (LetterOutcome) -> Void
   ) -> any LetterRun
 
-  /// - Parameter then: called once, on another thread, with a JSON object.
-  func trace(_ order: TraceOrder, then: @escaping @Sendable (Result<[UInt8], TraceFailure>) -> Void)
+  /// - Parameter then: called once, on another thread.
+  func trace(_ order: TraceOrder, then: @escaping @Sendable (LetterOutcome) -> Void)
 }

@@ -53,19 +53,14 @@ struct LetterRoutes {
       let order = LetterOrder(
         action: .look(shown: min(filter.limit ?? Self.usuallyShown, Self.mostShown), withContent: withContent),
         heldApp: heldApp.map { String(decoding: $0, as: UTF8.self) }, filter: filter)
-      try jobs.add(
-        order, operation("look", order, call, key, nil),
-        answer: { outcome in
-          if let failure = outcome.failure { return call.answer(ErrorFormat.own.answer(.unavailable(failure))) }
-          call.answer(HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: outcome.details))
-        })
+      try jobs.add(order, operation("look", order, call, key, nil), answer: call.answer)
     } catch { call.answer(ErrorFormat.own.answer(error)) }
   }
 
   /// - Throws: if the key isn't for the application, or for all of them if none is named.
   private func check(_ app: String?, _ heldApp: [UInt8]?, _ key: GatewayKey) throws(Fault) {
     if let heldApp {
-      guard key.apps.contains(heldApp), applications[heldApp] != nil else { throw .notAllowed }
+      guard applications.has(heldApp, of: key) else { throw .notAllowed }
     } else if let app {
       // A letter may be of an application that is no longer configured, or of none (`-`).
       guard key.apps.contains(Array(app.utf8)) || applications.areAll(in: key.apps) else { throw .notAllowed }
@@ -95,18 +90,20 @@ struct LetterRoutes {
       try check(nil, app, key)
       let name = String(decoding: app, as: UTF8.self)
       let order = LetterOrder(action: .drop, heldApp: name, filter: body.filter)
-      let isPaused: LetterJobs.Check = { then in
-        registry.call(.read { try $0.control(.app(app)) }) { result in
-          guard case .success(let control) = result else { return then("the registry can't be used for now") }
-          let mode = control.mode(at: time.wallClock)
-          then(mode == .paused ? nil : "\(name) is not paused, so workers send what waits: pause it first")
-        }
+      let (unknown, running) = (
+        "the registry can't be used for now", "\(name) is not paused, so workers send what waits: pause it first"
+      )
+      func ask(_ then: @escaping (Control.Mode?) -> Void) {
+        registry.call(.read { try $0.control(.app(app)) }) { then((try? $0.get())?.mode(at: time.wallClock)) }
       }
-      isPaused { obstacle in
-        if let obstacle { return call.refuse("InvalidParameters", obstacle, status: 409) }
-        do throws(Fault) { try add(order, "discard", call, key, body.reason, check: isPaused) } catch {
-          call.answer(ErrorFormat.own.answer(error))
-        }
+      ask { mode in
+        guard let mode else { return call.answer(ErrorFormat.own.answer(.unavailable(unknown))) }
+        guard mode == .paused else { return call.refuse("InvalidParameters", running, status: 409) }
+        do throws(Fault) {
+          try add(order, "discard", call, key, body.reason) { then in
+            ask { mode in then(mode == .paused ? nil : mode == nil ? unknown : running) }
+          }
+        } catch { call.answer(ErrorFormat.own.answer(error)) }
       }
     } catch { call.answer(ErrorFormat.own.answer(error)) }
   }

@@ -7,16 +7,17 @@ import Reactor
 extension LetterRunner {
   /// Seconds. The console waits for an answer for ten.
   private static let longestTrace = 8.0
+  /// The newest campaigns to look at, because the registry is asked for each device and campaign.
   private static let mostCampaigns = 200
   /// The newest requests in an answer.
   private static let mostRequests = 10
 
-  func trace(_ order: TraceOrder, then: @escaping @Sendable (Result<[UInt8], TraceFailure>) -> Void) {
+  func trace(_ order: TraceOrder, then: @escaping @Sendable (LetterOutcome) -> Void) {
     do {
       try startThread(named: "trace") {
-        do { then(.success(try answer(order))) } catch { then(.failure(TraceFailure(reason: Self.words(error)))) }
+        do { then(LetterOutcome(details: try answer(order))) } catch { then(LetterOutcome(failure: Self.words(error))) }
       }
-    } catch { then(.failure(TraceFailure(reason: Self.words(error)))) }
+    } catch { then(LetterOutcome(failure: Self.words(error))) }
   }
 
   private func answer(_ order: TraceOrder) throws -> [UInt8] {

@@ -47,7 +47,7 @@ final class LetterReplay: LetterWalk {
 
   override var isEnough: Bool { isInterrupted || filter.limit.map { matched >= $0 } ?? false }
 
-  /// What is sent within ten seconds.
+  /// The letters of ten seconds.
   override var wantedPortion: Int { rate.map { max(10, Int(min($0, 1e6) * 10)) } ?? .max }
 
   override func visit(_ delivery: Delivery) -> Step {
