@@ -11,6 +11,8 @@ struct GatewayApplications {
     var isUPMC: Bool
     /// Platforms that the application has credentials for.
     var platforms: Set<Platform>
+    /// Credentials and senders that operators can pause.
+    var pausable: [[UInt8]]
     /// Names of the application's packages and bundles.
     var packages: Set<[UInt8]>
   }
@@ -28,7 +30,7 @@ struct GatewayApplications {
       apps[id] = App(
         id: id, defaultPriority: app.defaultPriority, limits: configuration.limits(of: app), isUPMC: app.isUPMC,
         platforms: Set(Platform.allCases.filter { platform in sets.contains { $0.reaches(platform) } }),
-        packages: Set((packages + [app.id]).map { Array($0.utf8) }))
+        pausable: app.pausable.map { Array($0.utf8) }, packages: Set((packages + [app.id]).map { Array($0.utf8) }))
     }
     self.apps = apps
   }

@@ -21,14 +21,20 @@ package struct CredentialPlace: Hashable, Sendable {
     self.reach = reach
   }
 
-  var setting: String {
-    let kind =
-      switch reach {
-      case .apns, .broadcasts: "apns"
-      case .fcm: "fcm"
-      case .webpush: "webpush"
-      }
-    return "apps.\(owner).\(kind)"
+  var setting: String { "apps.\(owner).\(kind)" }
+
+  private var kind: String {
+    switch reach {
+    case .apns, .broadcasts: "apns"
+    case .fcm: "fcm"
+    case .webpush: "webpush"
+    }
+  }
+
+  /// The names by which operators pause the credential: its own and, for a sender's, the sender's.
+  package var controlNames: [String] {
+    guard let sender else { return ["\(app)/\(kind)"] }
+    return ["\(app)/senders/\(sender)", "\(app)/senders/\(sender)/\(kind)"]
   }
 
   /// The name in logs and metrics.
@@ -128,6 +134,18 @@ extension AppConfiguration {
 
   package var places: [CredentialPlace] {
     sets.flatMap { sender, set in set.sources.map { CredentialPlace(app: id, sender: sender, reach: $0.reach) } }
+  }
+
+  /// The names of credentials and senders that operators can pause. A sender's credential that is the application's too has no
+  /// name of its own.
+  package var pausable: [String] {
+    let own = Set(credentials.sources.map(\.source))
+    let places = sets.flatMap { sender, set in
+      set.sources.filter { sender == nil || !own.contains($0.source) }.map {
+        CredentialPlace(app: id, sender: sender, reach: $0.reach)
+      }
+    }
+    return Set(places.flatMap(\.controlNames)).sorted()
   }
 
   /// The allowed values of `restricted_package_name`.

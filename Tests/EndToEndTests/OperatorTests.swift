@@ -30,7 +30,7 @@ struct OperatorTests {
 
   private func states(_ site: Site, _ config: [String], _ command: String = "apps") throws -> [String: String] {
     let list = Site.objects(try site.run([command, "list", "--json"] + config).output)
-    let key = command == "apps" ? "app" : "lane"
+    let key = String(command.dropLast())
     return Dictionary(uniqueKeysWithValues: list.map { ($0[key] as? String ?? "", $0["state"] as? String ?? "") })
   }
 
@@ -90,6 +90,69 @@ struct OperatorTests {
     #expect(try site.run(["apps", "discard", Site.app, "--yes"] + config).status == 65)
     worker.signal(SIGTERM)
     #expect(worker.wait() == 0)
+  }
+
+  @Test("a paused credential's pushes wait, also those of a request that has others; a sender's own credential is paused alone")
+  func credential() throws {
+    let site = try Site()
+    try site.startSimulator()
+    let (_, port) = try site.startAPNs("other")
+    try site.write(
+      """
+      {
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", results: "all",
+        apps: {
+          "\(Site.app)": {
+            apns: \(site.apns()), \(try site.startFCM())
+            senders: { "42": { apns: \(site.apns(port: port)) } },
+          },
+        },
+      }
+      """, to: "pushfleet.json5")
+    try site.declareTopology()
+    try site.drain()
+    let config = ["--config", site.file("pushfleet.json5")]
+    let fcm = "\(Site.app)/fcm"
+    let sender = "\(Site.app)/senders/42"
+    #expect(
+      try states(site, config, "credentials")
+        == ["\(Site.app)/apns": "running", fcm: "running", sender: "running", "\(sender)/apns": "running"])
+    let worker = try site.startWorker()
+    try site.send(tokens: [token(1)], app: Site.app)
+    #expect(try site.followJournal().waitForLines(1, seconds: 90))
+
+    for name in [fcm, sender] {
+      #expect(try site.run(["credentials", "pause", name, "--reason", "quota"] + config).status == 0)
+    }
+    #expect(worker.waitForOutput("a credential's state", times: 2, seconds: 90))
+    let list = ["registration_ids": ["fcm:a", token(2)], "data": ["m": "list"]] as [String: Any]
+    try site.publish([
+      (list, ["app_id": Site.app, "message_id": "list"]),
+      (
+        ["to": token(3), "data": ["m": "sender"]],
+        ["app_id": Site.app, "message_id": "sender", "headers": ["x-push-sender": "42"]]
+      ),
+    ])
+    try site.send(lines: (0..<200).map { #"{"to":"fcm:b\#($0)","data":{"k":"v"}}"# })
+    // The list's iPhone is reached at once. A request in hand waits for its other devices with the rest.
+    #expect(try site.followJournal().waitForLines(2, seconds: 90))
+    #expect(eventually { site.held(Site.app) >= 190 }, "\(site.held(Site.app))")
+    // A request for now or never can't wait.
+    try site.send(lines: [#"{"to":"fcm:now","time_to_live":0,"data":{"a":"b"}}"#], app: Site.app)
+    #expect(try eventually { try site.depths(["dead"]) == [1] })
+    #expect(try site.take("dead").first?.header("x-push-reason") == "an operator has paused the credential")
+    #expect(try states(site, config, "credentials")[fcm] == "paused")
+    for journal in ["fcm.ndjson", "other.ndjson"] {
+      #expect(try String(contentsOfFile: site.file(journal), encoding: .utf8).isEmpty)
+    }
+
+    for name in [fcm, sender] { #expect(try site.run(["credentials", "resume", name] + config).status == 0) }
+    #expect(try site.followJournal("fcm.ndjson").waitForLines(201, seconds: 90))
+    #expect(try site.followJournal("other.ndjson").waitForLines(1, seconds: 90))
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(try site.results()["list"]! == (2, 0, 1))
+    #expect(try site.run(["credentials", "pause", "\(Site.app)/webpush"] + config).status == 64, "it has no such credential")
   }
 
   @Test("a draining application sends what waits and refuses new requests")

@@ -22,26 +22,39 @@ extension FaultInjector {
     world.schedule(after: end - world.elapsed) { [self] in ended(fault) }
   }
 
+  /// Pauses applications, or their credentials for one platform.
   func pauseApps() {
     let apps = victims()
     let end = min(world.elapsed + length(), fleet.scenario.duration + 30)
+    let all: Set<Platform> = [.apns, .fcm, .webpush]
+    let credential: Platform? =
+      random.next() % 2 == 0 ? nil : all.sorted { $0.rawValue < $1.rawValue }.randomElement(using: &random)
     let fault = AppFault(
-      kind: .appPaused, apps: Set(apps), platforms: [.apns, .fcm, .webpush], from: world.elapsed, to: end,
+      kind: .appPaused, apps: Set(apps), platforms: credential.map { [$0] } ?? all, from: world.elapsed, to: end,
       recovery: Self.recovery + Self.controlInterval)
     appFaults.all.append(fault)
-    perform(apps, "paused") { .pause($0, until: nil) }
+    perform(apps, credential, "paused") { .pause($0, until: nil) }
     world.schedule(after: end - world.elapsed) { [self] in
-      // Another pause of the same application may be longer.
-      let isOver = { [self] app in !appFaults.all.contains { $0.kind == .appPaused && $0.apps.contains(app) && $0.to > end } }
-      perform(apps.filter(isOver), "resumed") { .resume($0) }
+      // Another such pause of the same application may be longer.
+      let isOver = { [self] app in
+        !appFaults.all.contains {
+          $0.kind == .appPaused && $0.apps.contains(app) && $0.platforms == fault.platforms && $0.to > end
+        }
+      }
+      perform(apps.filter(isOver), credential, "resumed") { .resume($0) }
       ended(fault)
     }
   }
 
-  private func perform(_ apps: [Int], _ word: String, _ action: (ControlSubject) -> FleetOperation.Action) {
-    world.note("an operator has \(word) \(apps)")
+  private func perform(
+    _ apps: [Int], _ credential: Platform?, _ word: String, _ action: (ControlSubject) -> FleetOperation.Action
+  ) {
+    world.note("an operator has \(word) \(credential.map { "\($0) of " } ?? "")\(apps)")
     for app in apps {
-      let operation = FleetOperation(action(.app(Array(Scenario.app(app).utf8))), by: Array("operator".utf8), from: [])
+      let name = Scenario.app(app)
+      let subject: ControlSubject =
+        credential.map { .credential(Array("\(name)/\($0)".utf8)) } ?? .app(Array(name.utf8))
+      let operation = FleetOperation(action(subject), by: Array("operator".utf8), from: [])
       do throws(RegistryError) { _ = try fleet.store.store.perform(operation, now: world.wallClock) } catch {
         world.fail("app \(app) can't be \(word): \(error)")
       }

@@ -18,9 +18,13 @@ package final class Controls {
   private var byApp: [Int: Control] = [:] { didSet { hasOrders = !byApp.isEmpty } }
   /// False if no application has a control. A request then asks nothing else.
   private(set) var hasOrders = false
-  /// The modes at the last look.
-  private var modes: [Int: Control.Mode] = [:]
+  /// The modes at the last look, except running.
+  private var modes: [ControlSubject: Control.Mode] = [:]
   package private(set) var pausedLanes: Set<WorkQueue> = []
+  /// Names of paused credentials and senders.
+  private var pausedCredentials: [[UInt8]] = []
+  /// Their pools.
+  private var pausedPools: Set<Int> = []
   /// False until the registry has answered once. Hold queues aren't consumed before.
   package private(set) var areKnown: Bool
   /// By application.
@@ -62,36 +66,57 @@ package final class Controls {
     let now = time.wallClock
     var byApp: [Int: Control] = [:]
     var lanes: Set<WorkQueue> = []
+    var credentials: [[UInt8]] = []
     for control in controls {
       switch control.subject {
       case .app(let id): if let app = apps.place(of: id) { byApp[app] = control }
       case .lane(let name):
         if control.mode(at: now) == .paused, let lane = WorkQueue(origin: name) { lanes.insert(lane) }
+      case .credential(let name): if control.mode(at: now) == .paused { credentials.append(name) }
       case .webhook: break
       }
     }
     all = controls
-    for app in Set(modes.keys).union(byApp.keys).sorted() { note(app, byApp[app], at: now) }
+    note(controls, at: now)
     for lane in WorkQueue.allCases where lanes.contains(lane) != pausedLanes.contains(lane) {
       log.info(lanes.contains(lane) ? "an operator has paused a lane" : "a lane is consumed again", ["lane": lane.origin])
     }
     self.byApp = byApp
     pausedLanes = lanes
+    pausedCredentials = credentials
+    findPausedPools()
     limit()
     onRead?()
   }
 
-  private func note(_ app: Int, _ control: Control?, at now: Int64) {
-    let mode = control?.mode(at: now) ?? .running
-    guard mode != modes.updateValue(mode, forKey: app) ?? .running else { return }
-    if mode == .running { modes[app] = nil }
-    log.info(
-      "an operator has changed an application's state",
-      [
-        "app": String(decoding: apps[app].id, as: UTF8.self), "state": mode.rawValue,
-        "reason": String(decoding: control?.reason ?? [], as: UTF8.self),
-      ])
+  private func note(_ controls: [Control], at now: Int64) {
+    var modes: [ControlSubject: Control.Mode] = [:]
+    for control in controls where control.mode(at: now) != .running {
+      switch control.subject {
+      case .app, .credential: if apps.place(of: control.subject.app ?? []) != nil { modes[control.subject] = control.mode }
+      case .lane, .webhook: break
+      }
+    }
+    for subject in Set(modes.keys).union(self.modes.keys).sorted(by: { ($0.kind, $0.text) < ($1.kind, $1.text) })
+    where modes[subject] != self.modes[subject] {
+      log.info(
+        "an operator has changed \(subject.kind == "app" ? "an application's" : "a credential's") state",
+        [
+          subject.kind: subject.text, "state": (modes[subject] ?? .running).rawValue,
+          "reason": String(decoding: controls.first { $0.subject == subject }?.reason ?? [], as: UTF8.self),
+        ])
+    }
+    self.modes = modes
   }
+
+  /// To be called after each change of the applications' pools.
+  func findPausedPools() {
+    guard !pausedCredentials.isEmpty || !pausedPools.isEmpty else { return }
+    pausedPools = pausedCredentials.reduce(into: []) { $0.formUnion(apps.pools(ofPaused: $1)) }
+  }
+
+  /// An operator has paused the pool's credential.
+  package func isPaused(pool: Int) -> Bool { !pausedPools.isEmpty && pausedPools.contains(pool) }
 
   package func mode(of app: Int) -> Control.Mode {
     hasOrders ? byApp[app]?.mode(at: time.wallClock) ?? .running : .running

@@ -2,7 +2,7 @@ import Broker
 import DeviceRegistry
 import PushCore
 
-/// Requests of applications that an operator has paused wait in the hold queue. No attempt is counted.
+/// Requests of applications and credentials that an operator has paused wait in the application's hold queue. No attempt is counted.
 extension Dispatcher {
   /// Whether the request has to wait until an operator resumes its application.
   func isPaused(_ entry: InFlight) -> Bool {
@@ -34,6 +34,24 @@ extension Dispatcher {
 
   static let pausedReason = "an operator has paused the application"
 
+  // MARK: credentials
+
+  package static let pausedCredential = "an operator has paused the credential"
+
+  /// The reason why requests for the pools go to the hold queue.
+  func holdReason(of pools: [Int]) -> String {
+    pools.contains(where: controls.isPaused) ? Self.pausedCredential : Self.holdReason
+  }
+
+  /// The way of a request for a paused credential without a hold queue: browsers have none, and others until it is declared.
+  func exitOfPaused(_ entry: InFlight, _ pool: Int) -> Exit {
+    if entry.attempt.isLast { return .fail(.unavailable, Self.pausedCredential) }
+    let wait = pools[pool].bulkhead.troubledSince.map { Int64(time.now.seconds(since: $0) * 1_000) } ?? 0
+    return .park(Self.delay(after: wait), Self.pausedCredential)
+  }
+
   /// Milliseconds on the ladder until the hold queue is declared. If that isn't possible, the delay grows.
-  func pausedDelay(_ app: Int?) -> Int64 { min(max(app.map(controls.pausedFor) ?? 0, 1_000), 60_000) }
+  func pausedDelay(_ app: Int?) -> Int64 { Self.delay(after: app.map(controls.pausedFor) ?? 0) }
+
+  private static func delay(after wait: Int64) -> Int64 { min(max(wait, 1_000), 60_000) }
 }

@@ -99,6 +99,16 @@ extension SenderRoutes {
     return nil
   }
 
+  /// - Parameter kind: the kind of the credential's setting; nil is the result for any other text.
+  func pools(ofKind kind: Substring) -> [Int]? {
+    switch kind {
+    case "apns": [apns, production, sandbox].compactMap { $0?.pool } + broadcasts.values.map(\.pool)
+    case "fcm": [fcm].compactMap(\.self)
+    case "webpush": webpush?.pools ?? []
+    default: nil
+    }
+  }
+
   var isEmpty: Bool { pools.isEmpty && former.isEmpty }
 
   func remove(_ pool: Int) {
@@ -115,6 +125,21 @@ extension SenderRoutes {
 extension Application {
   /// The application or one of its senders has web push.
   var hasWebPush: Bool { routes.webpush != nil || senders.values.contains { $0.webpush != nil } }
+
+  /// The pools of a credential or sender that operators have paused, by its name behind the application's. A sender's pools that
+  /// the application uses too are not among them.
+  func pools(ofPaused name: Substring) -> [Int] {
+    if let own = routes.pools(ofKind: name) { return own }
+    let parts = name.split(separator: "/", maxSplits: 1)
+    guard parts.count == 2, parts[0] == "senders" else { return [] }
+    for (sender, routes) in senders where parts[1].hasPrefix(String(decoding: sender, as: UTF8.self)) {
+      let kind = parts[1].utf8.dropFirst(sender.count)
+      let all =
+        kind.isEmpty ? routes.pools : kind.first == UInt8(ascii: "/") ? routes.pools(ofKind: Substring(kind.dropFirst())) : nil
+      if let all { return all.filter { !self.routes.pools.contains($0) } }
+    }
+    return []
+  }
 
   /// No sender of the application has FCM, so a text that could only be an FCM token is no usable token.
   var lacksFCM: Bool { routes.fcm == nil && senders.values.allSatisfy { $0.fcm == nil } }

@@ -3,6 +3,8 @@ public enum ControlSubject: Hashable, Sendable {
   case app([UInt8])
   /// A lane: its queue's name without prefix, such as `send.normal`.
   case lane([UInt8])
+  /// A credential or a sender of an application: `<app>/fcm`, `<app>/senders/<sender>` or `<app>/senders/<sender>/fcm`.
+  case credential([UInt8])
   /// A webhook: `<app>/<name>`.
   case webhook([UInt8])
 
@@ -10,7 +12,7 @@ public enum ControlSubject: Hashable, Sendable {
   public var app: [UInt8]? {
     switch self {
     case .app(let id): id
-    case .webhook(let name): name.lastIndex(of: UInt8(ascii: "/")).map { Array(name[..<$0]) }
+    case .credential(let name), .webhook(let name): name.firstIndex(of: UInt8(ascii: "/")).map { Array(name[..<$0]) }
     case .lane: nil
     }
   }
@@ -19,31 +21,35 @@ public enum ControlSubject: Hashable, Sendable {
     switch self {
     case .app: "app"
     case .lane: "lane"
+    case .credential: "credential"
     case .webhook: "webhook"
     }
   }
 
   public var name: [UInt8] {
     switch self {
-    case .app(let name), .lane(let name), .webhook(let name): name
+    case .app(let name), .lane(let name), .credential(let name), .webhook(let name): name
     }
   }
+
+  public var text: String { String(decoding: name, as: UTF8.self) }
 
   init?(kind: [UInt8], name: [UInt8]) {
     switch String(decoding: kind, as: UTF8.self) {
     case "app": self = .app(name)
     case "lane": self = .lane(name)
+    case "credential": self = .credential(name)
     case "webhook": self = .webhook(name)
     default: return nil
     }
   }
 }
 
-/// The settings of operators for an application or a lane. Every worker reads them once a second.
+/// The settings of operators for a subject. Every worker reads them once a second.
 public struct Control: Equatable, Sendable {
   public enum Mode: String, CaseIterable, Sendable {
     case running
-    /// Requests wait: those of an application in its hold queue, those of a lane in the lane.
+    /// Requests wait: those of an application or a credential in the application's hold queue, those of a lane in the lane.
     case paused
     /// Waiting requests are sent, and new ones are refused.
     case draining

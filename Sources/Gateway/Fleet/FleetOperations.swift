@@ -4,7 +4,7 @@ import PushCore
 import StatusHTTP
 import Wire
 
-/// `/v1/fleet/…`: the operations of `pushfleet apps`, `lanes`, `campaigns` and `audit`. A key sees and controls its applications.
+/// `/v1/fleet/…`: the operations of `pushfleet apps`, `credentials`, `lanes`, `campaigns` and `audit`. A key sees and controls its applications.
 /// The status and the lanes concern all applications, so they need a key for all of them.
 struct FleetOperations {
   let applications: GatewayApplications
@@ -30,6 +30,8 @@ struct FleetOperations {
     case ("apps", 5): return Verb(rawValue: path[4]).map { verb in operate { control(verb, ofApp: $0, $1) } }
     case ("lanes", 3): return view(listLanes)
     case ("lanes", 5): return Verb(rawValue: path[4]).map { verb in operate { control(verb, ofLane: $0, $1) } }
+    case ("credentials", 3): return view(listCredentials)
+    case ("credentials", 5): return Verb(rawValue: path[4]).map { verb in operate { control(verb, ofCredential: $0, $1) } }
     case ("campaigns", 3): return view(listCampaigns)
     case ("campaigns", 4): return view(showCampaign)
     case ("campaigns", 5): return Self.campaignVerbs[path[4]].map { state in operate { change($0, $1, to: state) } }
@@ -66,6 +68,10 @@ struct FleetOperations {
 
   private func listLanes(_ call: HTTPCall, _ key: GatewayKey) {
     list(Topology.lanes.map { .lane(Array($0.utf8)) }, as: "lanes", call)
+  }
+
+  private func listCredentials(_ call: HTTPCall, _ key: GatewayKey) {
+    list(key.apps.flatMap { applications[$0]?.pausable ?? [] }.map { .credential($0) }, as: "credentials", call)
   }
 
   private func list(_ subjects: [ControlSubject], as name: String, _ call: HTTPCall) {
@@ -105,6 +111,15 @@ struct FleetOperations {
     }
     guard applications.areAll(in: key.apps) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
     control(verb, .lane(call.path[3]), call, key)
+  }
+
+  private func control(_ verb: Verb, ofCredential call: HTTPCall, _ key: GatewayKey) {
+    let subject = ControlSubject.credential(call.path[3])
+    guard verb == .pause || verb == .resume, let app = subject.app.flatMap({ applications[$0] }),
+      app.pausable.contains(call.path[3])
+    else { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
+    guard key.apps.contains(app.id) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    control(verb, subject, call, key)
   }
 
   private func control(_ verb: Verb, _ subject: ControlSubject, _ call: HTTPCall, _ key: GatewayKey) {

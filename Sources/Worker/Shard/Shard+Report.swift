@@ -62,8 +62,9 @@ extension Shard {
 
   private func pool(_ number: Int) -> ShardReport.Pool {
     let account = pipeline.dispatcher.pools[number].account
-    let state = account.state
-    let since = pipeline.dispatcher.pools[number].bulkhead.troubledSince
+    let isPaused = pipeline.dispatcher.controls.isPaused(pool: number)
+    let state = isPaused ? .paused(reason: Dispatcher.pausedCredential) : account.state
+    let since = isPaused ? nil : pipeline.dispatcher.pools[number].bulkhead.troubledSince
     return .init(
       name: account.name, troubledSince: since.map { time.wallClock - Int64(time.now.seconds(since: $0) * 1_000) },
       isCredentialRefused: account.isCredentialRefused,

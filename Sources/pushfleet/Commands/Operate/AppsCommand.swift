@@ -37,7 +37,9 @@ enum AppsCommand: Command {
 
   static func run(_ options: Options) throws {
     let session = try OperatorSession(options)
-    guard options.action != "list" else { return try list(options, session) }
+    guard options.action != "list" else {
+      return try session.list(session.configuration.apps.map { .app(Array($0.id.utf8)) }, options)
+    }
     guard let name = options.operands.first else {
       throw CommandFailure(.usage, "name an application: \(session.configuration.apps.map(\.id).joined(separator: ", "))")
     }
@@ -69,13 +71,6 @@ enum AppsCommand: Command {
       throw CommandFailure(.usage, "RATE must be pushes per second from 1/s to \(mostRate)/s, or none")
     }
     return number
-  }
-
-  private static func list(_ options: Options, _ session: OperatorSession) throws {
-    let controls = try session.store.controls()
-    let configured = session.configuration.apps.map { ControlSubject.app(Array($0.id.utf8)) }
-    let others = controls.filter { $0.subject.kind == "app" && !configured.contains($0.subject) }
-    try show(configured.map { app in controls.first { $0.subject == app } ?? Control(app) } + others, options)
   }
 
   static func show(_ controls: [Control], _ options: Options) throws {

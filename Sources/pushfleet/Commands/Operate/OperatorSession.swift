@@ -37,20 +37,26 @@ struct OperatorSession {
     }
   }
 
-  /// Lists, pauses or resumes one of these lanes or webhooks.
+  /// Shows the states of these subjects, and of others that left the configuration while they were paused.
+  func list(_ subjects: [ControlSubject], _ options: Options) throws {
+    let controls = try store.controls()
+    let others = controls.filter { $0.subject.kind == subjects.first?.kind && !subjects.contains($0.subject) }
+    try AppsCommand.show(subjects.map { one in controls.first { $0.subject == one } ?? Control(one) } + others, options)
+  }
+
+  /// Lists, pauses or resumes one of these lanes, credentials or webhooks.
   /// - Parameter operand: what the help calls a name.
   func control(_ names: [String], _ operand: String, _ options: Options, _ subject: ([UInt8]) -> ControlSubject) throws {
-    guard options.action != "list" else {
-      let controls = try store.controls()
-      let subjects = names.map { subject(Array($0.utf8)) }
-      return try AppsCommand.show(subjects.map { name in controls.first { $0.subject == name } ?? Control(name) }, options)
-    }
+    guard options.action != "list" else { return try list(names.map { subject(Array($0.utf8)) }, options) }
     guard let name = options.operands.first else {
       throw CommandFailure(.usage, "name a \(operand.lowercased()): \(names.joined(separator: ", "))")
     }
     try options.refuseOperands(after: 1)
-    try Options.check(name, among: names, of: "\(operand): ")
     let named = subject(Array(name.utf8))
+    // What left the configuration while it was paused can be resumed.
+    if try options.action == "pause" || store.control(named) == Control(named) {
+      try Options.check(name, among: names, of: "\(operand): ")
+    }
     try perform(options.action == "pause" ? .pause(named, until: Self.until(options["until"])) : .resume(named))
     try AppsCommand.show([store.control(named)], options)
   }
