@@ -263,7 +263,14 @@ struct ConsoleTests {
     #expect(try site.followJournal().waitForLines(10, seconds: 60))
     #expect(try browser.holds("!document.getElementById('page').innerText.includes('wrong text')", viewer))
 
-    // A rate, a lane and a campaign.
+    // A credential, a rate, a lane and a campaign.
+    try browser.go("apps/\(Site.app)", operator_)
+    try browser.click("/v1/fleet/credentials/\(Site.app)%2Fapns/pause", operator_)
+    try browser.go("fleet", viewer)
+    #expect(try browser.shows("Credential \(Site.app)/apns is paused", viewer))
+    try browser.click("/v1/fleet/credentials/\(Site.app)%2Fapns/resume", operator_)
+    try browser.go("apps", viewer)
+    try browser.go("apps", operator_)
     try browser.click("/v1/fleet/apps/\(Self.other)/rate", operator_, ["rate": "7"])
     #expect(try browser.shows("7/s", viewer))
     try browser.go("lanes", operator_)
@@ -285,7 +292,7 @@ struct ConsoleTests {
     #expect(try browser.shows("Unregistered", operator_))
     #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 1", operator_))
     let actions = Site.objects(try site.run(["audit", "--json"] + config).output).compactMap { $0["action"] as? String }
-    #expect(actions == ["resume", "pause", "rate", "resume", "pause"])
+    #expect(actions == ["resume", "pause", "rate", "resume", "pause", "resume", "pause"])
     try browser.go("audit", viewer)
     #expect(try browser.shows("wrong text", viewer))
 
@@ -303,9 +310,9 @@ struct ConsoleTests {
     try browser.go("audit", operator_)
     #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 50", operator_))
     try browser.order(operator_, ["value": "document.querySelector('p.row a').click()"])
-    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 5", operator_))
+    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 7", operator_))
     try browser.go("audit?app=\(Site.app)", operator_)
-    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 2", operator_))
+    #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 4", operator_))
 
     #expect(browser.takeComplaints().isEmpty)
     try browser.order(operator_, ["value": "document.getElementById('logout').click()"])

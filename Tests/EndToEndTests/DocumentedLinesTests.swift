@@ -33,6 +33,7 @@ struct DocumentedLinesTests {
     ("docs/operate/dead-letters.md", "rabbitmqctl set_parameter shovel", .elsewhere("ReplayTests.recipe")),
     ("docs/operate/deploying.md", "rabbitmqadmin delete exchange", .left("a program that the management plugin serves")),
     ("docs/operate/operating.md", "pushfleet ", .here),
+    ("docs/operate/operating.md", "pushfleet credentials ", .elsewhere("OperatorTests.credential")),
     ("docs/operate/permissions.md", "rabbitmqctl ", .here),
     ("docs/operate/scaling.md", "pushfleet topology --holds", .here),
     ("docs/operate/watching.md", "pushfleet doctor", .here),

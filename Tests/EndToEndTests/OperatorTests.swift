@@ -279,6 +279,10 @@ struct OperatorTests {
       ("POST", "/v1/fleet/apps/\(Self.other)/pause", one, #"{"why":"x"}"#, 400),
       ("POST", "/v1/fleet/apps/\(Self.other)/rate", one, #"{"rate":-1}"#, 400),
       ("POST", "/v1/fleet/apps/\(Self.other)/pause", one, #"{"reason":"a\u0000"}"#, 400),
+      ("POST", "/v1/fleet/credentials/\(Site.app)%2Fapns/pause", one, nil, 403),
+      ("POST", "/v1/fleet/credentials/\(Self.other)%2Ffcm/pause", one, nil, 404),
+      ("POST", "/v1/fleet/credentials/\(Self.other)%2Fapns/drain", one, nil, 404),
+      ("POST", "/v1/fleet/credentials/none/pause", one, nil, 404),
       ("GET", "/v1/fleet/campaigns/none", view, nil, 404), ("GET", "/v1/fleet/audit?limit=0", view, nil, 400),
     ] as [(String, String, String, String?, Int)] {
       let answer = try door.ask(method, path, key, body)
@@ -289,8 +293,12 @@ struct OperatorTests {
     _ = try door.json("POST", "/v1/fleet/lanes/send.high/pause", operate.key)
     let lanes = try door.json("GET", "/v1/fleet/lanes", view)["lanes"] as? [[String: Any]]
     #expect(lanes?.filter { $0["state"] as? String == "paused" }.compactMap { $0["lane"] as? String } == ["send.high"])
+    let paused = try door.json("POST", "/v1/fleet/credentials/\(Site.app)%2Fapns/pause", operate.key)
+    #expect(paused["subject"] as? String == "credential:\(Site.app)/apns" && paused["app"] as? String == Site.app)
+    let credentials = try door.json("GET", "/v1/fleet/credentials", view)["credentials"] as? [[String: Any]]
+    #expect(credentials?.map { $0["state"] as? String } == ["paused", "running"])
     let events = try door.json("GET", "/v1/fleet/audit", view)["events"] as? [[String: Any]]
-    #expect(events?.compactMap { $0["action"] as? String } == ["pause", "rate", "resume", "pause"])
+    #expect(events?.compactMap { $0["action"] as? String } == ["pause", "pause", "rate", "resume", "pause"])
     #expect((try door.json("GET", "/v1/fleet/audit", one)["events"] as? [[String: Any]])?.count == 1)
 
     let status = try door.json("GET", "/v1/fleet/status", view)

@@ -5,12 +5,12 @@ import { testSend } from "./testsend.js";
 import { appField, button, card, encode, linked, only, pill, sum } from "./parts.js";
 
 // What each page asks for, besides the fleet's status, and what it shows of the answers.
-const apps = "/v1/fleet/apps", lanes = "/v1/fleet/lanes", campaigns = "/v1/fleet/campaigns?limit=50";
+const apps = "/v1/fleet/apps", lanes = "/v1/fleet/lanes", keys = "/v1/fleet/credentials", campaigns = "/v1/fleet/campaigns?limit=50";
 const list = (events, query) => "/v1/fleet/audit?" + new URLSearchParams({ limit: events, ...query });
 
 export const pages = {
-  fleet: { name: "Fleet", asks: () => ({ apps, lanes, campaigns }), show: fleet },
-  apps: { name: "Applications", asks: ([app]) => app ? { apps, campaigns: `${campaigns}&app=${encode(app)}`, audit: list(10, { app }) } : { apps },
+  fleet: { name: "Fleet", asks: () => ({ apps, lanes, credentials: keys, campaigns }), show: fleet },
+  apps: { name: "Applications", asks: ([app]) => app ? { apps, credentials: keys, campaigns: `${campaigns}&app=${encode(app)}`, audit: list(10, { app }) } : { apps },
     show: (state, [app]) => app ? application(state, app) : applications(state) },
   lanes: { name: "Lanes", asks: () => ({ lanes }), show: allLanes },
   campaigns: { name: "Campaigns", asks: ([id]) => id ? { campaign: "/v1/fleet/campaigns/" + encode(id) } : { campaigns },
@@ -68,6 +68,7 @@ export function problems(state) {
   if (quarantine) add("bad", "Requests in quarantine", { waits: quarantine, words: "They have ended a worker, or are suspected of it.", section: "pushfleetquarantine" });
   if (dead) add("warn", "Dead letters", { waits: dead, words: "Look at them, then replay or drop them: `pushfleet dead list`.", section: "pushfleetdeadletters" });
   for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: by(one) });
+  for (const one of state.credentials || []) if (one.state !== "running") add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: held(state, owner(one)), words: by(one) });
   for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: by(one) });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
   return found;
@@ -118,6 +119,17 @@ function operations(state, one) {
     button(state, path, "rate", `Rate of ${one.app}`, "rate", "Limits its pushes. Requests beyond the rate wait."));
 }
 
+/// The application of a credential, which is the beginning of its name.
+const owner = one => one.credential.split("/")[0];
+
+function credentialTable(state, app) {
+  return table("Credentials and senders", [["Credential", "name"], ["State", "wide"], ["", "wide"]], (state.credentials || []).filter(one => owner(one) === app).map(one => {
+    const path = "credentials/" + encode(one.credential), what = one.credential;
+    return [what, what.slice(app.length + 1), control(one), make("div", { class: "row" }, one.state === "running"
+      ? button(state, path, "pause", `Pause ${what}`, "until", "Nothing is sent with it. Its pushes wait, those with other credentials are sent.") : button(state, path, "resume", `Resume ${what}`))];
+  }), "None.");
+}
+
 const appColumns = [["Application", "name"], ["State", "wide"], ["Rate", "n"], ["In hand", "n"], ["Held", "n"], ["Accepted", "n"], ["Failed", "n"], ["", "wide"]];
 function appRow(state, one) {
   const its = figures(state, one.app);
@@ -132,6 +144,7 @@ function application(state, app) {
   const one = (state.apps || []).find(one => one.app === app), its = figures(state, app);
   if (!one) return [make("h1", {}, app), make("p", {}, state.apps ? "The key is not for this application." : "")];
   return [make("h1", {}, app), problemList(problems(state).filter(one => one.app === app)), card(null, table("The application", appColumns, [appRow(state, one)], "")),
+    card("Credentials and senders", credentialTable(state, app)),
     card("Failed pushes by reason", table("Failed pushes by reason", [["Reason", "name"], ["Pushes", "n"], ["Share", "n"]],
       its.reasons.map(([code, count]) => [code, code, number(count), `${(100 * count / its.failed).toFixed(1)} %`]), state.status ? "None since the workers began." : "Only a key for all applications sees them.")),
     card("Campaigns", campaignTable(state)), card("Operations", auditTable(state))];
