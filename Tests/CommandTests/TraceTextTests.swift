@@ -40,7 +40,7 @@ struct TraceTextTests {
       lines.contains {
         $0.hasPrefix("21:22:00.700")
           && $0.hasSuffix(
-            "moved to push.retry.1h because of ServiceUnavailable; the next attempt is at 22:22:00.000 at the earliest")
+            "moved to push.retry.1h: ServiceUnavailable; the next attempt is at 22:22:00.000 at the earliest")
       }, "\(lines)")
   }
 

@@ -373,10 +373,23 @@ struct ConsoleTests {
 
     try browser.go("held?app=\(Self.other)&look=1", 0)
     #expect(try browser.shows("4 of 4 held requests", 0))
-    try browser.click("/v1/fleet/apps/\(Self.other)/discard", 0)
+    let body = "document.querySelector('pre')?.textContent"
+    try browser.order(0, ["value": "document.querySelector('td.name a').click()"])
+    #expect(try browser.holds("\(body)?.includes('\(token(100))') === true", 0))
+    try browser.click("/v1/fleet/apps/\(Self.other)/held/drop", 0)
+    #expect(try browser.shows("It is no held request.", 0))
+    try browser.go("held?app=\(Self.other)&look=1", 0)
+    #expect(try browser.shows("3 of 3 held requests", 0) && browser.shows("Discard all 3", 0))
+    // A deletion needs a reason.
+    let discard = "/v1/fleet/apps/\(Self.other)/discard"
+    try browser.order(0, ["value": "document.querySelector('[data-post=\"\(discard)\"]').click()"])
+    try browser.order(0, ["value": "document.getElementById('confirm').click()"])
+    #expect(try browser.value("document.getElementById('dialog').open", 0) as? Bool == true)
+    try browser.order(0, ["value": "document.getElementById('cancel').click()"])
+    try browser.click(discard, 0)
     #expect(try browser.shows("0 of 0 held requests", 0))
     let actions = Site.objects(try site.run(["audit", "--json"] + config).output).compactMap { $0["action"] as? String }
-    #expect(actions == ["discard", "dead replay", "dead drop", "dead drop", "dead drop", "pause"])
+    #expect(actions == ["discard", "held drop", "dead replay", "dead drop", "dead drop", "dead drop", "pause"])
     #expect(browser.takeComplaints().isEmpty)
     worker.signal(SIGTERM)
     #expect(worker.wait() == 0)
@@ -423,7 +436,7 @@ struct ConsoleTests {
     let events = Site.objects(try site.run(["audit", "--json"] + config).output)
     #expect(events.compactMap { $0["action"] as? String } == ["test"])
     let id = try #require(
-      try browser.value("document.querySelector('#page > section.card p').innerText.split(' ').pop()", 0) as? String)
+      try browser.value("document.querySelector('#test section p').innerText.split(' ').pop()", 0) as? String)
     try browser.go("search?app=\(Site.app)&id=\(id)", 0)
     #expect(try browser.shows("\"success\": 1", 0) && browser.shows("received from", 0))
     try browser.go("devices?app=\(Site.app)&by=user&name=anna", 0)
@@ -433,6 +446,13 @@ struct ConsoleTests {
     #expect(try browser.shows("The last pushes to", 0))
     try browser.go("search?app=\(Site.app)&by=token&id=\(token(1))", 0)
     #expect(try browser.shows("answered 200", 0))
+    // A refusal is no empty answer, and a field that was filled in stays on its page.
+    try browser.go("devices?app=\(Site.app)&by=gone_since&name=yesterday", 0)
+    #expect(try browser.shows("a time such as", 0))
+    #expect(try browser.value("document.body.innerText.includes('There is none.')", 0) as? Bool == false)
+    try browser.go("devices?app=\(Site.app)&by=gone_since&name=2099-01-01", 0)
+    #expect(try browser.shows("There is none.", 0))
+    #expect(browser.takeComplaints().allSatisfy { $0.contains("400") })
     // A user is forgotten.
     try browser.go("devices?app=\(Site.app)&by=user&name=anna", 0)
     try browser.click("/v1/fleet/apps/\(Site.app)/forget", 0, ["reason": "asked for it"])
@@ -583,7 +603,8 @@ private final class Browser {
     let button = "document.querySelector('[data-post=\"\(path)\"]')"
     guard try holds("\(button) !== null", page) else { throw Broken("there is no button for \(path)") }
     try order(page, ["value": "\(button).click()"])
-    for (name, value) in fields {
+    // Deletions need a reason.
+    for (name, value) in fields.merging(["reason": "a test"], uniquingKeysWith: { given, _ in given }) {
       try order(page, ["value": "document.getElementById('\(name)').value = \(try Self.quoted(value))"])
     }
     try order(page, ["value": "document.getElementById('confirm').click()"])

@@ -74,6 +74,7 @@ struct OperatorTests {
     #expect(try site.run(["apps", "pause", Site.app] + config).status == 0)
     #expect(worker.waitForOutput(#""state":"paused""#, seconds: 30), "\(worker.outputSoFar)")
     print("the worker followed after \(ContinuousClock.now - begun)")
+    #expect(worker.waitForOutput("requests can be held", seconds: 30), "the first request needs no detour")
     try site.send(tokens: (10..<60).map(token), app: Site.app)
     #expect(eventually { site.held(Site.app) == 50 })
     // A request for now or never can't wait.
@@ -125,6 +126,7 @@ struct OperatorTests {
       #expect(try site.run(["credentials", "pause", name, "--reason", "quota"] + config).status == 0)
     }
     #expect(worker.waitForOutput("a credential's state", times: 2, seconds: 90))
+    #expect(worker.waitForOutput("requests can be held", seconds: 90))
     let list = ["registration_ids": ["fcm:a", token(2)], "data": ["m": "list"]] as [String: Any]
     try site.publish([
       (list, ["app_id": Site.app, "message_id": "list"]),

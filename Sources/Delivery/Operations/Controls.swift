@@ -24,7 +24,7 @@ package final class Controls {
   /// Names of paused credentials and senders.
   private var pausedCredentials: [[UInt8]] = []
   /// Their pools.
-  private var pausedPools: Set<Int> = []
+  private(set) var pausedPools: Set<Int> = []
   /// False until the registry has answered once. Hold queues aren't consumed before.
   package private(set) var areKnown: Bool
   /// By application.
@@ -116,7 +116,7 @@ package final class Controls {
   }
 
   /// An operator has paused the pool's credential.
-  package func isPaused(pool: Int) -> Bool { !pausedPools.isEmpty && pausedPools.contains(pool) }
+  package func isCredentialPaused(of pool: Int) -> Bool { !pausedPools.isEmpty && pausedPools.contains(pool) }
 
   package func mode(of app: Int) -> Control.Mode {
     hasOrders ? byApp[app]?.mode(at: time.wallClock) ?? .running : .running

@@ -12,6 +12,7 @@ extension Dispatcher {
   func watchAll(fitting: Int, for handler: some DispatchHandler) {
     for index in active { watch(index, for: handler) }
     if controls.hasOrders { takeOutPaused(for: handler) }
+    declareHoldQueues()
     rest()
     for app in holds.present { adjustFlow(app, fitting) }
     // A question for a paused application's hold queue would stay in it.
@@ -21,7 +22,7 @@ extension Dispatcher {
   /// Updates the pool's bulkhead and moves waiting requests. Called at the end of each turn, and a few times a second.
   func watch(_ index: Int, for handler: some DispatchHandler) {
     let now = time.now
-    let isPaused = controls.isPaused(pool: index)
+    let isPaused = controls.isCredentialPaused(of: index)
     let isInTrouble = isPaused || pools[index].account.isInTrouble(at: now)
     if isInTrouble, !isTroubled(index) { troubleBegan(index) }
     pools[index].bulkhead.note(
@@ -99,7 +100,7 @@ extension Dispatcher {
 
   /// The provider answers again, and no request is there to probe with.
   private func lacksProbe(_ pool: Int) -> Bool {
-    pools[pool].isEmpty && pools[pool].account.takesProbe && !controls.isPaused(pool: pool)
+    pools[pool].isEmpty && pools[pool].account.takesProbe && !controls.isCredentialPaused(of: pool)
   }
 
   /// Bounds in seconds of a held request's wait for its provider. Below the first the prefetch grows, above the second it
@@ -205,7 +206,7 @@ extension Dispatcher {
   /// - Returns: nil if the push stays, to probe the provider or because the trouble is recent.
   private func exit(of entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Exit? {
     if isHeldBack(entry, by: pool) { return .hold(holdReason(of: [pool])) }
-    if controls.isPaused(pool: pool) { return exitOfPaused(entry, pool) }
+    if controls.isCredentialPaused(of: pool) { return exitOfPaused(entry, pool) }
     let wait = time.wallClock - entry.identity.admittedAt
     if !pools[pool].usesHoldQueue, !entry.attempt.isLast { return exitToLadder(entry, pool, wait, &isTried) }
     // The trouble may be over already: a probe that is under way has its answer soon.

@@ -32,6 +32,14 @@ extension Dispatcher {
     }
   }
 
+  /// Declares the hold queues of paused applications and credentials, so that the first request needs no detour.
+  func declareHoldQueues() {
+    for app in controls.pausedApps { _ = holds.isPresent(app) }
+    for pool in controls.pausedPools where pools[pool].usesHoldQueue {
+      for app in apps.users(of: pool) { _ = holds.isPresent(app) }
+    }
+  }
+
   static let pausedReason = "an operator has paused the application"
 
   // MARK: credentials
@@ -40,7 +48,7 @@ extension Dispatcher {
 
   /// The reason why requests for the pools go to the hold queue.
   func holdReason(of pools: [Int]) -> String {
-    pools.contains(where: controls.isPaused) ? Self.pausedCredential : Self.holdReason
+    pools.contains(where: controls.isCredentialPaused) ? Self.pausedCredential : Self.holdReason
   }
 
   /// The way of a request for a paused credential without a hold queue: browsers have none, and others until it is declared.

@@ -5,7 +5,7 @@ import { pages, problems } from "./pages.js";
 const period = 2000, memory = 15 * 60 * 1000, span = 60;
 const at = id => document.getElementById(id);
 /// `sample` is the status that the rates count from; `workers` has the last answer of each worker by name, with `gone` for one that no longer answers.
-const state = { me: null, status: null, sample: null, workers: new Map(), rates: [] };
+const state = { me: null, status: null, sample: null, workers: new Map(), rates: [], refusals: {} };
 // `again` makes a page ask again for what it asks only once.
 let timer = 0, shown = "", failures = 0, round = 0, again = false;
 
@@ -58,10 +58,11 @@ function remember(status) {
 
 async function poll() {
   clearTimeout(timer);
-  const { page, args, query } = place(), own = ++round, asked = page.asks(args, query, state);
+  const { page, args, query } = place(), own = ++round, asked = page.asks(args, query, state), refusals = {};
   if (page.asksOnce && (shown !== location.hash || again)) {
     Object.assign(asked, page.asksOnce(args, query));
-    Object.assign(state, { letters: null, trace: null, refused: "" });
+    Object.assign(state, { letters: null, trace: null });
+    state.refusals = {};
     again = false;
     // The page still shows another selection, with its buttons.
     if (shown) render();
@@ -71,11 +72,13 @@ async function poll() {
     const [status, ...answers] = await Promise.all([
       state.seesStatus ? ask("/v1/fleet/status").catch(error => { if (error.status !== 403) throw error; state.seesStatus = false; }) : null,
       ...Object.entries(asked).map(([name, path]) => ask(path).catch(error => {
-        if (["letters", "trace"].includes(name) && error.status !== 401) state.refused = error.message;
-        else if (![400, 403, 404].includes(error.status)) throw error;
+        if (![400, 403, 404].includes(error.status) && (error.status === 401 || !["letters", "trace"].includes(name))) throw error;
+        refusals[name] = error.message;
       }))]);
     if (own !== round) return;
     if (status) remember(status);
+    for (const name in asked) delete state.refusals[name];
+    Object.assign(state.refusals, refusals);
     Object.keys(asked).forEach((name, i) => { state[name] = ["campaign", "letters", "message", "trace"].includes(name) ? answers[i] : answers[i]?.[name === "audit" ? "events" : name]; });
     failures = 0;
     render();
@@ -104,6 +107,7 @@ function render() {
     title.focus();
   } else if (focused.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
   const found = problems(state), worst = found.some(one => one.kind === "bad") ? "bad" : found.length ? "warn" : "good";
+  at("state").href = "#/fleet";
   tell(worst, found.length === 0 ? "no problem" : found.length === 1 ? "1 problem" : `${found.length} problems`);
 }
 
@@ -126,8 +130,14 @@ function begin(me) {
   Object.assign(state, { me, seesStatus: true });
   at("login").hidden = true;
   for (const id of ["nav", "user"]) at(id).hidden = false;
+  at("zone").textContent = `Times are local (${zoneName()}), those of traces UTC.`;
   at("key").textContent = `${me.key} (${me.rights.filter(right => ["view", "operate"].includes(right)).join(", ")})`;
   poll();
+}
+
+function zoneName() {
+  const minutes = -new Date().getTimezoneOffset(), part = value => String(Math.floor(value)).padStart(2, "0");
+  return minutes === 0 ? "UTC" : `UTC${minutes < 0 ? "−" : "+"}${part(Math.abs(minutes) / 60)}:${part(Math.abs(minutes) % 60)}`;
 }
 
 function say(id, words) {
@@ -160,10 +170,17 @@ at("page").addEventListener("click", event => {
   order = { ...button.dataset };
   at("dialog-title").textContent = order.what;
   at("dialog-words").textContent = order.words;
+  // A field may have its present value behind its name.
+  const [named, present] = order.fields.split("=");
+  order.fields = named;
   for (const field of ["rate", "until"]) {
-    at(field + "-field").hidden = order.fields !== field && !(field === "rate" && order.fields === "letters");
-    at(field).value = "";
+    at(field + "-field").hidden = named !== field && !(field === "rate" && named === "letters");
+    at(field).value = present || "";
   }
+  const isDangerous = /\/(drop|discard|forget|cancel|drain)$/.test(order.post);
+  at("confirm").className = isDangerous ? "danger" : "primary";
+  at("reason").required = isDangerous;
+  at("reason-words").textContent = isDangerous ? "Reason" : "Reason (optional)";
   at("rate-words").textContent = order.fields === "letters" ? "Letters per second; empty for no limit" : "Pushes per second of the whole fleet; empty for no limit";
   at("reason").value = "";
   at("confirm").textContent = order.what;
@@ -178,6 +195,10 @@ async function ended(job) {
   }
 }
 
+for (const choice of document.querySelectorAll("[data-minutes]")) choice.addEventListener("click", () => {
+  const now = new Date(), zone = now.getTimezoneOffset();
+  at("until").value = new Date(now.getTime() + (choice.dataset.minutes - zone) * 60000).toISOString().slice(0, 16);
+});
 at("cancel").addEventListener("click", () => at("dialog").close());
 at("order").addEventListener("submit", async event => {
   event.preventDefault();
@@ -204,7 +225,11 @@ at("order").addEventListener("submit", async event => {
 at("page").addEventListener("submit", event => {
   event.preventDefault();
   const { page } = place();
-  if (page.submit) return void page.submit(event, ask, state).then(poll, () => showLogin("Log in again: the session has ended, or the key is revoked."));
+  if (page.submit) {
+    const work = page.submit(event, ask, state);
+    render();
+    return void work.then(poll, () => showLogin("Log in again: the session has ended, or the key is revoked."));
+  }
   const fields = [...new FormData(event.target)].filter(([, value]) => value);
   const hash = `#/${event.target.dataset.page}?${new URLSearchParams(fields)}`;
   if (hash !== location.hash) return void (location.hash = hash);

@@ -1,97 +1,109 @@
 import { inline, make, number, table, time } from "./dom.js";
-import { appField, button, card, encode, linked, only, pill } from "./parts.js";
+import { appField, button, card, encode, form, linked, only, pill } from "./parts.js";
 
 // Dead letters and held requests. To look at them takes them out of their queue for a moment, so a page asks only when its address changes,
 // and after an operation.
 const jobs = "/v1/fleet/jobs";
+const dead = { page: "dead", title: "Dead letters", one: "dead letter", many: "dead letters", since: "Given up", path: () => "dead" };
+const held = { page: "held", title: "Held requests", one: "held request", many: "held requests", since: "Held since", path: app => `apps/${encode(app)}/held` };
 const filters = ({ app, error, origin, reason, since, id }) => Object.fromEntries(Object.entries({ app, error, origin, reason, since, id }).filter(([, value]) => value));
+/// The filter of the queue's interface: the hold queue has an application's requests only.
+const inQueue = (queue, { app, ...filter }) => queue === dead && app ? { app, ...filter } : filter;
 
-export const deadLetters = {
-  name: "Dead letters", asks: () => ({ jobs }),
-  asksOnce: ([id], query) => id ? { letters: "/v1/fleet/dead?" + new URLSearchParams({ ...filters(query), id, content: true }) }
-    : query.look ? { letters: "/v1/fleet/dead?" + new URLSearchParams({ ...filters(query), limit: 100 }) } : {},
-  show: (state, [id], query) => id ? oneLetter(state, id, query) : allDead(state, query),
-};
+const page = (queue, more, show) => ({
+  name: queue.title, asks: () => ({ jobs, ...more }),
+  asksOnce: ([id], query) => {
+    if (!id && !query.look || queue === held && !query.app) return {};
+    return { letters: `/v1/fleet/${queue.path(query.app)}?` + new URLSearchParams({ ...inQueue(queue, filters(query)), ...id ? { id, content: true } : { limit: 100 } }) };
+  },
+  show: (state, [id], query) => id ? oneLetter(queue, state, id, query) : show(state, query),
+});
 
-export const heldRequests = {
-  name: "Held requests", asks: () => ({ jobs, apps: "/v1/fleet/apps" }),
-  asksOnce: (args, { app, look }) => app && look ? { letters: `/v1/fleet/apps/${encode(app)}/held?limit=100` } : {},
-  show: allHeld,
-};
+export const deadLetters = page(dead, {}, allDead);
+export const heldRequests = page(held, { apps: "/v1/fleet/apps" }, allHeld);
 
-// MARK: dead letters
+// MARK: all
 
 function allDead(state, query) {
-  const seen = query.look && state.letters, filter = filters(query);
-  return [make("h1", {}, "Dead letters"),
-    make("form", { class: "filter row card", "data-page": "dead" }, appField(state),
-      make("label", {}, "Error ", make("input", { name: "error", autocomplete: "off", size: "16" })),
-      make("label", {}, "Reason has ", make("input", { name: "reason", autocomplete: "off", size: "20" })),
-      make("input", { type: "hidden", name: "look", value: "1" }), make("button", {}, "Look")),
+  return [make("h1", {}, dead.title), filterForm(dead, query.app, query, make("label", {}, "Error ", make("input", { name: "error", value: query.error, autocomplete: "off", size: "16" })), state),
     !query.look && make("p", { class: "note" }, "Requests, registry changes and acknowledgements that will not be tried again. A key for some applications has to name one of them."),
-    query.look && !seen && make("p", { class: "note" }, state.refused || "Looking…"),
-    seen && card(`${number(seen.matched)} of ${number(seen.ready)} dead letters`,
-      make("p", { class: "note" }, described(filter), seen.seen < seen.ready && ` Only the ${number(seen.seen)} oldest were looked at.`),
-      seen.matched > 0 && make("div", { class: "row" }, changes(state, filter, seen.matched)),
-      table("Dead letters by reason", [["Letters", "n"], ["Application", ""], ["Error", "name"], ["From", ""], ["Newest", ""], ["Reason", "wide"], ["", ""]], seen.groups.map((group, i) => [
-        String(i), number(group.count), group.app ? linked(group.app) : "", group.error || "", group.origin || "", time(group.newest), group.reason,
-        isSelectable(group) && make("a", { href: "#/dead?" + new URLSearchParams({ ...filter, ...of(group), look: 1 }) }, "Only these")]), "None."),
-      seen.notices && make("p", { class: "note" }, seen.notices)),
-    seen && seen.letters.length > 0 && card("The oldest", letterTable(seen.letters, letter => "#/dead/" + encode(letter.message_id || "") + "?" + new URLSearchParams(letter.app ? { app: letter.app } : {}))),
-    jobTable(state)];
+    found(dead, state, query), jobTable(state)];
 }
 
-const of = group => filters({ app: group.app || "-", error: group.error || "-", origin: group.origin || "-", reason: group.reason });
+function allHeld(state, query) {
+  const one = (state.apps || []).find(one => one.app === query.app), ready = query.look && state.letters?.ready;
+  return [make("h1", {}, query.app ? `Held requests of ${query.app}` : held.title), filterForm(held, query.app || only(state), query, null, state),
+    make("p", { class: "note" }, inline("An application's requests wait here while it, or its credential, is paused, or while its provider is in trouble. The broker counts **each look as a return**: after two, a request is processed alone; after 50 it is a dead letter. So look a few times only.")),
+    one?.state === "paused" && ready > 0 && make("div", { class: "row card" }, button(state, "apps/" + encode(query.app), "discard", `Discard all ${number(ready)} held requests of ${query.app}`, "", "All of them are deleted for good, with those that come until it is done. The application stays paused.", {}, `Discard all ${number(ready)}`)),
+    query.app && found(held, state, query), jobTable(state)];
+}
+
+function filterForm(queue, app, query, more, state) {
+  const selected = Object.keys(inQueue(queue, filters(query))).length > 0;
+  return form(queue.page, appField(state, app), more, make("label", {}, "Reason has ", make("input", { name: "reason", value: query.reason, autocomplete: "off", size: "20" })),
+    make("label", {}, "Message ", make("input", { name: "id", value: query.id, autocomplete: "off", size: "16" })),
+    make("input", { type: "hidden", name: "look", value: "1" }), make("button", {}, "Look"), selected && make("a", { href: `#/${queue.page}?` + new URLSearchParams(queue === held ? { app, look: 1 } : { look: 1 }) }, "All"));
+}
+
+function found(queue, state, query) {
+  if (!query.look) return [];
+  const seen = state.letters, filter = filters(query);
+  if (!seen) return make("p", { class: "note" }, state.refusals.letters || "Looking…");
+  const link = more => `#/${queue.page}?` + new URLSearchParams({ ...filter, ...more, look: 1 });
+  return [card(`${number(seen.matched)} of ${number(seen.ready)} ${queue.many}`,
+    make("p", { class: "note" }, described(inQueue(queue, filter)), seen.seen < seen.ready && ` Only the ${number(seen.seen)} oldest were looked at.`),
+    seen.matched > 0 && make("div", { class: "row" }, changes(queue, state, filter, seen.matched)),
+    table(`${queue.title} by reason`, [["Messages", "n"], queue === dead ? ["Application", ""] : null, queue === dead ? ["Error", "name"] : null, ["From", ""], ["Oldest", ""], ["Newest", ""], ["Reason", "wide"], ["", ""]].filter(Boolean), seen.groups.map((group, i) => [
+      String(i), number(group.count), ...queue === dead ? [group.app ? linked(group.app) : "", group.error || ""] : [], group.origin || "", time(group.oldest), time(group.newest), group.reason,
+      isSelectable(group) && make("a", { href: link(of(queue, group)) }, "Only these")]), "None."),
+    seen.notices && make("p", { class: "note" }, seen.notices)),
+  seen.letters.length > 0 && card("The oldest", letterTable(queue, seen.letters, query.app))];
+}
+
+const of = (queue, group) => queue === held ? filters({ origin: group.origin || "-", reason: group.reason }) : filters({ app: group.app || "-", error: group.error || "-", origin: group.origin || "-", reason: group.reason });
 /// A filter can't name a missing reason, nor all the rare ones.
 const isSelectable = group => group.reason && group.reason !== "other reasons";
 
 /// The number is the one that was shown, so that letters which come meanwhile stay.
-function changes(state, { id, ...filter }, count) {
+function changes(queue, state, { id, ...query }, count) {
+  const filter = inQueue(queue, query), path = queue.path(query.app);
   if (id) filter.ids = [id];
-  const body = { filter: { ...filter, limit: count } }, what = count === 1 ? "1 letter" : `${number(count)} letters`;
-  return [button(state, "dead", "replay", `Replay ${what}`, "letters", `They go back to where they came from, the oldest first. ${described(filter)}`, body),
-    button(state, "dead", "drop", `Drop ${what}`, "", `They are deleted for good. ${described(filter)}`, body)];
+  const body = { filter: { ...filter, limit: count } }, what = count === 1 ? `1 ${queue.one}` : `${number(count)} ${queue.many}`;
+  return [queue === dead && button(state, path, "replay", `Replay ${what}`, "letters", `${count === 1 ? "It goes back to where it came from." : "They go back to where they came from, the oldest first."} ${described(filter)}`, body, `Replay ${number(count)}`),
+    button(state, path, "drop", `Drop ${what}`, "", `${count === 1 ? "It is" : "They are"} deleted for good. ${described(filter)}`, body, `Drop ${number(count)}`)];
 }
 
 function described(filter) {
   const words = Object.entries(filter).map(([name, value]) => `${name} ${value}`);
-  return words.length ? `Selected by ${words.join(", ")}.` : "All letters.";
+  return words.length ? `Selected by ${words.join(", ")}.` : "Nothing is left out.";
 }
 
-const letterTable = (letters, link) => table("Messages", [["Message", "name"], ["Application", ""], ["Error", ""], ["From", ""], ["Given up", ""], ["Attempts", "n"], ["Reason", "wide"]], letters.map((letter, i) => [
-  String(i), letter.message_id && link ? make("a", { href: link(letter) }, letter.message_id) : letter.message_id || "(no id)", letter.app ? linked(letter.app) : "", letter.error || "", letter.origin || "", time(letter.failed_at), number(letter.attempts), letter.reason]), "None.");
+function letterTable(queue, letters, app) {
+  const columns = [["Message", "name"], ["Application", ""], ["Error", ""], ["From", ""], [queue.since, ""], ["Attempts", "n"], ["Reason", "wide"]].filter(([name]) => queue === dead || !["Application", "Error"].includes(name));
+  const link = letter => `#/${queue.page}/${encode(letter.message_id)}?` + new URLSearchParams(letter.app || app ? { app: letter.app || app } : {});
+  return table("Messages", columns, letters.map((letter, i) => [
+    String(i), letter.message_id ? make("a", { href: link(letter) }, letter.message_id) : "(no id)", ...queue === dead ? [letter.app ? linked(letter.app) : "", letter.error || ""] : [], letter.origin || "", time(letter.failed_at), number(letter.attempts), letter.reason]), "None.");
+}
 
-function oneLetter(state, id, query) {
-  const letter = state.letters?.letters[0], filter = { ...filters(query), ids: [id] };
-  if (letter?.message_id !== id) return [make("h1", {}, `Letter ${id}`), make("p", { class: "note" }, state.refused || (state.letters ? state.letters.seen < state.letters.ready ? `It is not among the ${number(state.letters.seen)} oldest dead letters.` : "It is no dead letter." : "Looking…"))];
+// MARK: one
+
+function oneLetter(queue, state, id, query) {
+  const letter = state.letters?.letters[0], app = query.app || letter?.app, title = make("h1", {}, `${queue.one[0].toUpperCase()}${queue.one.slice(1)} ${id}`);
+  const links = make("p", { class: "row" }, make("a", { href: `#/${queue.page}?` + new URLSearchParams(queue === held ? { app: query.app, look: 1 } : { look: 1 }) }, `All ${queue.many}`),
+    app && make("a", { href: "#/search?" + new URLSearchParams({ app, by: "id", id }) }, "Its trace"));
+  if (letter?.message_id !== id) return [title, make("p", { class: "note" }, state.refusals.letters || (state.letters ? state.letters.seen < state.letters.ready ? `It is not among the ${number(state.letters.seen)} oldest ${queue.many}.` : `It is no ${queue.one}.` : "Looking…")), links, jobTable(state)];
   const facts = [["Application", letter.app && linked(letter.app)], ["Error", letter.error], ["Reason", letter.reason], ["Status of the provider", letter.status], ["Attempts", letter.attempts],
-    ["Given up", time(letter.failed_at)], ["From", letter.origin], ...Object.entries(letter.headers).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : value])];
-  return [make("h1", {}, `Letter ${id}`), card(null, make("div", { class: "row" }, changes(state, filter, 1)),
-    table("The letter", [["Field", "name"], ["Value", "wide"]], facts.filter(([, value]) => value != null && value !== "").map(([name, value]) => [name, name, value.nodeType ? value : String(value)]), "")),
+    [queue.since, time(letter.failed_at)], ["From", letter.origin], ...Object.entries(letter.headers).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : value])];
+  return [title, links, card(null, make("div", { class: "row" }, changes(queue, state, { ...filters(query), id }, 1)),
+    table("The message", [["Field", "name"], ["Value", "wide"]], facts.filter(([, value]) => value != null && value !== "").map(([name, value]) => [name, name, value.nodeType ? value : String(value)]), "")),
     card("Body", make("pre", { tabindex: "0" }, make("code", {}, letter.body ?? letter.body_base64 ?? "(too large to show)"))), jobTable(state)];
-}
-
-// MARK: held requests
-
-function allHeld(state, args, query) {
-  const seen = query.app && query.look && state.letters, one = (state.apps || []).find(one => one.app === query.app);
-  const path = "apps/" + encode(query.app || "");
-  return [make("h1", {}, query.app ? `Held requests of ${query.app}` : "Held requests"),
-    make("form", { class: "filter row card", "data-page": "held" }, appField(state, query.app || only(state)), make("input", { type: "hidden", name: "look", value: "1" }), make("button", {}, "Look")),
-    make("p", { class: "note" }, inline("An application's requests wait here while it is paused, or while its provider is in trouble. The broker counts **each look as a return**: after two, a request is processed alone; after 50 it is a dead letter.")),
-    one?.state === "paused" && make("div", { class: "row card" }, button(state, path, "discard", `Discard what waits for ${query.app}`, "", "All held requests are deleted for good. The application stays paused.", {})),
-    query.look && query.app && !seen && make("p", { class: "note" }, state.refused || "Looking…"),
-    seen && card(`${number(seen.matched)} of ${number(seen.ready)} held requests`,
-      table("Held requests by reason", [["Requests", "n"], ["From", ""], ["Oldest", ""], ["Newest", ""], ["Reason", "wide"]], seen.groups.map((group, i) => [
-        String(i), number(group.count), group.origin || "", time(group.oldest), time(group.newest), group.reason]), "None.")),
-    seen && seen.letters.length > 0 && card("The first", letterTable(seen.letters)), jobTable(state)];
 }
 
 // MARK: jobs
 
 function jobTable(state) {
   if (!state.jobs?.length) return [];
-  return card("Operations of this process", table("Operations", [["Action", "name"], ["Selection", "wide"], ["State", ""], ["Looked at", "wide"], ["Messages", "n"], ["By", ""], ["Begun", ""], ["", ""]], state.jobs.map(job => [
+  return card("Replays and deletions of this gateway process", table("Operations", [["Action", "name"], ["Selection", "wide"], ["State", ""], ["Looked at", "wide"], ["Messages", "n"], ["By", ""], ["Begun", ""], ["", ""]], state.jobs.map(job => [
     String(job.job), job.action, [job.app, Object.entries(job.filter).map(([name, value]) => `${name} ${value}`).join(", ")].filter(Boolean).join("; ") || "all",
     [pill(job.state, { running: "good", waiting: "calm", done: "calm", stopped: "warn" }[job.state]), job.failure && make("span", { class: "note" }, " ", job.failure)],
     job.expected > 0 && [make("progress", { value: job.done, max: job.expected, "aria-label": `${number(job.done)} of ${number(job.expected)} looked at` })],

@@ -2,7 +2,7 @@ import { duration, inline, make, markdown, number, rate, spark, table, time } fr
 import { deadLetters, heldRequests } from "./letters.js";
 import { search } from "./search.js";
 import { testSend } from "./testsend.js";
-import { appField, button, card, encode, linked, only, pill, sum } from "./parts.js";
+import { appField, button, card, encode, form, linked, only, pill, sum } from "./parts.js";
 
 // What each page asks for, besides the fleet's status, and what it shows of the answers.
 const apps = "/v1/fleet/apps", lanes = "/v1/fleet/lanes", keys = "/v1/fleet/credentials", campaigns = "/v1/fleet/campaigns?limit=50";
@@ -17,7 +17,7 @@ export const pages = {
     show: (state, [id]) => id ? oneCampaign(state, id) : [make("h1", {}, "Campaigns"), card(null, campaignTable(state))] },
   dead: deadLetters,
   held: heldRequests,
-  devices: { name: "Devices", asks: (args, { app, by, name }) => app && name ? { devices: "/v1/fleet/devices?" + new URLSearchParams({ app, [by]: name }) } : {}, show: devices },
+  devices: { name: "Devices", asks: (args, { app, by, name }) => app && name ? { devices: "/v1/fleet/devices?" + new URLSearchParams({ app, [by]: moment(by, name) }) } : {}, show: devices },
   test: testSend,
   search,
   audit: { name: "Audit", asks: (args, query) => ({ audit: list(50, query) }), show: audit },
@@ -66,7 +66,7 @@ export function problems(state) {
   }
   const dead = queue(state, "dead")?.ready, quarantine = queue(state, "quarantine")?.ready;
   if (quarantine) add("bad", "Requests in quarantine", { waits: quarantine, words: "They have ended a worker, or are suspected of it.", section: "pushfleetquarantine" });
-  if (dead) add("warn", "Dead letters", { waits: dead, words: "Look at them, then replay or drop them: `pushfleet dead list`.", section: "pushfleetdeadletters" });
+  if (dead) add("warn", "Dead letters", { waits: dead, words: "Look at them, then replay or drop them.", link: "#/dead?look=1", section: "pushfleetdeadletters" });
   for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: by(one) });
   for (const one of state.credentials || []) if (one.state !== "running") add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: held(state, owner(one)), words: by(one) });
   for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: by(one) });
@@ -76,7 +76,7 @@ export function problems(state) {
 
 const by = one => [one.by && `By ${one.by}`, one.reason && `because: ${one.reason}`, one.until && `until ${time(one.until)}`].filter(Boolean).join(", ");
 
-const problemList = found => make("ul", { class: "problems", "aria-label": "Problems" }, found.map(one => make("li", { class: one.kind }, make("strong", {}, one.title),
+const problemList = found => make("ul", { class: "problems", "aria-label": "Problems" }, found.map(one => make("li", { class: one.kind }, make("strong", {}, one.link || one.app ? make("a", { href: one.link || "#/apps/" + encode(one.app) }, one.title) : one.title),
   make("p", {}, one.since && `Since ${time(one.since)}. `, one.waits > 0 && `${number(one.waits)} waiting. `, one.words && [inline(sentence(one.words)), " "], runbook(one.section)))));
 const sentence = words => words[0].toUpperCase() + words.slice(1) + (words.endsWith(".") ? "" : ".");
 
@@ -113,10 +113,13 @@ const control = one => [pill(one.state), " ", make("span", { class: "note" }, on
 function operations(state, one) {
   const path = "apps/" + encode(one.app);
   const pause = button(state, path, "pause", `Pause ${one.app}`, "until", "Its requests wait in its hold queue. Pushes that are being sent still reach devices.");
+  const change = button(state, path, "pause", `Pause ${one.app} again`, "until", "The new end and reason take the place of the present ones.", null, "Change");
+  const waits = held(state, one.app);
   return make("div", { class: "row" },
-    one.state === "running" ? pause : button(state, path, "resume", `Resume ${one.app}`, "", "Its requests are sent again, those that wait first."),
+    one.state === "running" ? pause : button(state, path, "resume", `Resume ${one.app}`, "", `Its requests are sent again, those that wait first.${waits ? ` ${number(waits)} wait.` : ""}`),
+    one.state === "paused" && change,
     one.state === "draining" ? pause : button(state, path, "drain", `Drain ${one.app}`, "", "Waiting requests are sent, and new ones are refused as dead letters."),
-    button(state, path, "rate", `Rate of ${one.app}`, "rate", "Limits its pushes. Requests beyond the rate wait."));
+    button(state, path, "rate", `Limit of ${one.app}`, "rate=" + (one.rate ?? ""), "Limits its pushes. Requests beyond the limit wait.", null, "Limit"));
 }
 
 /// The application of a credential, which is the beginning of its name.
@@ -130,10 +133,10 @@ function credentialTable(state, app) {
   }), "None.");
 }
 
-const appColumns = [["Application", "name"], ["State", "wide"], ["Rate", "n"], ["In hand", "n"], ["Held", "n"], ["Accepted", "n"], ["Failed", "n"], ["", "wide"]];
+const appColumns = [["Application", "name"], ["State", "wide"], ["Limit", "n"], ["In hand", "n"], ["Held", "n"], ["Accepted", "n"], ["Failed", "n"], ["", "wide"]];
 function appRow(state, one) {
   const its = figures(state, one.app);
-  return [one.app, linked(one.app), control(one), one.rate == null ? "–" : `${number(one.rate)}/s`, number(its.inHand), make("a", { href: "#/held?app=" + encode(one.app), "aria-label": `Held requests of ${one.app}` }, number(held(state, one.app))), number(its.delivered), number(its.failed), operations(state, one)];
+  return [one.app, linked(one.app), control(one), one.rate == null ? "–" : `${number(one.rate)}/s`, number(its.inHand), make("a", { href: `#/held?app=${encode(one.app)}&look=1`, "aria-label": `Held requests of ${one.app}` }, number(held(state, one.app))), number(its.delivered), number(its.failed), operations(state, one)];
 }
 
 function applications(state) {
@@ -158,7 +161,7 @@ function allLanes(state) {
 }
 
 function campaignButtons(state, one) {
-  const path = "campaigns/" + one.id, name = `campaign ${one.id}`;
+  const path = "campaigns/" + one.id, name = `the campaign to ${one.target || one.id}, begun ${time(one.created_at)}`;
   return make("div", { class: "row" }, one.state === "running" && button(state, path, "pause", `Pause ${name}`, "", "Devices that are being sent to still get it."),
     ["paused", "held"].includes(one.state) && button(state, path, "resume", `Resume ${name}`),
     ["running", "paused", "held"].includes(one.state) && button(state, path, "cancel", `Cancel ${name}`, "", `${number(one.remaining)} devices won't get it. A cancelled campaign can't be resumed.`));
@@ -171,7 +174,7 @@ function progress(one) {
 
 function campaignTable(state) {
   return table("Campaigns", [["Campaign", "name"], ["Application", ""], ["State", ""], ["Progress", "wide"], ["Accepted", "n"], ["Failed", "n"], ["Left", "n"], ["Begun", ""], ["", "wide"]], (state.campaigns || []).map(one => [
-    one.id, make("a", { href: "#/campaigns/" + encode(one.id) }, one.target || one.id), linked(one.app), pill(one.state), progress(one), number(one.sent), number(one.failed), duration(one.seconds_left), time(one.created_at), campaignButtons(state, one)]), "There is none.");
+    one.id, [make("a", { href: "#/campaigns/" + encode(one.id) }, one.target || one.id), make("div", { class: "note" }, one.message_id)], linked(one.app), pill(one.state), progress(one), number(one.sent), number(one.failed), duration(one.seconds_left), time(one.created_at), campaignButtons(state, one)]), "There is none.");
 }
 
 function oneCampaign(state, id) {
@@ -179,7 +182,7 @@ function oneCampaign(state, id) {
   if (one?.id !== id) return [make("h1", {}, `Campaign ${id}`)];
   const facts = [["Application", linked(one.app)], ["State", pill(one.state)], ["Accepted", number(one.sent)], ["Failed", number(one.failed)], ["Remaining", number(one.remaining)], ["Received", number(one.received)], ["Read", number(one.read)]];
   return [make("h1", {}, `Campaign ${one.target || id}`),
-    card(null, progress(one), make("p", { class: "note" }, `Message ${one.message_id}. Begun ${time(one.created_at)}. `, one.finished_at ? `Finished ${time(one.finished_at)}.` : one.seconds_left ? `About ${duration(one.seconds_left)} left.` : ""), campaignButtons(state, one)),
+    card(null, progress(one), make("p", { class: "note" }, "Message ", make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "id", id: one.message_id }) }, one.message_id), `. Begun ${time(one.created_at)}. `, one.finished_at ? `Finished ${time(one.finished_at)}.` : one.seconds_left ? `About ${duration(one.seconds_left)} left.` : ""), campaignButtons(state, one)),
     make("dl", { class: "tiles" }, facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
     card("Failed devices by reason", table("Failed devices by reason", [["Reason", "name"], ["Platform", ""], ["Devices", "n"]], (one.failures || []).map(row => [`${row.error} ${row.platform}`, row.error, row.platform || "", number(row.count)]), "None."),
       one.failed > 0 && make("p", {}, "Devices that were not reached: those that are ", make("a", { href: "#/devices?" + new URLSearchParams({ app: one.app, by: "gone_since", name: one.created_at }) }, "gone since it began"),
@@ -187,20 +190,32 @@ function oneCampaign(state, id) {
 }
 
 function auditTable(state) {
-  return table("Operations", [["Time", ""], ["Operator", "name"], ["Action", ""], ["Subject", "wide"], ["Reason", "wide"]], (state.audit || []).map(one => [
-    one.number, time(one.at), [one.actor, make("span", { class: "note" }, ` from ${one.origin}`)], one.action, one.subject, one.reason || ""]), "There is none.");
+  return table("Operations", [["Time", ""], ["Operator", "name"], ["Action", ""], ["Subject", "wide"], ["Details", ""], ["Reason", "wide"]], (state.audit || []).map(one => [
+    one.number, time(one.at), [one.actor, make("span", { class: "note" }, ` from ${one.origin}`)], one.action, one.subject, details(one), one.reason || ""]), "There is none.");
 }
+
+/// The effect of an operation, from the state after it.
+function details({ action, after }) {
+  const { rate, until, messages, filter, target, devices } = after;
+  return [action === "rate" && (rate ? `${number(rate)} a second` : "no limit"), action === "pause" && until && `until ${time(until)}`, messages != null && (messages === 1 ? "1 message" : `${number(messages)} messages`),
+    filter && Object.entries(filter).map(([name, value]) => `${name} ${value}`).join(", "), target && `to a ${target}`, devices != null && (devices === 1 ? "1 device" : `${number(devices)} devices`)].filter(Boolean).join("; ");
+}
+
+/// A date alone is its beginning in UTC.
+const moment = (by, name) => by === "gone_since" && /^\d{4}-\d\d-\d\d$/.test(name) ? name + "T00:00:00Z" : name;
 
 function devices(state, args, query) {
   const columns = [["Registration", "name"], ["Platform", ""], ["State", ""], ["User", ""], ["Installation", ""], ["Topics", "wide"], ["Registered", ""], ["Seen", ""], ["", ""]];
   return [make("h1", {}, "Devices"),
-    make("form", { class: "filter row card", "data-page": "devices" }, appField(state, query.app || only(state)), make("label", {}, "by ", make("select", { name: "by" },
+    form("devices", appField(state, query.app || only(state)), make("label", {}, "by ", make("select", { name: "by" },
       [["user", "User"], ["installation", "Installation"], ["device", "Token or registration"], ["gone_since", "Gone since"]].map(([value, name]) => make("option", { value, selected: value === query.by }, name)))),
-      make("label", {}, "Name, token or time ", make("input", { name: "name", value: query.name, autocomplete: "off" })), make("button", {}, "Find")),
-    query.name && card(`Devices of ${query.app}`, table("Devices", columns, (state.devices || []).map(one => [
+      make("label", {}, "Name, token or time ", make("input", { name: "name", value: query.name, autocomplete: "off", placeholder: query.by === "gone_since" ? "2026-11-20T21:22:00Z" : null })), make("button", {}, "Find")),
+    state.refusals.devices && make("p", { class: "bad", role: "alert" }, state.refusals.devices),
+    query.name && !state.refusals.devices && card(`Devices of ${query.app}`, table("Devices", columns, (state.devices || []).map(one => [
       one.registration, one.registration, [one.platform, " ", make("span", { class: "note" }, one.kind)], [pill(one.state, one.state === "active" ? "good" : "warn"), " ", make("span", { class: "note" }, one.state !== "active" && `${one.reason || ""} since ${time(one.state_since)}`)],
       one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen),
-      make("a", { href: "#/search?" + new URLSearchParams({ app: query.app, by: "token", id: one.registration }), "aria-label": `Last pushes to ${one.registration}` }, "Pushes")]), "There is none."),
+      [make("a", { href: "#/search?" + new URLSearchParams({ app: query.app, by: "token", id: one.registration }), "aria-label": `Last pushes to ${one.registration}` }, "Pushes"), " ",
+      one.state === "active" && state.me.rights.includes("operate") && make("a", { href: "#/test?" + new URLSearchParams({ app: query.app, to: one.registration }), "aria-label": `Send a test to ${one.registration}` }, "Test")]]), "There is none."),
       query.by === "user" && button(state, "apps/" + encode(query.app), "forget", `Forget the user ${query.name}`, "",
         "Deletes the user, the devices and their tokens from the registry, for good. The audit doesn't name the user, so the reason shouldn't either.", { user: query.name }, "Forget this user"))];
 }
@@ -208,7 +223,7 @@ function devices(state, args, query) {
 function audit(state, args, query) {
   const events = state.audit || [], to = more => "#/audit?" + new URLSearchParams({ ...query, ...more });
   return [make("h1", {}, "Audit"),
-    make("form", { class: "filter row card", "data-page": "audit" }, appField(state), make("button", {}, "Show")),
+    form("audit", appField(state, query.app), make("button", {}, "Show")),
     card(query.app ? `Operations on ${query.app}` : "All operations", auditTable(state),
       make("p", { class: "row" }, query.before && make("a", { href: query.app ? `#/audit?app=${encode(query.app)}` : "#/audit" }, "Newest"), events.length >= 50 && make("a", { href: to({ before: events.at(-1).number }) }, "Older")))];
 }

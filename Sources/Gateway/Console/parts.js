@@ -16,6 +16,9 @@ export function button(state, path, verb, what, fields = "", words = "", body = 
     "data-body": body && JSON.stringify(body), "aria-label": what }, text);
 }
 
+/// A form that changes the address. Each address has a form of its own, so that none shows what was typed into another one.
+export const form = (page, ...parts) => make("form", { class: "filter row card", "data-page": page, "data-key": location.hash }, parts);
+
 /// The key's only application, to fill in on pages that need one; null if the key has several.
 export const only = state => state.me.apps.length === 1 ? state.me.apps[0] : null;
 
@@ -24,6 +27,7 @@ export const appField = (state, value) => [make("label", {}, "Application ", mak
 /// What became of a request, as `/v1/fleet/apps/<app>/messages/<id>` answers; nothing is known of another one.
 export function outcome(message, id) {
   if (message?.message_id !== id) return make("p", { class: "note" }, `Nothing is known of ${id} here.`);
-  return [make("p", {}, pill(message.state, { done: "good", accepted: "calm" }[message.state] || "warn"), ` ${id}`),
-    message.result && make("pre", { tabindex: "0", "aria-label": "Result" }, make("code", {}, JSON.stringify(message.result, null, 2)))];
+  const words = { accepted: "No result is known yet: it waits, or its result came later than this gateway waits for one. The trace has more." }[message.state];
+  return [make("p", {}, pill(message.state === "accepted" ? "queued" : message.state, { done: "good", accepted: "calm" }[message.state] || "warn"), ` ${id}`),
+    words && make("p", { class: "note" }, words), message.result && make("pre", { tabindex: "0", "aria-label": "Result" }, make("code", {}, JSON.stringify(message.result, null, 2)))];
 }

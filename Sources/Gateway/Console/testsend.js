@@ -3,25 +3,29 @@ import { appField, card, encode, only, outcome } from "./parts.js";
 
 // A request is too long for the page's address, so the state has what was answered, until the user logs out.
 const names = { apns: "iPhone, through APNs", fcm: "Android, through FCM", webpush: "Browser, through web push" };
-const none = { app: "", platforms: null, refusal: "", sent: "", busy: false };
+const template = to => JSON.stringify({ to, notification: { title: "Hello", body: "A test" } }, null, 2);
+const none = { app: "", request: "", platforms: null, refusal: "", sent: "", busy: false };
 
 export const testSend = {
   name: "Send a test",
-  asks: (args, query, { test: last }) => last?.sent ? { message: `/v1/fleet/apps/${encode(last.app)}/messages/${encode(last.sent)}` } : {},
-  show: (state, args, query, last = state.test || none) => [make("h1", {}, "Send a test"),
+  asks: (args, query, { test: last }) => last?.sent ? { apps: "/v1/fleet/apps", message: `/v1/fleet/apps/${encode(last.app)}/messages/${encode(last.sent)}` } : { apps: "/v1/fleet/apps" },
+  show: (state, args, { app, to }, last = (!to || state.test?.to === to) && state.test || { ...none, app, to, request: to && template(to) }) => [make("h1", {}, "Send a test"),
     make("div", { class: "beside" },
-      make("form", { class: "card", id: "test" }, make("div", { class: "filter row" }, appField(state, only(state))),
-        make("label", {}, "Request ", make("textarea", { name: "request", rows: "14", spellcheck: "false", autocomplete: "off", required: true, placeholder: '{ "to": "a token or registration", "notification": { "title": "Hello", "body": "A test" } }', "aria-describedby": "test-refusal test-note", "aria-invalid": last.refusal ? "true" : "false" })),
+      make("form", { class: "card", id: "test", "data-key": location.hash }, make("div", { class: "filter row" }, appField(state, last.app || only(state))),
+        make("label", {}, "Request ", make("textarea", { name: "request", rows: "14", spellcheck: "false", autocomplete: "off", required: true, placeholder: '{ "to": "a token or registration", "notification": { "title": "Hello", "body": "A test" } }', "aria-describedby": "test-refusal test-note", "aria-invalid": last.refusal ? "true" : "false" }, last.request)),
         make("p", { id: "test-refusal", class: last.refusal && "bad", role: "alert" }, last.refusal),
         make("p", { id: "test-note", class: "note" }, "JSON, as for the send queues. A test goes to one token, registration or group. The audit records it."),
-        make("div", { class: "row" }, make("button", { value: "explain" }, "Explain"), state.me.rights.includes("operate") && make("button", { value: "test" }, "Send to the target"))),
-      make("div", { id: "explained" }, (last.platforms || []).map(platform))),
-    last.sent && card("Outcome", outcome(state.message, last.sent))],
+        make("div", { class: "row" }, make("button", { value: "explain" }, "Preview"), state.me.rights.includes("operate") && make("button", { value: "test" }, "Send to the target"), last.busy && make("span", { class: "note", role: "status" }, "Sending…")),
+        paused(state, last.app || only(state)) && make("p", { class: "note" }, "The application is paused: a test waits until it is resumed."),
+        last.sent && make("section", { "aria-label": "Outcome" }, make("h2", {}, "Outcome"), outcome(state.message, last.sent),
+          make("p", {}, make("a", { href: "#/search?" + new URLSearchParams({ app: last.app, by: "id", id: last.sent }) }, "Trace of the test")))),
+      make("div", { id: "explained" }, (last.platforms || []).map(platform)))],
   /// Each press of Send is a new request.
   async submit(event, ask, state) {
     if (state.test?.busy) return;
     const form = new FormData(event.target), app = form.get("app").trim(), verb = event.submitter?.value || "explain";
-    const last = state.test = { ...none, app, busy: true };
+    const to = new URLSearchParams(location.hash.split("?")[1]).get("to");
+    const last = state.test = { ...none, app, to, request: form.get("request"), busy: true };
     try {
       const path = `/v1/fleet/apps/${encode(app)}/`, explained = await ask(path + "explain", form.get("request"));
       last.platforms = explained.platforms;
@@ -34,6 +38,8 @@ export const testSend = {
     }
   },
 };
+
+const paused = (state, app) => (state.apps || []).some(one => one.app === app && one.state === "paused");
 
 function platform(one) {
   const name = names[one.platform] || one.platform;

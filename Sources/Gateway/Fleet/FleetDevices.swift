@@ -14,7 +14,9 @@ struct FleetDevices {
     guard let question = question(call, app) else {
       return call.answer(
         ErrorFormat.own.answer(
-          .badRequest("expected one of user, installation, device (a token or a registration) and gone_since (a time)")))
+          .badRequest(
+            "expected one of user, installation, device (a token or a registration) and gone_since (a time such as 2026-11-20T21:22:00Z)"
+          )))
     }
     registry.call(question) { result in
       guard case .success(let records) = result else {

@@ -62,7 +62,7 @@ extension Shard {
 
   private func pool(_ number: Int) -> ShardReport.Pool {
     let account = pipeline.dispatcher.pools[number].account
-    let isPaused = pipeline.dispatcher.controls.isPaused(pool: number)
+    let isPaused = pipeline.dispatcher.controls.isCredentialPaused(of: number)
     let state = isPaused ? .paused(reason: Dispatcher.pausedCredential) : account.state
     let since = isPaused ? nil : pipeline.dispatcher.pools[number].bulkhead.troubledSince
     return .init(

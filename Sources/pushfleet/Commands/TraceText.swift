@@ -8,6 +8,7 @@ struct TraceText {
   /// Columns of the terminal; lines wrap between words.
   var width = Int.max
   private static let indent = String(repeating: " ", count: 14)
+  private static let waiting = "it has not come back from there, unless an operator has deleted it"
 
   func text(of story: TraceStory) -> String {
     (story.requests.map(text) + story.broadcasts.map(text)).joined(separator: "\n\n")
@@ -19,7 +20,7 @@ struct TraceText {
     lines.append(String(first.text("received_at").prefix(10)) + ", UTC")
     if !first.text("published_at").isEmpty { lines.append(time(first.text("published_at")) + "published") }
     for round in request.rounds { lines += self.lines(of: round) }
-    if last.text("outcome") == "waits" { lines.append(Self.indent + "it has not come back from there yet") }
+    if last.text("outcome") == "waits" { lines.append(Self.indent + Self.waiting) }
     return joined(lines + self.lines(of: request.acknowledgements))
   }
 
@@ -116,7 +117,7 @@ struct TraceText {
     var received = "received from \(prefix).\(round.text("queue")) by \(round.text("worker"))"
     if let waited = round.number("waited_ms") { received += ", at most \(duration(waited)) after it was published" }
     if let attempt = round.number("attempt"), attempt > 1 { received += ", attempt \(attempt)" }
-    if round.fields["redelivered"] as? Bool == true { received += ", delivered before" }
+    if round.fields["redelivered"] as? Bool == true { received += ", a redelivery by the broker" }
     lines.append(time(round.text("received_at")) + received)
     if !round.text("campaign").isEmpty {
       lines.append(Self.indent + "page \(round.number("page") ?? 0) of campaign \(round.text("campaign"))")
@@ -174,7 +175,7 @@ struct TraceText {
       round.fields["acknowledged"] as? Bool == true ? "done" : "its channel was lost: the broker delivers it again"
     let place = round.text("waits_in")
     guard !place.isEmpty else { return "\(acknowledged): \(wholeOutcome(round))\(consequences)" }
-    let because = round.text("waits_because").isEmpty ? "" : " because of \(round.text("waits_because"))"
+    let because = round.text("waits_because").isEmpty ? "" : ": \(round.text("waits_because"))"
     let due = time(round.text("due_at")).trimmingCharacters(in: .whitespaces)
     let until = due.isEmpty ? "" : "; the next attempt is at \(due) at the earliest"
     return "moved to \(prefix).\(place)\(because)\(until)\(consequences)"
