@@ -161,7 +161,7 @@ struct CampaignTests {
     }
     let tables = [
       "notes", "badges", "messages", "waiting", "gateway_keys", "device_secrets", "content_pages", "gateway_requests",
-      "change_fence", "content_sizes", "campaign_failures", "controls", "audit_events",
+      "change_fence", "content_sizes", "campaign_failures", "controls", "audit_events", "campaign_unreached",
     ].map { "DROP TABLE \($0);" }
     let back =
       (indexes + columns + tables).joined()
@@ -178,6 +178,30 @@ struct CampaignTests {
     let store = try registry.another()
     #expect(try store.setState(.paused, of: Self.id, now: 2_000) && store.setState(.running, of: Self.id, now: 5_000))
     #expect(try store.campaign(Self.id)?.idle == 3_000)
+  }
+
+  @Test(
+    "The list of devices that weren't reached is bounded, has each once, and ends with its campaign", arguments: Backend.all)
+  func unreached(_ backend: Backend) throws {
+    let registry = try backend.open()
+    _ = try registry.register("t1", #""topics":["news"],"user":"anna""#)
+    let known = try #require(try registry.record("t1"))
+    let salt = try #require(RegistryKey(known.registration, .registration)?.salt)
+    let first = UnreachedDevice(id: known.id, salt: salt, error: .notRegistered)
+    try registry.store.addUnreached([first], by: Self.id)
+    #expect(try registry.store.unreached(by: Self.id, after: 0, limit: 10).isEmpty, "there is no such campaign")
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    let former = UnreachedDevice(id: known.id, salt: salt &+ 1, error: .internalServerError)
+    for _ in 0..<2 { try registry.store.addUnreached([first, former], by: Self.id) }
+    let listed = try registry.store.unreached(by: Self.id, after: 0, limit: 10)
+    #expect(listed.count == 2 && Set(listed.map(\.error)) == [.notRegistered, .internalServerError])
+    #expect(listed.first { $0.error == .notRegistered }?.record?.device.user == Array("anna".utf8))
+    #expect(listed.first { $0.error == .internalServerError }?.record == nil)
+    let most = Int64(DeviceStore.mostUnreached)
+    try registry.store.addUnreached(
+      (1_000...1_000 + most).map { UnreachedDevice(id: $0, salt: 0, error: .notRegistered) }, by: Self.id)
+    #expect(try registry.store.unreached(by: Self.id, after: 0, limit: 20_000).count == Int(most))
+    #expect(try registry.store.unreached(by: Self.id, after: 1_000, limit: 1).first?.id == 1_001)
   }
 
   @Test("A device's page is the first that ends behind it", arguments: Backend.all)

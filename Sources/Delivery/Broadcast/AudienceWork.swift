@@ -26,6 +26,8 @@ struct AudienceWork {
   var claimant: [UInt8] = []
   /// The number of devices of an abandoned page that may have been reached.
   private(set) var unknown = 0
+  /// Devices of a campaign that have failed, for its list in the registry.
+  var unreached: [UnreachedDevice] = []
   /// The page must begin again, after the registry has saved its record.
   var beginsAgain = false
   /// The record to save; nil once it is saved.
@@ -105,7 +107,12 @@ struct AudienceWork {
       case .failed(let error):
         counted.failed += 1
         counted.failureCounts.add(error, on: recipient.platform)
-        if page.campaign.isEmpty, let row = rows?[recipient.row] { counted.failures.append(.init(id: row.id, salt: row.salt)) }
+        guard let row = rows?[recipient.row] else { continue }
+        if page.campaign.isEmpty {
+          counted.failures.append(.init(id: row.id, salt: row.salt))
+        } else {
+          unreached.append(.init(id: row.id, salt: row.salt, error: error))
+        }
       case .postponed(let until):
         earliest = min(earliest, until)
         if let row = rows?[recipient.row] { pending.append(.init(id: row.id, salt: row.salt)) }

@@ -7,6 +7,13 @@ extension Broadcasts {
   func devicesEnded(_ entry: InFlight) -> [AudienceStep] {
     guard var page = entry.broadcast.page, var work = entry.broadcast.work else { return [] }
     let end = work.end(&page, entry.recipients, entry.registry.rows)
+    if !work.unreached.isEmpty {
+      registry?.note(
+        .write(.campaigns) { [campaign = page.campaign, unreached = work.unreached] store, _ in
+          try store.addUnreached(unreached, by: campaign)
+        })
+      work.unreached = []
+    }
     entry.broadcast.page = page
     entry.broadcast.work = work
     switch end {

@@ -108,6 +108,35 @@ extension DeviceStore {
     return failures
   }
 
+  // MARK: devices that were not reached
+
+  /// The most devices in a campaign's list.
+  public static let mostUnreached = 10_000
+
+  /// Notes devices that a campaign didn't reach, up to ``mostUnreached``.
+  public func addUnreached(_ devices: [UnreachedDevice], by campaign: [UInt8]) throws(RegistryError) {
+    try transaction(.campaigns) { () throws(RegistryError) in
+      guard try self.campaign(campaign) != nil else { return }
+      let known = try session.firstInt(SQL.countUnreached, [.blob(campaign)]) ?? 0
+      let noted = devices.prefix(max(Self.mostUnreached - Int(known), 0)).map { device -> [SQLValue] in
+        [.blob(campaign), .int(device.id), .int(device.salt), .int(Int(device.error.code))]
+      }
+      try session.runEach(SQL.addUnreached, noted)
+    }
+  }
+
+  /// Devices that a campaign didn't reach, by id.
+  public func unreached(by campaign: [UInt8], after id: Int64, limit: Int) throws(RegistryError) -> [UnreachedDevice] {
+    var devices = try session.all(SQL.unreached, [.blob(campaign), .int(id), .int(limit)]) { row in
+      UnreachedDevice(
+        id: row.int(0), salt: row.int(1), error: PushError(code: UInt8(truncatingIfNeeded: row.int(2))) ?? .internalServerError)
+    }
+    for (index, device) in devices.enumerated() {
+      devices[index].record = try records(of: [device.id]).first { $0.registration == device.registration }
+    }
+    return devices
+  }
+
   /// - Parameter apps: only campaigns of these applications; nil for all.
   public func campaigns(of apps: [[UInt8]]? = nil, limit: Int) throws(RegistryError) -> [Campaign] {
     try session.all(SQL.campaigns, [Self.list(apps), .int(limit)], Self.campaign)
@@ -160,6 +189,15 @@ extension SQL {
     """)
   static let failures = Statement(
     "SELECT platform, code, devices FROM campaign_failures WHERE campaign = ?1 ORDER BY devices DESC, platform, code")
+  static let countUnreached = Statement("SELECT count(*) FROM campaign_unreached WHERE campaign = ?1")
+  static let addUnreached = Statement(
+    """
+    INSERT INTO campaign_unreached (campaign, device, salt, code) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT (campaign, device, salt) DO NOTHING
+    """)
+  static let unreached = Statement(
+    "SELECT device, salt, code FROM campaign_unreached WHERE campaign = ?1 AND device > ?2 ORDER BY device, salt LIMIT ?3")
+  static let deleteUnreached = Statement("DELETE FROM campaign_unreached WHERE campaign = ?1")
   static let deleteFailures = Statement("DELETE FROM campaign_failures WHERE campaign = ?1")
   static let savePage = Statement(
     """

@@ -21,7 +21,7 @@ extension DeviceStore {
 
   private func purgeCampaigns(_ values: [SQLValue]) throws(RegistryError) -> Int {
     let ids = try session.all(SQL.overCampaigns, values) { $0.bytes(0) }
-    for statement in [SQL.deletePages, SQL.deleteFailures, SQL.deleteCampaign] {
+    for statement in [SQL.deletePages, SQL.deleteFailures, SQL.deleteUnreached, SQL.deleteCampaign] {
       try session.runEach(statement, ids.map { [.blob($0)] })
     }
     return ids.count

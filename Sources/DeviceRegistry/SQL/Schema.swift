@@ -34,6 +34,7 @@ enum Schema {
   private static let migrations: [[String]] = [
     first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, unknown,
     failures, contentSizes, accounts, operations, messages,
+    unreached,
   ]
 
   private static let first = [
@@ -197,6 +198,15 @@ enum Schema {
   private static let accounts = [
     "ALTER TABLE gateway_keys ADD COLUMN sender {text}", "ALTER TABLE gateway_keys ADD COLUMN environment {int}",
     "ALTER TABLE gateway_keys ADD COLUMN public_key {blob}", "ALTER TABLE gateway_keys ADD COLUMN token_uri {text}",
+  ]
+
+  /// Devices that a campaign didn't reach, and the code of the reason. A device's id may be used again, with another salt.
+  private static let unreached = [
+    """
+    CREATE TABLE campaign_unreached (
+      campaign {blob} NOT NULL, device {int} NOT NULL, salt {int} NOT NULL, code {int} NOT NULL,
+      PRIMARY KEY (campaign, device, salt)) {clustered}
+    """
   ]
 
   /// What operators have ordered, and the record of it. A published event has no time of a claim.

@@ -79,7 +79,7 @@ async function poll() {
     if (status) remember(status);
     for (const name in asked) delete state.refusals[name];
     Object.assign(state.refusals, refusals);
-    Object.keys(asked).forEach((name, i) => { state[name] = ["campaign", "letters", "message", "trace"].includes(name) ? answers[i] : answers[i]?.[name === "audit" ? "events" : name]; });
+    Object.keys(asked).forEach((name, i) => { state[name] = ["campaign", "letters", "message", "trace"].includes(name) ? answers[i] : answers[i]?.[{ audit: "events", unreached: "devices" }[name] || name]; });
     failures = 0;
     render();
   } catch (error) {

@@ -13,8 +13,8 @@ export const pages = {
   apps: { name: "Applications", asks: ([app]) => app ? { apps, credentials: keys, campaigns: `${campaigns}&app=${encode(app)}`, audit: list(10, { app }) } : { apps },
     show: (state, [app]) => app ? application(state, app) : applications(state) },
   lanes: { name: "Lanes", asks: () => ({ lanes }), show: allLanes },
-  campaigns: { name: "Campaigns", asks: ([id]) => id ? { campaign: "/v1/fleet/campaigns/" + encode(id) } : { campaigns },
-    show: (state, [id]) => id ? oneCampaign(state, id) : [make("h1", {}, "Campaigns"), card(null, campaignTable(state))] },
+  campaigns: { name: "Campaigns", asks: ([id], query) => id ? { campaign: "/v1/fleet/campaigns/" + encode(id), unreached: `/v1/fleet/campaigns/${encode(id)}/unreached?` + new URLSearchParams(query) } : { campaigns },
+    show: (state, [id], query) => id ? oneCampaign(state, id, query) : [make("h1", {}, "Campaigns"), card(null, campaignTable(state))] },
   dead: deadLetters,
   held: heldRequests,
   devices: { name: "Devices", asks: (args, { app, by, name }) => app && name ? { devices: "/v1/fleet/devices?" + new URLSearchParams({ app, [by]: moment(by, name) }) } : {}, show: devices },
@@ -177,7 +177,7 @@ function campaignTable(state) {
     one.id, [make("a", { href: "#/campaigns/" + encode(one.id) }, one.target || one.id), make("div", { class: "note" }, one.message_id)], linked(one.app), pill(one.state), progress(one), number(one.sent), number(one.failed), duration(one.seconds_left), time(one.created_at), campaignButtons(state, one)]), "There is none.");
 }
 
-function oneCampaign(state, id) {
+function oneCampaign(state, id, query) {
   const one = state.campaign;
   if (one?.id !== id) return [make("h1", {}, `Campaign ${id}`)];
   const facts = [["Application", linked(one.app)], ["State", pill(one.state)], ["Accepted", number(one.sent)], ["Failed", number(one.failed)], ["Remaining", number(one.remaining)], ["Received", number(one.received)], ["Read", number(one.read)]];
@@ -185,8 +185,15 @@ function oneCampaign(state, id) {
     card(null, progress(one), make("p", { class: "note" }, "Message ", make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "id", id: one.message_id }) }, one.message_id), `. Begun ${time(one.created_at)}. `, one.finished_at ? `Finished ${time(one.finished_at)}.` : one.seconds_left ? `About ${duration(one.seconds_left)} left.` : ""), campaignButtons(state, one)),
     make("dl", { class: "tiles" }, facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
     card("Failed devices by reason", table("Failed devices by reason", [["Reason", "name"], ["Platform", ""], ["Devices", "n"]], (one.failures || []).map(row => [`${row.error} ${row.platform}`, row.error, row.platform || "", number(row.count)]), "None."),
-      one.failed > 0 && make("p", {}, "Devices that were not reached: those that are ", make("a", { href: "#/devices?" + new URLSearchParams({ app: one.app, by: "gone_since", name: one.created_at }) }, "gone since it began"),
-        ", and those of its ", make("a", { href: "#/dead?" + new URLSearchParams({ app: one.app, id: one.message_id, look: 1 }) }, "dead letters"), "."))];
+      one.failed > 0 && make("p", {}, make("a", { href: "#/dead?" + new URLSearchParams({ app: one.app, id: one.message_id, look: 1 }) }, "Its dead letters"))),
+    (one.failed > 0 || query.after) && card("Devices that were not reached", unreachedTable(state, one),
+      make("p", { class: "row" }, query.after && make("a", { href: `#/campaigns/${encode(id)}` }, "First"),
+        state.unreached?.length >= 50 && make("a", { href: `#/campaigns/${encode(id)}?after=${state.unreached.at(-1).number}` }, "More")))];
+}
+
+function unreachedTable(state, one) {
+  return table("Devices that were not reached", [["Registration", "name"], ["Error", ""], ["Platform", ""], ["State now", ""], ["User", ""], ["Installation", ""]], (state.unreached || []).map(device => [
+    device.registration, make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "token", id: device.registration }) }, device.registration), device.error, device.platform || "", device.state, device.user || "", device.installation || ""]), "None is listed.");
 }
 
 function auditTable(state) {

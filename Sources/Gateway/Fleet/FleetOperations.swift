@@ -34,6 +34,7 @@ struct FleetOperations {
     case ("credentials", 5): return Verb(rawValue: path[4]).map { verb in operate { control(verb, ofCredential: $0, $1) } }
     case ("campaigns", 3): return view(listCampaigns)
     case ("campaigns", 4): return view(showCampaign)
+    case ("campaigns", 5) where path[4] == "unreached": return view(listUnreached)
     case ("campaigns", 5): return Self.campaignVerbs[path[4]].map { state in operate { change($0, $1, to: state) } }
     case ("audit", 3): return view(listAudit)
     case ("devices", 3): return view(FleetDevices(registry: registry).find)
@@ -149,23 +150,39 @@ struct FleetOperations {
     let read = RegistryCall.read { store in
       var campaign = try store.campaign(id)
       campaign?.failures = try store.failures(of: id)
-      return campaign
+      return campaign.map { ($0, ()) }
     }
-    ask(read, call) { campaign in
-      guard let campaign, key.apps.contains(campaign.description.app) else {
+    askOfCampaign(read, call, key) { campaign, _ in call.answer(.json(200) { campaign.write(to: &$0) }) }
+  }
+
+  private func listUnreached(_ call: HTTPCall, _ key: GatewayKey) {
+    guard let limit = number("limit", call, orElse: 50, most: 1_000), let after = number("after", call, orElse: 0, most: .max)
+    else { return }
+    let id = call.path[3]
+    let read = RegistryCall.read { store in
+      try store.campaign(id).map { ($0, try store.unreached(by: id, after: Int64(after), limit: limit)) }
+    }
+    askOfCampaign(read, call, key) { _, devices in
+      call.answer(.json(200) { $0.set("devices", objects: devices.map { device in { device.write(to: &$0) } }) })
+    }
+  }
+
+  /// Asks about a campaign of one of the key's applications.
+  private func askOfCampaign<More>(
+    _ question: RegistryCall<(Campaign, More)?>, _ call: HTTPCall, _ key: GatewayKey, then: @escaping (Campaign, More) -> Void
+  ) {
+    ask(question, call) { answer in
+      guard let (campaign, more) = answer, key.apps.contains(campaign.description.app) else {
         return call.answer(ErrorFormat.own.answer(.noSuchPlace))
       }
-      call.answer(.json(200) { campaign.write(to: &$0) })
+      then(campaign, more)
     }
   }
 
   private func change(_ call: HTTPCall, _ key: GatewayKey, to state: CampaignState) {
     guard let order = order(of: call, nil) else { return }
     let id = call.path[3]
-    ask(.read { try $0.campaign(id) }, call) { campaign in
-      guard let campaign, key.apps.contains(campaign.description.app) else {
-        return call.answer(ErrorFormat.own.answer(.noSuchPlace))
-      }
+    askOfCampaign(.read { try $0.campaign(id).map { ($0, ()) } }, call, key) { _, _ in
       perform(.campaign(id, state), order, call, key)
     }
   }

@@ -104,7 +104,7 @@ final class Routes {
     "pause", "drain",
     "resume", "rate", "cancel", "status", "messages", "api", "push", "stat", "app",
     "console", "login", "logout", "session", "devices", "dead", "held", "jobs", "replay", "drop", "discard", "stop", "explain",
-    "test", "forget", "trace",
+    "test", "forget", "trace", "unreached",
   ]
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.

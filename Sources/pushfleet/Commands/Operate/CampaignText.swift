@@ -33,8 +33,20 @@ extension Campaign {
   }
 
   private var failedDevices: String {
-    "`pushfleet dead show \(String(printing: description.messageID))`; gone ones: "
-      + "`pushfleet devices list --app \(String(printing: description.app)) --state gone --since \(Figures.time(createdAt))`"
+    "`pushfleet campaigns unreached \(id)`; their letters: `pushfleet dead show \(String(printing: description.messageID))`"
+  }
+}
+
+extension TextTable {
+  init(_ devices: [UnreachedDevice]) {
+    self.init(
+      [
+        (.name("REGISTRATION", least: 20), { String(printing: $0.registration) }),
+        (.text("ERROR", least: 12), { $0.error.rawValue }),
+        (.text("PLATFORM", least: 8, rank: 1), { $0.record?.device.platform.label ?? "-" }),
+        (.text("STATE", least: 8, rank: 2), { $0.record.map { "\($0.state)" } ?? "deleted" }),
+        (.text("USER", least: 8, rank: 3), { $0.record?.device.user.map { String(printing: $0) } ?? "-" }),
+      ], of: devices)
   }
 }
 

@@ -10,12 +10,16 @@ enum CampaignsCommand: Command {
     forms: [
       .action("[list]", "--config", ["--app"], ["--limit"], ["--follow"], ["--json"]),
       .action("show", "--config", ["--json"], "ID"),
+      .action("unreached", "--config", ["--json"], "ID"),
       .action("pause|resume|cancel", "--config", ["--reason"], ["--json"], "ID"),
     ],
     """
     A campaign is a request to a topic, a condition or a large group, which workers send in pages. The list has all campaigns
     that aren't over and the newest of the others: devices sent to, failed and remaining, devices per second, and the time left.
     An ID may be shortened as long as it is unique.
+
+    unreached lists the devices that the campaign didn't reach, with the reason, up to 10,000. The registry keeps the list as
+    long as the campaign, for 30 days.
 
     pause, resume and cancel take effect with the next page on every worker; pages that are being sent are still delivered. A
     campaign is held when an abnormal share of an application's tokens is refused: check environment, topic and credentials,
@@ -42,6 +46,7 @@ enum CampaignsCommand: Command {
       campaign.failures = try store.failures(of: campaign.description.id)
       return options.print([campaign.json], text: campaign.text)
     }
+    if options.action == "unreached" { return try listUnreached(options, campaign, store) }
     try CampaignStateChange(options.action).apply(to: campaign, try OperatorSession(options))
     let now = try store.campaign(campaign.description.id) ?? campaign
     options.print([now.json], text: "\(now.id) is \(now.state.name)")
@@ -59,6 +64,13 @@ enum CampaignsCommand: Command {
       throw CommandFailure(.badInput, "\(SafeText.value(id)) is ambiguous: \(matches.count) campaign ids begin with it")
     }
     return match
+  }
+
+  private static func listUnreached(_ options: Options, _ campaign: Campaign, _ store: DeviceStore) throws {
+    let devices = try store.unreached(by: campaign.description.id, after: 0, limit: DeviceStore.mostUnreached)
+    options.print(
+      devices.map { device in JSONObjectWriter.object { device.write(to: &$0) } },
+      text: devices.isEmpty ? "no device is listed" : TextTable(devices).text(width: Terminal.width))
   }
 
   // MARK: the list
