@@ -34,6 +34,10 @@ public struct HTTPAnswer: Sendable, Equatable {
   public init(status: Int, contentType: String, headers: [String: String] = [:], body: String) {
     self.init(status: status, contentType: contentType, headers: headers, body: Array(body.utf8))
   }
+
+  package static func text(_ status: Int, _ text: String, headers: [String: String] = [:]) -> Self {
+    Self(status: status, contentType: "text/plain; charset=UTF-8", headers: headers, body: text)
+  }
 }
 
 public struct HTTPServerLimits: Sendable {

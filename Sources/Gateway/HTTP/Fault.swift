@@ -186,10 +186,6 @@ extension HTTPAnswer {
     }
   }
 
-  static func text(_ status: Int, _ text: String, headers: [String: String] = [:]) -> HTTPAnswer {
-    HTTPAnswer(status: status, contentType: "text/plain; charset=UTF-8", headers: headers, body: text)
-  }
-
   /// Status 503: the caller may try again later.
   static func unavailable(_ reason: String) -> HTTPAnswer {
     text(503, reason + "\n", headers: Fault.unavailable(reason).headers)

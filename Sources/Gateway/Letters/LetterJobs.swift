@@ -3,6 +3,7 @@ import DeviceRegistry
 import Logging
 import PushCore
 import Reactor
+import StatusHTTP
 
 /// The orders on messages that operators have given to this process. The orders on one queue are carried out one after the other,
 /// because two of them would see only a part of it each. Confined to the loop's thread.

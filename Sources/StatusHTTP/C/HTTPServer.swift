@@ -183,7 +183,7 @@ public final class HTTPServer: @unchecked Sendable {
   private static let stopRounds = 400
   /// Microseconds.
   private static let stopPause: UInt32 = 5_000
-  private static let stopping = HTTPAnswer(
+  static let stopping = HTTPAnswer(
     status: 503, contentType: "text/plain; charset=UTF-8", headers: ["Retry-After": "1", "Connection": "close"],
     body: "the server is stopping\n")
   private static let crowded = HTTPAnswer(
