@@ -93,7 +93,7 @@ let package = Package(
     .target(
       name: "Webhooks",
       dependencies: [
-        "PushCore", "Wire", "AMQP", "Reactor", "DeviceRegistry", "Providers", "Logging", "Broker", "Settings",
+        "PushCore", "Wire", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging", "Broker", "Settings",
       ],
       swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
@@ -131,8 +131,8 @@ let package = Package(
     .testTarget(
       name: "WorkerTests",
       dependencies: [
-        "Logging", "Broker", "Settings", "Delivery", "Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor",
-        "DeviceRegistry", "TestSupport",
+        "Logging", "Broker", "Settings", "Delivery", "Worker", "Gateway", "Webhooks", "StatusHTTP", "AMQP", "PushCore",
+        "Reactor", "DeviceRegistry", "TestSupport",
       ],
       exclude: ["Support"]),
     .testTarget(

@@ -17,6 +17,14 @@ extension Configuration {
     }
   }
 
+  /// The files of webhooks' secrets and authorities, and the configuration file.
+  package func webhookFiles(_ own: String?) -> [String] {
+    Set(
+      apps.flatMap(\.webhooks).flatMap { $0.secrets + [$0.ca].compactMap(\.self) }.compactMap(\.path) + [own].compactMap(\.self)
+    )
+    .sorted()
+  }
+
   package var doorAddresses: [(setting: String, address: Endpoint)] {
     guard let gateway else { return [] }
     let places: [(String, Endpoint?)] = [

@@ -11,6 +11,11 @@ extension Configuration {
       + Self.doorSettings.filter { $0.differs(self, running) }.map(\.name)
   }
 
+  /// The settings that differ from those of a running process of webhooks and need a restart. It reloads webhooks.
+  package func changesForWebhookRestart(from running: Configuration) -> [String] {
+    changesForGatewayRestart(from: running).filter { !$0.hasPrefix("gateway.") && $0 != "limits" }
+  }
+
   private static let doorSettings: [(name: String, differs: @Sendable (Configuration, Configuration) -> Bool)] = [
     ("broker", { $0.brokers != $1.brokers }),
     ("brokerCertificate", { $0.brokerIdentity != $1.brokerIdentity }),

@@ -69,6 +69,8 @@ public struct WebhookConfiguration: Sendable, Equatable {
     return Array(key)
   }
 
+  package func wants(_ routingKey: [UInt8]) -> Bool { events.contains { routingKey.starts(with: $0.key.utf8) } }
+
   /// The webhook's place in the configuration, for errors.
   package func setting(of app: String) -> String { "apps.\(app).webhooks.\(name)" }
 

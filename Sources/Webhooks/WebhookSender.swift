@@ -25,9 +25,8 @@ final class WebhookSender {
   let name: String
   /// The receiver doesn't want events any more (410).
   var onGone: (() -> Void)?
-  private let address: HTTPAddress
-  private let secrets: [[UInt8]]
-  private let target: DialTarget
+  private(set) var figures = WebhookFigures()
+  private var receiver: WebhookReceiver
   private let queue: String
   private let loop: EventLoop
   private let brokers: [BrokerAddress]
@@ -47,29 +46,40 @@ final class WebhookSender {
   /// True until the connection has ended.
   private var isClosing = false
 
-  init(
-    _ webhook: WebhookConfiguration, app: String, topology: Topology, brokers: [BrokerAddress], loop: EventLoop, log: Log
-  ) throws(ConfigurationError) {
-    let setting = webhook.setting(of: app)
-    name = "\(app)/\(webhook.name)"
-    address = webhook.address
-    secrets = try webhook.loadSecrets(setting)
-    target = try webhook.target(setting, timeout: Self.timeout)
-    queue = topology.webhookQueue(app, webhook.name)
+  init(name: String, _ receiver: WebhookReceiver, queue: String, brokers: [BrokerAddress], loop: EventLoop, log: Log) {
+    self.name = name
+    self.receiver = receiver
+    self.queue = queue
     self.brokers = brokers
     self.loop = loop
     self.log = log
   }
 
   var isIdle: Bool { call == nil && connection == nil }
+  var isPaused: Bool { !isWanted }
+  /// False while the queue has to be consumed, but isn't.
+  var isReady: Bool { !isWanted || rest.isOn || consumer?.isReady == true }
+  /// Seconds.
+  var failingSeconds: Int { isWanted ? failingSince.map { max(0, Int((loop.wallClock - $0) / 1_000)) } ?? 0 : 0 }
 
   func want(_ isWanted: Bool) {
     guard isWanted != self.isWanted, !isStopping else { return }
     self.isWanted = isWanted
     log.info(isWanted ? "a webhook is served" : "a webhook is paused", ["webhook": name])
+    failingSince = nil
     // A resumed webhook is called at once.
     rest = (false, rest.number + 1)
     if isWanted { open() } else if call == nil { close() }
+  }
+
+  /// Uses other settings from the next call on. A receiver that fails is called at once.
+  func reload(_ receiver: WebhookReceiver) {
+    if !Set(receiver.webhook.events).isSubset(of: self.receiver.webhook.events) {
+      log.warning("a webhook has new kinds of events; `pushfleet topology` binds its queue to them", ["webhook": name])
+    }
+    self.receiver = receiver
+    backoff.reset()
+    if rest.isOn { endRest() }
   }
 
   /// Waits for the receiver's answer, then leaves.
@@ -104,6 +114,7 @@ final class WebhookSender {
   }
 
   private func forget() {
+    figures.returned += waiting.count + (batch?.events.count ?? 0)
     waiting = GatheredEvents()
     batch = nil
   }
@@ -117,18 +128,20 @@ final class WebhookSender {
       batch = WebhookBatch(waiting.take(), now: loop.wallClock)
     }
     guard let batch else { return }
+    let address = receiver.webhook.address
     var request = HTTPFetch.Request(
       method: "POST", host: address.authority, path: address.path.isEmpty ? "/" : address.path, timeout: Self.timeout,
       longestAnswer: Self.longestAnswer)
-    request.headers = batch.headers(secrets, now: loop.wallClock / 1_000)
+    request.headers = batch.headers(receiver.secrets, now: loop.wallClock / 1_000)
     request.body = batch.body
     let post = HTTPFetch(request) { [weak self] in self?.answered($0) }
-    call = (post, LoopDialer(loop: loop).dial(post, to: target))
+    call = (post, LoopDialer(loop: loop).dial(post, to: receiver.target))
   }
 
   private func answered(_ answer: HTTPFetch.Answer) {
     let asked = call?.post.retryAfter
     call = nil
+    if case .answered(200..<300, _) = answer { figures.accepted += 1 } else { figures.failed += 1 }
     switch answer {
     case .answered(200..<300, _): accepted()
     case .answered(410, _):
@@ -152,6 +165,7 @@ final class WebhookSender {
     }
     failingSince = nil
     backoff.reset()
+    figures.delivered += batch?.events.count ?? 0
     for event in batch?.events ?? [] { consumer?.acknowledge(event.token) }
     waiting.wasAccepted()
     batch = nil
@@ -171,10 +185,13 @@ final class WebhookSender {
     rest = (true, rest.number + 1)
     if pause > Self.longestHold { close() }
     loop.schedule(after: pause) { [weak self, number = rest.number] in
-      guard let self, number == rest.number else { return }
-      rest.isOn = false
-      if connection == nil { open() } else { send() }
+      if let self, number == rest.number { endRest() }
     }
+  }
+
+  private func endRest() {
+    rest = (false, rest.number + 1)
+    if connection == nil { open() } else { send() }
   }
 
   /// Sends a full batch at once, and a smaller one soon.
@@ -192,6 +209,11 @@ extension WebhookSender: ConsumerHandler {
   }
 
   func delivered(_ delivery: consuming Delivery) {
+    // The queue stays bound to events that the settings no longer name.
+    guard receiver.webhook.wants(delivery.routingKey) else {
+      consumer?.acknowledge(delivery.token)
+      return
+    }
     waiting.append(WebhookEvent(delivery))
     if waiting.count == 1 || waiting.isFull { gather() }
   }

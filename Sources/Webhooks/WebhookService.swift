@@ -4,8 +4,9 @@ import Logging
 import PushCore
 import Reactor
 import Settings
+import StatusHTTP
 
-/// A process that posts the events of all webhooks. Signals stop it. Any number of such processes may run side by side.
+/// A process that posts the events of all webhooks. Signals stop and reload it. Any number of such processes may run side by side.
 public final class WebhookService {
   private static let stopSignals: [Int32] = [2, 15]
   /// Seconds between two looks at what operators have paused.
@@ -13,33 +14,45 @@ public final class WebhookService {
   /// Seconds after which webhooks are served even if the registry hasn't said which ones are paused.
   private static let longestWait = 2.0
 
-  private let loop: EventLoop
-  private let log: Log
-  private let registry: RegistryClient?
-  private var senders: [WebhookSender] = []
-  /// Webhooks whose receivers wanted no more events, as long as the registry doesn't know it.
-  private var gone: Set<String> = []
-  private let drainTimeout: Double
-  private var isKnown = false
-  private var isStopping = false
+  public typealias Reload = () throws(ConfigurationError) -> Configuration
 
+  let configuration: Configuration
+  let version: String
+  let configurationFile: String?
+  let reload: Reload
+  var watch: FileWatch
+  let loop: EventLoop
+  let log: Log
+  let brokers: [BrokerAddress]
+  private let registry: RegistryClient?
+  var figures: FiguresServer?
+  var senders: [WebhookSender] = []
+  /// Senders of removed webhooks, which wait for an answer.
+  var leaving: [WebhookSender] = []
+  /// Webhooks whose receivers wanted no more events, as long as the registry doesn't know it.
+  var gone: Set<String> = []
+  /// The orders of operators; nil until the registry has named them.
+  var modes: [ControlSubject: Control.Mode]?
+  var isStopping = false
+
+  /// - Parameters:
+  ///   - version: the program's version, for the metrics.
+  ///   - file: the configuration file. It is watched for changes, like the files of webhooks.
+  ///   - reload: called on SIGHUP and when a watched file has changed.
   /// - Throws: `ConfigurationError` if there is no webhook, or one can't be used.
-  public init(_ configuration: Configuration) throws {
+  public init(_ configuration: Configuration, version: String, file: String?, reload: @escaping Reload) throws {
+    self.configuration = configuration
+    self.version = version
+    configurationFile = file
+    self.reload = reload
+    watch = FileWatch(configuration.webhookFiles(file))
     loop = try EventLoop()
     log = Log(level: configuration.log, format: configuration.logFormat)
-    drainTimeout = Double(configuration.drainTimeout)
+    brokers = try configuration.brokerAddresses()
     registry = try configuration.registry.map { [loop, log] (location) throws(ConfigurationError) in
       try RegistryClient(location, limits: configuration.registryLimits, host: LoopRegistryHost(loop), log: log)
     }
-    let brokers = try configuration.brokerAddresses()
-    for app in configuration.apps {
-      for webhook in app.webhooks {
-        let sender = try WebhookSender(
-          webhook, app: app.id, topology: configuration.topology, brokers: brokers, loop: loop, log: log)
-        sender.onGone = { [unowned self, unowned sender] in noteGone(sender) }
-        senders.append(sender)
-      }
-    }
+    if let error = serve(configuration).first { throw error }
     guard !senders.isEmpty else {
       throw ConfigurationError(key: "apps", problem: "has no webhooks: name them in apps.<id>.webhooks")
     }
@@ -47,15 +60,18 @@ public final class WebhookService {
 
   /// Runs until a signal ends it and no call is under way.
   public func run() throws {
-    let signals = try Signals(loop: loop, Self.stopSignals) { [unowned self] signal in
+    let signals = try Signals(loop: loop, Self.stopSignals + [Signals.hangUp]) { [unowned self] signal in
+      if signal == Signals.hangUp { return reloadWebhooks(because: "SIGHUP") }
       log.info("stopping", ["signal": Int(signal)])
       stop()
     }
     defer { signals.close() }
     log.info("webhooks start", ["webhooks": senders.count])
+    if let endpoint = configuration.metrics { try openFigures(endpoint) }
+    defer { figures?.stop() }
     ServiceManager.ofProcess.tell(.ready)
     everySecond()
-    loop.schedule(after: Self.longestWait) { [unowned self] in if !isKnown, !isStopping { follow([:]) } }
+    loop.schedule(after: Self.longestWait) { [unowned self] in if modes == nil, !isStopping { follow([:]) } }
     loop.run()
     registry?.close()
   }
@@ -63,8 +79,11 @@ public final class WebhookService {
   private func everySecond() {
     ServiceManager.ofProcess.tell(.alive)
     registry?.lookAfter()
+    figures?.lookAround()
+    if watch.hasChanged() { reloadWebhooks(because: "a file has changed") }
     look()
-    if isStopping, senders.allSatisfy(\.isIdle) { return loop.stop() }
+    leaving.removeAll(where: \.isIdle)
+    if isStopping, leaving.isEmpty, senders.allSatisfy(\.isIdle) { return loop.stop() }
     loop.schedule(after: isStopping ? 0.05 : Self.pause) { [weak self] in self?.everySecond() }
   }
 
@@ -78,14 +97,14 @@ public final class WebhookService {
     }
   }
 
-  private func follow(_ modes: [ControlSubject: Control.Mode]) {
-    isKnown = true
+  func follow(_ modes: [ControlSubject: Control.Mode]) {
+    self.modes = modes
     for sender in senders {
       sender.want(modes[.webhook(Array(sender.name.utf8))] != .paused && !gone.contains(sender.name))
     }
   }
 
-  private func noteGone(_ sender: WebhookSender) {
+  func noteGone(_ sender: WebhookSender) {
     gone.insert(sender.name)
     record(gone: sender.name)
   }
@@ -112,7 +131,7 @@ public final class WebhookService {
     isStopping = true
     ServiceManager.ofProcess.tell(.stopping)
     for sender in senders { sender.stop() }
-    loop.schedule(after: drainTimeout) { [loop] in loop.stop() }
+    loop.schedule(after: Double(configuration.drainTimeout)) { [loop] in loop.stop() }
     everySecond()
   }
 }

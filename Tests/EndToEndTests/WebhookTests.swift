@@ -5,11 +5,11 @@ import Testing
 @Suite("Webhooks", .blocking)
 struct WebhookTests {
   private static let other = "com.example.other"
-  private static let secret = "whsec_" + Data("a secret of thirty-two bytes....".utf8).base64EncodedString()
-  private static let newer = "whsec_" + Data("another secret of enough bytes..".utf8).base64EncodedString()
+  static let secret = "whsec_" + Data("a secret of thirty-two bytes....".utf8).base64EncodedString()
+  static let newer = "whsec_" + Data("another secret of enough bytes..".utf8).base64EncodedString()
 
   /// A Python receiver, which verifies each call.
-  private final class Receiver {
+  final class Receiver {
     struct Call {
       let id: String
       let status: Int
@@ -62,7 +62,7 @@ struct WebhookTests {
     var accepted: [(kind: String, message: String, id: String)] { calls.filter { $0.status == 204 }.flatMap(\.events) }
   }
 
-  private func start(_ events: String = #"["results", "feedback", "receipts", "audit"]"#, secrets: String = "\"\(secret)\"")
+  func start(_ events: String = #"["results", "feedback", "receipts", "audit"]"#, secrets: String = "\"\(secret)\"")
     throws
     -> (Site, Receiver, config: [String])
   {
@@ -90,18 +90,18 @@ struct WebhookTests {
     return (site, receiver, ["--config", site.file("pushfleet.json5")])
   }
 
-  private func serve(_ site: Site, _ config: [String]) throws -> ChildProcess {
-    let process = try site.start(["webhooks"] + config)
+  func serve(_ site: Site, _ config: [String], environment: [String: String] = [:]) throws -> ChildProcess {
+    let process = try site.start(["webhooks"] + config, environment: environment)
     guard process.waitForOutput("a webhook is served", seconds: 60) else { throw Broken("not served: \(process.outputSoFar)") }
     return process
   }
 
-  private func end(_ process: ChildProcess) {
+  func end(_ process: ChildProcess) {
     process.signal(SIGTERM)
     #expect(process.wait() == 0, "\(process.outputSoFar)")
   }
 
-  private func depth(_ site: Site) -> Int { (try? site.depths(["webhook.\(Site.app).billing"]).first) ?? -1 }
+  func depth(_ site: Site) -> Int { (try? site.depths(["webhook.\(Site.app).billing"]).first) ?? -1 }
 
   @Test("events of all four kinds and of no other application are posted, signed by each secret")
   func kinds() throws {
@@ -134,9 +134,10 @@ struct WebhookTests {
     #expect(eventually { depth(site) == 0 })
     end(process)
     let calls = receiver.calls
-    #expect(
-      calls.map(\.status) == [500, 302, 503, 204, 204, 204] && calls.map(\.events.count) == [500, 500, 500, 500, 500, 200])
-    #expect(Set(calls.prefix(4).map(\.id)).count == 1 && Set(calls.map(\.id)).count == 3)
+    // If the broker is slow, a call has fewer events.
+    #expect(calls.prefix(3).map(\.status) == [500, 302, 503] && calls.dropFirst(3).allSatisfy { $0.status == 204 })
+    #expect(calls.allSatisfy { $0.events.count <= 500 } && calls.count >= 6)
+    #expect(Set(calls.prefix(4).map(\.id)).count == 1 && Set(calls.map(\.id)).count == calls.count - 3)
     #expect(calls.allSatisfy { $0.isGood && $0.path == "/events" }, "redirects aren't followed")
     #expect(Set(receiver.accepted.map(\.message)).count == 1_200)
   }
@@ -171,7 +172,7 @@ struct WebhookTests {
     let process = try serve(site, config)
     #expect(process.waitForOutput("wants no more events (410)", seconds: 60))
     #expect(process.waitForOutput("the registry doesn't know that a webhook is paused", seconds: 60))
-    #expect(receiver.calls.map(\.status) == [410] && eventually { depth(site) == 4 })
+    #expect(eventually { receiver.calls.map(\.status) == [410] && depth(site) == 4 }, "\(receiver.calls)")
     end(process)
   }
 
@@ -213,7 +214,7 @@ struct WebhookTests {
     #expect(eventually { Set(receiver.accepted.map(\.message)).count == 700 })
     #expect(eventually { depth(site) == 0 })
     end(second)
-    #expect(receiver.calls[0].id == receiver.calls.first { $0.status == 204 }?.id)
+    #expect(Set(receiver.calls[0].events.map(\.id)).isSubset(of: receiver.accepted.map(\.id)))
   }
 
   @Test("mistakes in the settings are refused with their place")

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import Gateway
+@testable import Webhooks
 @testable import Worker
 
 /// Everything that alert rules, the dashboard and their pages name must exist.
@@ -17,6 +18,7 @@ struct MonitoringTests {
   private var families: Set<String> {
     let texts = [
       MetricsText.of(MetricsTextTests.report()), GatewayFigures().text(version: "1", waiting: 0, isReady: true),
+      WebhookFigures.text([], version: "1"),
     ]
     let lines = texts.flatMap { $0.split(separator: "\n") }
     return Set(lines.filter { $0.hasPrefix("# TYPE ") }.map { String($0.split(separator: " ")[2]) })
@@ -29,7 +31,7 @@ struct MonitoringTests {
       "deploy/monitoring/grafana.json",
       "docs/operate/runbook.md",
       "docs/operate/scaling.md", "docs/operate/deploying.md", "docs/operate/dead-letters.md", "docs/operate/watching.md",
-      "docs/operate/scale.md", "docs/send/request.md", "docs/send/registry.md", "docs/send/gateway.md",
+      "docs/operate/scale.md", "docs/send/request.md", "docs/send/registry.md", "docs/send/gateway.md", "docs/send/webhooks.md",
     ])
   func names(path: String) throws {
     let families = families

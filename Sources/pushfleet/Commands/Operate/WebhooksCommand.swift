@@ -1,5 +1,6 @@
 import DeviceRegistry
 import PushCore
+import Reactor
 import Settings
 import Webhooks
 
@@ -15,8 +16,9 @@ enum WebhooksCommand: Command {
     """
     serve posts the events of all configured webhooks until SIGTERM or SIGINT: results, feedback, receipts and
     operations, up to 500 in one call, signed as Standard Webhooks describes. Events are acknowledged after an answer 2xx. After
-    another answer, or none, they are posted again, with growing pauses up to an hour. After 410 the webhook is paused. Any
-    number of these processes may run side by side.
+    another answer, or none, they are posted again, with growing pauses up to an hour. After 410 the webhook is paused. On
+    SIGHUP, or when the configuration or a webhook's file changes, it loads all webhooks. Any number of these processes may
+    run side by side.
 
     pause and resume need a registry. The events of a paused webhook wait in its queue, which keeps the newest 250,000.
     """,
@@ -28,9 +30,17 @@ enum WebhooksCommand: Command {
     example: "pushfleet webhooks --config pushfleet.json5")
 
   static func run(_ options: Options) throws {
-    if options.action == "serve" { return try WebhookService(try options.configuration()).run() }
+    if options.action == "serve" { return try serve(options) }
     let session = try OperatorSession(options)
     let names = session.configuration.apps.flatMap { app in app.webhooks.map { "\(app.id)/\($0.name)" } }
     try session.control(names, "WEBHOOK", options) { .webhook($0) }
+  }
+
+  private static func serve(_ options: Options) throws {
+    Signals.block([Signals.hangUp])
+    let service = try WebhookService(
+      try options.configuration(), version: Pushfleet.version, file: options.configurationFile
+    ) { () throws(ConfigurationError) in try options.configuration() }
+    try service.run()
   }
 }
