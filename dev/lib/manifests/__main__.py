@@ -13,7 +13,7 @@ def manifests():
     """All objects of base and its optional parts, with the place of each."""
     text = (KUBERNETES / "base/config.json5").read_text(encoding="utf-8")
     yield "base", {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "pushfleet"}, "data": {"config.json5": text}}
-    parts = [path for part in ("base", "keda", "monitoring") for path in sorted((KUBERNETES / part).glob("*.yaml"))]
+    parts = [path for part in ("base", "webhooks", "keda", "monitoring") for path in sorted((KUBERNETES / part).glob("*.yaml"))]
     for path in [*parts, KUBERNETES / "secrets.example.yaml"]:
         if path.name != "kustomization.yaml":
             for one in read_yaml(path):

@@ -138,8 +138,9 @@ def check_together(manifests, where):
         if not any(labels_match(one["spec"]["podSelector"]["matchLabels"], labels) for one in policies):
             yield f"{where}: no NetworkPolicy selects {labels.get('app.kubernetes.io/component')}"
         secrets = {volume.get("secret", {}).get("secretName") for volume in pod["spec"].get("volumes", [])}
-        if pod["spec"]["containers"][0].get("args", [None])[0] == "gateway" and (given := secrets_with_keys(manifests) & secrets):
-            yield f"{where}: the gateway has the providers' keys of {', '.join(given)}"
+        command = pod["spec"]["containers"][0].get("args", [None])[0]
+        if command != "worker" and (given := secrets_with_keys(manifests) & secrets):
+            yield f"{where}: the {command} has the providers' keys of {', '.join(given)}"
         for volume in pod["spec"].get("volumes", []):
             wanted = [("ConfigMap", volume.get("configMap", {}).get("name")), ("Secret", volume.get("secret", {}).get("secretName"))]
             for kind, name in wanted:

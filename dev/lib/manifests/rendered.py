@@ -86,7 +86,10 @@ def check():
         yield from compare(example, ["--values", f"{example}/values.yaml", "--set-file", f"config={example}/config.json5"])
         without = charted("--set", "gateway.enabled=false")
         yield from check_objects(without, "the chart without gateways")
-        if any("gateway" in one["metadata"]["name"] for one in without):
+        with_webhooks = charted("--set", "gateway.enabled=false,networkPolicy.enabled=false,webhooks.enabled=true,webhooks.replicas=2")
+        if by_name(with_webhooks)["Deployment pushfleet-webhooks"]["spec"]["replicas"] != 2:
+            yield "the chart without gateways has no two pods of webhooks"
+        if any("gateway" in one["metadata"]["name"] for one in without + with_webhooks):
             yield "the chart without gateways has objects of gateways"
     except RuntimeError as error:
         yield str(error)
