@@ -39,7 +39,7 @@ package final class FiguresServer {
 
   private func open() throws(HTTPServerError) {
     let side = LoopSide<FiguresServer>(loop.mailbox)
-    side.desk = self
+    side.handler = self
     server = try HTTPServer(host: endpoint.host, port: endpoint.port) { path, reply in
       side.pass(reply) { reply.send($0.answer(path)) }
     }

@@ -14,7 +14,7 @@ final class FleetTraces {
   init(_ context: GatewayContext) {
     worker = context.letters
     side = LoopSide(context.loop.mailbox)
-    side.desk = self
+    side.handler = self
   }
 
   func take(_ call: HTTPCall, app: [UInt8]) {

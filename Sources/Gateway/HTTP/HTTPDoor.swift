@@ -76,7 +76,7 @@ final class HTTPDoor: Door, TurnHook {
       guard !error.isPassing else { throw AddressUnavailable(setting: setting, reason: "\(error)") }
       throw ConfigurationError(key: setting, problem: "cannot be used: \(error)")
     }
-    side.desk = self
+    side.handler = self
     if !isTLS {
       do throws(SystemError) {
         watch = try ForeignDescriptor(server.descriptor, loop: context.loop) { [unowned self] in turn() }

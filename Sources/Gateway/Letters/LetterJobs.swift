@@ -62,7 +62,7 @@ final class LetterJobs {
     loop = context.loop
     log = context.log
     side = LoopSide(loop.mailbox)
-    side.desk = self
+    side.handler = self
   }
 
   var isIdle: Bool { runs.isEmpty && unrecorded == 0 }
