@@ -24,7 +24,8 @@ package final class Controls {
   /// Names of paused credentials and senders.
   private var pausedCredentials: [[UInt8]] = []
   /// Their pools.
-  private(set) var pausedPools: Set<Int> = []
+  private(set) var pausedPools: Set<Int> = [] { didSet { hasPausedPools = !pausedPools.isEmpty } }
+  private(set) var hasPausedPools = false
   /// False until the registry has answered once. Hold queues aren't consumed before.
   package private(set) var areKnown: Bool
   /// By application.
@@ -111,12 +112,12 @@ package final class Controls {
 
   /// To be called after each change of the applications' pools.
   func findPausedPools() {
-    guard !pausedCredentials.isEmpty || !pausedPools.isEmpty else { return }
+    guard !pausedCredentials.isEmpty || hasPausedPools else { return }
     pausedPools = pausedCredentials.reduce(into: []) { $0.formUnion(apps.pools(ofPaused: $1)) }
   }
 
   /// An operator has paused the pool's credential.
-  package func isCredentialPaused(of pool: Int) -> Bool { !pausedPools.isEmpty && pausedPools.contains(pool) }
+  package func isCredentialPaused(of pool: Int) -> Bool { hasPausedPools && pausedPools.contains(pool) }
 
   package func mode(of app: Int) -> Control.Mode {
     hasOrders ? byApp[app]?.mode(at: time.wallClock) ?? .running : .running

@@ -12,7 +12,7 @@ extension Dispatcher {
   func watchAll(fitting: Int, for handler: some DispatchHandler) {
     for index in active { watch(index, for: handler) }
     if controls.hasOrders { takeOutPaused(for: handler) }
-    declareHoldQueues()
+    if controls.hasOrders || controls.hasPausedPools { declareHoldQueues() }
     rest()
     for app in holds.present { adjustFlow(app, fitting) }
     // A question for a paused application's hold queue would stay in it.

@@ -288,7 +288,8 @@ class Scene:
         """Publishes a request for each device, for the application or, with many faulty ones, for each of them in turn."""
         names = self.names if app == TROUBLED else [app]
         for number, name in enumerate(names):
-            path = self.site.folder / "requests.ndjson"
+            # A thread with the steady load publishes at the same time.
+            path = self.site.folder / f"requests-{threading.get_ident()}.ndjson"
             with open(path, "w") as file:
                 for device in range(first + number, end, len(names)):
                     file.write(self._request(name, device))
