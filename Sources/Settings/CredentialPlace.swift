@@ -136,16 +136,18 @@ extension AppConfiguration {
     sets.flatMap { sender, set in set.sources.map { CredentialPlace(app: id, sender: sender, reach: $0.reach) } }
   }
 
-  /// The names of credentials and senders that operators can pause. A sender's credential that is the application's too has no
-  /// name of its own.
+  /// The names of credentials and senders that operators can pause. A credential that a sender takes over from the application is
+  /// paused by the application's name only.
   package var pausable: [String] {
-    let own = Set(credentials.sources.map(\.source))
-    let places = sets.flatMap { sender, set in
-      set.sources.filter { sender == nil || !own.contains($0.source) }.map {
-        CredentialPlace(app: id, sender: sender, reach: $0.reach)
+    let own = places.filter { place in
+      guard let set = place.sender.flatMap({ senders[$0] }) else { return true }
+      return switch place.reach {
+      case .apns, .broadcasts: set.apns != credentials.apns
+      case .fcm: set.fcm != credentials.fcm
+      case .webpush: set.webpush != credentials.webpush
       }
     }
-    return Set(places.flatMap(\.controlNames)).sorted()
+    return Set(own.flatMap(\.controlNames)).sorted()
   }
 
   /// The allowed values of `restricted_package_name`.

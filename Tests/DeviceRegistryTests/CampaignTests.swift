@@ -191,7 +191,7 @@ struct CampaignTests {
     try registry.store.addUnreached([first], by: Self.id)
     #expect(try registry.store.unreached(by: Self.id, after: 0, limit: 10).isEmpty, "there is no such campaign")
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
-    let former = UnreachedDevice(id: known.id, salt: salt &+ 1, error: .internalServerError)
+    let former = UnreachedDevice(id: known.id + 1, salt: salt, error: .internalServerError)
     for _ in 0..<2 { try registry.store.addUnreached([first, former], by: Self.id) }
     let listed = try registry.store.unreached(by: Self.id, after: 0, limit: 10)
     #expect(listed.count == 2 && Set(listed.map(\.error)) == [.notRegistered, .internalServerError])

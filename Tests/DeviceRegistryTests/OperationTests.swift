@@ -23,6 +23,8 @@ struct OperationTests {
     let some = try store.auditEvents(of: [bytes("a"), bytes("c\"]")], limit: 4)
     #expect(some.map(\.app) == [bytes("c\"]"), bytes("a"), bytes("c\"]"), bytes("a")])
     #expect(try store.auditEvents(of: [bytes("a")], before: some[3].number, limit: 9).count == 1)
+    #expect(
+      try store.auditEvents(subject: bytes("app:a"), limit: 9).map(\.subject) == Array(repeating: bytes("app:a"), count: 3))
     #expect(try store.auditEvents(of: [], limit: 9).isEmpty && store.auditEvents(limit: 100).count == 12)
     var description = CampaignTests.description
     for (number, app) in ["a", "b", "b", "c\"]"].enumerated() {

@@ -98,6 +98,17 @@ struct ConfigurationTests {
     #expect(try topics("fcm: { serviceAccount: 'f' }") == nil)
   }
 
+  @Test("names the credentials and senders that can be paused: a sender's own, and none that it takes over")
+  func pausable() throws {
+    let apps = """
+      apns: { \(Self.key) }, webpush: { key: 'k', subject: 'mailto:a@b.c' }, senders: {
+        s: { apns: { \(Self.key), topic: 'd' } }, t: { fcm: { serviceAccount: 'f' } } }
+      """
+    #expect(
+      try load("{ broker: 'amqp://h/', apps: { a: { \(apps) } } }").apps[0].pausable
+        == ["a/apns", "a/senders/s", "a/senders/s/apns", "a/senders/t", "a/senders/t/fcm", "a/webpush"])
+  }
+
   @Test("reads switches as booleans, and from the environment as words")
   func flags() throws {
     let plain = try load(Self.text())

@@ -21,11 +21,11 @@ package final class Controls {
   /// The modes at the last look, except running.
   private var modes: [ControlSubject: Control.Mode] = [:]
   package private(set) var pausedLanes: Set<WorkQueue> = []
-  /// Names of paused credentials and senders.
-  private var pausedCredentials: [[UInt8]] = []
-  /// Their pools.
-  private(set) var pausedPools: Set<Int> = [] { didSet { hasPausedPools = !pausedPools.isEmpty } }
-  private(set) var hasPausedPools = false
+  /// Paused credentials and senders.
+  private var pausedCredentials: [Control] = []
+  /// Their pools, with the applications for which they are paused, and since when, in Unix milliseconds.
+  private var pausedPools: [Int: [Int: Int64]] = [:] { didSet { hasPausedPools = !pausedPools.isEmpty } }
+  private var hasPausedPools = false
   /// False until the registry has answered once. Hold queues aren't consumed before.
   package private(set) var areKnown: Bool
   /// By application.
@@ -67,13 +67,13 @@ package final class Controls {
     let now = time.wallClock
     var byApp: [Int: Control] = [:]
     var lanes: Set<WorkQueue> = []
-    var credentials: [[UInt8]] = []
+    var credentials: [Control] = []
     for control in controls {
       switch control.subject {
       case .app(let id): if let app = apps.place(of: id) { byApp[app] = control }
       case .lane(let name):
         if control.mode(at: now) == .paused, let lane = WorkQueue(origin: name) { lanes.insert(lane) }
-      case .credential(let name): if control.mode(at: now) == .paused { credentials.append(name) }
+      case .credential: if control.mode(at: now) == .paused { credentials.append(control) }
       case .webhook: break
       }
     }
@@ -113,11 +113,20 @@ package final class Controls {
   /// To be called after each change of the applications' pools.
   func findPausedPools() {
     guard !pausedCredentials.isEmpty || hasPausedPools else { return }
-    pausedPools = pausedCredentials.reduce(into: []) { $0.formUnion(apps.pools(ofPaused: $1)) }
+    pausedPools = pausedCredentials.reduce(into: [:]) { paused, control in
+      guard let app = control.subject.app.flatMap({ apps.index(of: $0) }) else { return }
+      for pool in apps[app].pools(ofPaused: control.subject.text) { paused[pool, default: [:]][app] = control.since ?? 0 }
+    }
   }
 
-  /// An operator has paused the pool's credential.
-  package func isCredentialPaused(of pool: Int) -> Bool { hasPausedPools && pausedPools.contains(pool) }
+  /// An operator has paused the pool's credential, perhaps only for some of its applications.
+  package func isCredentialPaused(of pool: Int) -> Bool { hasPausedPools && pausedPools[pool] != nil }
+
+  /// When an operator paused the pool's credential for an application, in Unix milliseconds; nil if it isn't paused.
+  func pausedSince(_ pool: Int, of app: Int?) -> Int64? {
+    guard hasPausedPools, let app else { return nil }
+    return pausedPools[pool]?[app]
+  }
 
   package func mode(of app: Int) -> Control.Mode {
     hasOrders ? byApp[app]?.mode(at: time.wallClock) ?? .running : .running

@@ -12,7 +12,6 @@ extension Dispatcher {
   func watchAll(fitting: Int, for handler: some DispatchHandler) {
     for index in active { watch(index, for: handler) }
     if controls.hasOrders { takeOutPaused(for: handler) }
-    if controls.hasOrders || controls.hasPausedPools { declareHoldQueues() }
     rest()
     for app in holds.present { adjustFlow(app, fitting) }
     // A question for a paused application's hold queue would stay in it.
@@ -22,11 +21,11 @@ extension Dispatcher {
   /// Updates the pool's bulkhead and moves waiting requests. Called at the end of each turn, and a few times a second.
   func watch(_ index: Int, for handler: some DispatchHandler) {
     let now = time.now
-    let isPaused = controls.isCredentialPaused(of: index)
-    let isInTrouble = isPaused || pools[index].account.isInTrouble(at: now)
+    if controls.isCredentialPaused(of: index) { takeOutPaused(of: index, for: handler) }
+    let isInTrouble = pools[index].account.isInTrouble(at: now)
     if isInTrouble, !isTroubled(index) { troubleBegan(index) }
     pools[index].bulkhead.note(
-      isInTrouble: isInTrouble, grace: isPaused || sharesShard(index) ? 0 : Self.grace,
+      isInTrouble: isInTrouble, grace: sharesShard(index) ? 0 : Self.grace,
       isOverdue: pools[index].isOverdue(after: longestWait(for: index), at: now),
       high: pools[index].wait(in: .sendHigh, overdueAfter: longestWait(for: index), at: now), at: now)
     if isInTrouble, apps.users(of: index).isEmpty { return leave(index, for: handler) }
@@ -100,7 +99,7 @@ extension Dispatcher {
 
   /// The provider answers again, and no request is there to probe with.
   private func lacksProbe(_ pool: Int) -> Bool {
-    pools[pool].isEmpty && pools[pool].account.takesProbe && !controls.isCredentialPaused(of: pool)
+    pools[pool].isEmpty && pools[pool].account.takesProbe
   }
 
   /// Bounds in seconds of a held request's wait for its provider. Below the first the prefetch grows, above the second it
@@ -121,7 +120,7 @@ extension Dispatcher {
   func isHeldBack(_ entry: InFlight, by pool: Int) -> Bool {
     guard pools.indices.contains(pool), pools[pool].bulkhead.isClosed(to: entry.source.queue), pools[pool].usesHoldQueue,
       entry.source.hold == nil, !entry.attempt.isLast,
-      let app = entry.identity.app
+      let app = entry.identity.app, controls.pausedSince(pool, of: app) == nil
     else { return false }
     return holds.isPresent(app)
   }
@@ -162,7 +161,7 @@ extension Dispatcher {
       takeOut(of: pool, withHeld: true, where: { _ in false }, for: handler) { entry, _ in
         guard let app = entry.identity.app, !entry.attempt.isLast, holds.isPresent(app) else { return nil }
         let longest = holds.ready[app, default: 0] > 0 ? Self.longestBeforeOthers : Self.longestAlone
-        return time.wallClock - entry.identity.admittedAt > longest ? .hold(holdReason(of: [pool])) : nil
+        return time.wallClock - entry.identity.admittedAt > longest ? .hold(Self.holdReason) : nil
       }
     }
   }
@@ -205,8 +204,7 @@ extension Dispatcher {
   /// - Parameter isTried: some request probes the provider.
   /// - Returns: nil if the push stays, to probe the provider or because the trouble is recent.
   private func exit(of entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Exit? {
-    if isHeldBack(entry, by: pool) { return .hold(holdReason(of: [pool])) }
-    if controls.isCredentialPaused(of: pool) { return exitOfPaused(entry, pool) }
+    if isHeldBack(entry, by: pool) { return .hold(Self.holdReason) }
     let wait = time.wallClock - entry.identity.admittedAt
     if !pools[pool].usesHoldQueue, !entry.attempt.isLast { return exitToLadder(entry, pool, wait, &isTried) }
     // The trouble may be over already: a probe that is under way has its answer soon.

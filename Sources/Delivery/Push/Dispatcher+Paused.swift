@@ -2,7 +2,8 @@ import Broker
 import DeviceRegistry
 import PushCore
 
-/// Requests of applications and credentials that an operator has paused wait in the application's hold queue. No attempt is counted.
+/// Requests of applications that an operator has paused wait in the hold queue, those for paused credentials on the retry ladder: in the
+/// hold queue they would be in front of requests for the application's other credentials. No attempt is counted.
 extension Dispatcher {
   /// Whether the request has to wait until an operator resumes its application.
   func isPaused(_ entry: InFlight) -> Bool {
@@ -23,6 +24,8 @@ extension Dispatcher {
   /// Moves what waits in the lanes of paused applications to their hold queues. Pushes without an answer are not affected.
   func takeOutPaused(for handler: some DispatchHandler) {
     let paused = controls.pausedApps.reduce(into: Set<Int>()) { $0.formUnion(apps[$1].pools) }
+    // The first request needs no detour then.
+    for app in controls.pausedApps { _ = holds.isPresent(app) }
     for pool in paused.sorted() where !pools[pool].isEmpty && !outbox.isFull {
       takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
         guard let app = entry.identity.app, controls.isPaused(app) else { return nil }
@@ -32,31 +35,19 @@ extension Dispatcher {
     }
   }
 
-  /// Declares the hold queues of paused applications and credentials, so that the first request needs no detour.
-  func declareHoldQueues() {
-    for app in controls.pausedApps { _ = holds.isPresent(app) }
-    for pool in controls.pausedPools where pools[pool].usesHoldQueue {
-      for app in apps.users(of: pool) { _ = holds.isPresent(app) }
+  static let pausedReason = "an operator has paused the application"
+
+  /// Moves what waits for a paused credential to the ladder. To be called before each dispatch of the pool.
+  func takeOutPaused(of pool: Int, for handler: some DispatchHandler) {
+    guard !pools[pool].isEmpty, !outbox.isFull else { return }
+    takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
+      guard let since = controls.pausedSince(pool, of: entry.identity.app) else { return nil }
+      if entry.attempt.isLast { return .fail(.unavailable, Self.pausedCredential) }
+      return .park(Self.delay(after: time.wallClock - since), Self.pausedCredential)
     }
   }
 
-  static let pausedReason = "an operator has paused the application"
-
-  // MARK: credentials
-
   package static let pausedCredential = "an operator has paused the credential"
-
-  /// The reason why requests for the pools go to the hold queue.
-  func holdReason(of pools: [Int]) -> String {
-    pools.contains(where: controls.isCredentialPaused) ? Self.pausedCredential : Self.holdReason
-  }
-
-  /// The way of a request for a paused credential without a hold queue: browsers have none, and others until it is declared.
-  func exitOfPaused(_ entry: InFlight, _ pool: Int) -> Exit {
-    if entry.attempt.isLast { return .fail(.unavailable, Self.pausedCredential) }
-    let wait = pools[pool].bulkhead.troubledSince.map { Int64(time.now.seconds(since: $0) * 1_000) } ?? 0
-    return .park(Self.delay(after: wait), Self.pausedCredential)
-  }
 
   /// Milliseconds on the ladder until the hold queue is declared. If that isn't possible, the delay grows.
   func pausedDelay(_ app: Int?) -> Int64 { Self.delay(after: app.map(controls.pausedFor) ?? 0) }

@@ -167,7 +167,7 @@ package final class Dispatcher {
     let account = pools[index].account
     let contenders = account.pool.contenders
     account.pool.contenders -= 1
-    guard !isDraining, !controls.isCredentialPaused(of: index) else { return false }
+    guard !isDraining else { return false }
     let allowed = controls.hasRates ? controls.allowance(of: apps.users(of: index)) : .max
     guard allowed > 0 else { return false }
     var room = share(of: index, account.capacity, beside: others)

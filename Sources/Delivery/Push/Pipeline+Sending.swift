@@ -36,7 +36,7 @@ extension Pipeline: DispatchHandler {
       }
       let pool = entry.recipients[index].pool
       if dispatcher.pools[pool].bulkhead.isClosed, dispatcher.isHeldBack(entry, by: pool) {
-        entry.goToHold(index, at: now, because: dispatcher.holdReason(of: [pool]))
+        entry.goToHold(index, at: now, because: Dispatcher.holdReason)
         continue
       }
       entry.ledger.opened()

@@ -217,7 +217,7 @@ package final class Pipeline {
       entry.goToHold(because: Dispatcher.pausedReason)
       putOffUnbegun(entry, by: dispatcher.pausedDelay(entry.identity.app), Dispatcher.pausedReason)
     } else if dispatcher.isWhollyHeldBack(entry) {
-      entry.goToHold(because: dispatcher.holdReason(of: entry.route.routes.pools))
+      entry.goToHold(because: Dispatcher.holdReason)
       conclude(entry) { publisher.publishRetry(of: entry, at: time.wallClock) }
     } else if entry.parsed?.isDryRun == true, entry.parsed?.audience != nil {
       concludeDryRunOfAudience(entry)

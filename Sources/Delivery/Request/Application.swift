@@ -99,13 +99,12 @@ extension SenderRoutes {
     return nil
   }
 
-  /// - Parameter kind: the kind of the credential's setting; nil is the result for any other text.
-  func pools(ofKind kind: Substring) -> [Int]? {
+  /// - Parameter kind: the kind of the credential's setting.
+  func pools(ofKind kind: String) -> [Int] {
     switch kind {
     case "apns": [apns, production, sandbox].compactMap { $0?.pool } + broadcasts.values.map(\.pool)
     case "fcm": [fcm].compactMap(\.self)
-    case "webpush": webpush?.pools ?? []
-    default: nil
+    default: webpush?.pools ?? []
     }
   }
 
@@ -126,17 +125,21 @@ extension Application {
   /// The application or one of its senders has web push.
   var hasWebPush: Bool { routes.webpush != nil || senders.values.contains { $0.webpush != nil } }
 
-  /// The pools of a credential or sender that operators have paused, by its name behind the application's. A sender's pools that
-  /// the application uses too are not among them.
-  func pools(ofPaused name: Substring) -> [Int] {
-    if let own = routes.pools(ofKind: name) { return own }
-    let parts = name.split(separator: "/", maxSplits: 1)
-    guard parts.count == 2, parts[0] == "senders" else { return [] }
-    for (sender, routes) in senders where parts[1].hasPrefix(String(decoding: sender, as: UTF8.self)) {
-      let kind = parts[1].utf8.dropFirst(sender.count)
-      let all =
-        kind.isEmpty ? routes.pools : kind.first == UInt8(ascii: "/") ? routes.pools(ofKind: Substring(kind.dropFirst())) : nil
-      if let all { return all.filter { !self.routes.pools.contains($0) } }
+  /// The pools of a credential or sender that operators have paused: `<app>/fcm`, `<app>/senders/<sender>` or
+  /// `<app>/senders/<sender>/fcm`. A whole sender is paused without the pools that the application uses too.
+  func pools(ofPaused name: String) -> [Int] {
+    let own = String(decoding: id, as: UTF8.self)
+    for kind in ["apns", "fcm", "webpush"] where name == "\(own)/\(kind)" {
+      // Each sender has web push pools of its own, also with the application's key.
+      let senders = kind == "webpush" ? senders.values.filter { $0.webpush?.hasKey(of: routes.webpush) == true } : []
+      return ([routes] + senders).flatMap { $0.pools(ofKind: kind) }
+    }
+    for (sender, routes) in senders {
+      let place = "\(own)/senders/\(String(decoding: sender, as: UTF8.self))"
+      for kind in ["apns", "fcm", "webpush"] where name == "\(place)/\(kind)" { return routes.pools(ofKind: kind) }
+      guard name == place else { continue }
+      let browsers = routes.webpush?.hasKey(of: self.routes.webpush) == true ? [] : routes.pools(ofKind: "webpush")
+      return (routes.pools(ofKind: "apns") + routes.pools(ofKind: "fcm")).filter { !self.routes.pools.contains($0) } + browsers
     }
     return []
   }

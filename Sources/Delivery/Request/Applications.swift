@@ -54,13 +54,6 @@ package final class Applications {
 
   package func users(of pool: Int) -> Set<Int> { byPool[pool] ?? [] }
 
-  /// The pools of a paused credential or sender.
-  func pools(ofPaused name: [UInt8]) -> [Int] {
-    let parts = String(decoding: name, as: UTF8.self).split(separator: "/", maxSplits: 1)
-    guard parts.count == 2, let app = index(of: Array(parts[0].utf8)) else { return [] }
-    return self[app].pools(ofPaused: parts[1])
-  }
-
   // MARK: a reload
 
   /// Adds or updates an application. Call ``rerouted(_:)`` when its routes are set.

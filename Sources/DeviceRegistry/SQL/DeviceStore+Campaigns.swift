@@ -193,10 +193,10 @@ extension SQL {
   static let addUnreached = Statement(
     """
     INSERT INTO campaign_unreached (campaign, device, salt, code) VALUES (?1, ?2, ?3, ?4)
-    ON CONFLICT (campaign, device, salt) DO NOTHING
+    ON CONFLICT (campaign, device) DO NOTHING
     """)
   static let unreached = Statement(
-    "SELECT device, salt, code FROM campaign_unreached WHERE campaign = ?1 AND device > ?2 ORDER BY device, salt LIMIT ?3")
+    "SELECT device, salt, code FROM campaign_unreached WHERE campaign = ?1 AND device > ?2 ORDER BY device LIMIT ?3")
   static let deleteUnreached = Statement("DELETE FROM campaign_unreached WHERE campaign = ?1")
   static let deleteFailures = Statement("DELETE FROM campaign_failures WHERE campaign = ?1")
   static let savePage = Statement(

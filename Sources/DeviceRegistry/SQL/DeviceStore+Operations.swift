@@ -138,11 +138,12 @@ extension DeviceStore {
   /// The newest events first.
   /// - Parameters:
   ///   - apps: only events of these applications; nil for all events.
+  ///   - subject: only events of this subject, such as `app:com.example.app`; nil for all.
   ///   - before: only events with lower numbers.
   public func auditEvents(
-    of apps: [[UInt8]]? = nil, before: Int64 = .max, limit: Int
+    of apps: [[UInt8]]? = nil, subject: [UInt8]? = nil, before: Int64 = .max, limit: Int
   ) throws(RegistryError) -> [AuditEvent] {
-    try session.all(SQL.auditEvents, [Self.list(apps), .int(before), .int(limit)], Self.auditEvent)
+    try session.all(SQL.auditEvents, [Self.list(apps), .int(before), .int(limit), .text(subject)], Self.auditEvent)
   }
 
   /// A JSON object with the array `names`, for ``SQL/isIn(_:)``; null for nil.
@@ -197,8 +198,14 @@ extension SQL {
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)
       """)
   static let auditEvents = Statement(
-    "SELECT \(auditColumns) FROM audit_events WHERE id < ?2 AND \(isIn("app")) ORDER BY id DESC LIMIT ?3",
-    postgres: "SELECT \(auditColumns) FROM audit_events WHERE id < ?2 AND \(isInPostgres("app")) ORDER BY id DESC LIMIT ?3")
+    """
+    SELECT \(auditColumns) FROM audit_events WHERE id < ?2 AND \(isIn("app")) AND (?4 IS NULL OR subject = ?4)
+    ORDER BY id DESC LIMIT ?3
+    """,
+    postgres: """
+      SELECT \(auditColumns) FROM audit_events WHERE id < ?2 AND \(isInPostgres("app")) AND (?4::text IS NULL OR subject = ?4)
+      ORDER BY id DESC LIMIT ?3
+      """)
   static let unpublished = Statement(
     "SELECT id FROM audit_events WHERE claimed_at < ?1 ORDER BY id LIMIT ?2")
   static let claimAuditEvent = Statement("UPDATE audit_events SET claimed_at = ?2 WHERE id = ?1 RETURNING \(auditColumns)")

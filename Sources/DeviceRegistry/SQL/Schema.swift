@@ -200,12 +200,12 @@ enum Schema {
     "ALTER TABLE gateway_keys ADD COLUMN public_key {blob}", "ALTER TABLE gateway_keys ADD COLUMN token_uri {text}",
   ]
 
-  /// Devices that a campaign didn't reach, and the code of the reason. A device's id may be used again, with another salt.
+  /// Devices that a campaign didn't reach, and the code of the reason.
   private static let unreached = [
     """
     CREATE TABLE campaign_unreached (
       campaign {blob} NOT NULL, device {int} NOT NULL, salt {int} NOT NULL, code {int} NOT NULL,
-      PRIMARY KEY (campaign, device, salt)) {clustered}
+      PRIMARY KEY (campaign, device)) {clustered}
     """
   ]
 

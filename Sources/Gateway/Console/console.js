@@ -58,7 +58,7 @@ function remember(status) {
 
 async function poll() {
   clearTimeout(timer);
-  const { page, args, query } = place(), own = ++round, asked = page.asks(args, query, state), refusals = {};
+  const { page, args, query } = place(), { hash } = location, own = ++round, asked = page.asks(args, query, state), refusals = {};
   if (page.asksOnce && (shown !== location.hash || again)) {
     Object.assign(asked, page.asksOnce(args, query));
     Object.assign(state, { letters: null, trace: null });
@@ -71,9 +71,14 @@ async function poll() {
     if (page === pages.runbook && !state.runbook) state.runbook = await (await fetch("/console/runbook.md")).text();
     const [status, ...answers] = await Promise.all([
       state.seesStatus ? ask("/v1/fleet/status").catch(error => { if (error.status !== 403) throw error; state.seesStatus = false; }) : null,
-      ...Object.entries(asked).map(([name, path]) => ask(path).catch(error => {
+      ...Object.entries(asked).map(([name, path]) => ask(path).then(answer => {
+        // A later round doesn't ask for these again, so they count even if another answer of this round fails.
+        if (["letters", "trace"].includes(name) && hash === location.hash) state[name] = answer;
+        return answer;
+      }, error => {
         if (![400, 403, 404].includes(error.status) && (error.status === 401 || !["letters", "trace"].includes(name))) throw error;
         refusals[name] = error.message;
+        if (hash === location.hash) state.refusals[name] = error.message;
       }))]);
     if (own !== round) return;
     if (status) remember(status);
@@ -175,7 +180,7 @@ at("page").addEventListener("click", event => {
   order.fields = named;
   for (const field of ["rate", "until"]) {
     at(field + "-field").hidden = named !== field && !(field === "rate" && named === "letters");
-    at(field).value = present || "";
+    at(field).value = field === named && present || "";
   }
   const isDangerous = /\/(drop|discard|forget|cancel|drain)$/.test(order.post);
   at("confirm").className = isDangerous ? "danger" : "primary";

@@ -1,7 +1,7 @@
 import { inline, make, number, table, time } from "./dom.js";
 import { appField, button, card, encode, form, linked, only, pill } from "./parts.js";
 
-// Dead letters and held requests. To look at them takes them out of their queue for a moment, so a page asks only when its address changes,
+// Dead letters and held requests. A look takes them out of their queue for a moment, so a page asks only when its address changes,
 // and after an operation.
 const jobs = "/v1/fleet/jobs";
 const dead = { page: "dead", title: "Dead letters", one: "dead letter", many: "dead letters", since: "Given up", path: () => "dead" };
@@ -33,7 +33,7 @@ function allDead(state, query) {
 function allHeld(state, query) {
   const one = (state.apps || []).find(one => one.app === query.app), ready = query.look && state.letters?.ready;
   return [make("h1", {}, query.app ? `Held requests of ${query.app}` : held.title), filterForm(held, query.app || only(state), query, null, state),
-    make("p", { class: "note" }, inline("An application's requests wait here while it, or its credential, is paused, or while its provider is in trouble. The broker counts **each look as a return**: after two, a request is processed alone; after 50 it is a dead letter. So look a few times only.")),
+    make("p", { class: "note" }, inline("An application's requests wait here while it is paused, or while its provider is in trouble. The broker counts **each look as a return**: after two, a request is processed alone; after 50 it is a dead letter. So look a few times only.")),
     one?.state === "paused" && ready > 0 && make("div", { class: "row card" }, button(state, "apps/" + encode(query.app), "discard", `Discard all ${number(ready)} held requests of ${query.app}`, "", "All of them are deleted for good, with those that come until it is done. The application stays paused.", {}, `Discard all ${number(ready)}`)),
     query.app && found(held, state, query), jobTable(state)];
 }
@@ -42,7 +42,7 @@ function filterForm(queue, app, query, more, state) {
   const selected = Object.keys(inQueue(queue, filters(query))).length > 0;
   return form(queue.page, appField(state, app), more, make("label", {}, "Reason has ", make("input", { name: "reason", value: query.reason, autocomplete: "off", size: "20" })),
     make("label", {}, "Message ", make("input", { name: "id", value: query.id, autocomplete: "off", size: "16" })),
-    make("input", { type: "hidden", name: "look", value: "1" }), make("button", {}, "Look"), selected && make("a", { href: `#/${queue.page}?` + new URLSearchParams(queue === held ? { app, look: 1 } : { look: 1 }) }, "All"));
+    make("input", { type: "hidden", name: "look", value: "1" }), make("button", {}, "Look"), selected && make("a", { href: `#/${queue.page}?` + new URLSearchParams({ ...queue === held && app && { app }, look: 1 }) }, "All"));
 }
 
 function found(queue, state, query) {

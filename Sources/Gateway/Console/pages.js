@@ -13,7 +13,7 @@ export const pages = {
   apps: { name: "Applications", asks: ([app]) => app ? { apps, credentials: keys, campaigns: `${campaigns}&app=${encode(app)}`, audit: list(10, { app }) } : { apps },
     show: (state, [app]) => app ? application(state, app) : applications(state) },
   lanes: { name: "Lanes", asks: () => ({ lanes }), show: allLanes },
-  campaigns: { name: "Campaigns", asks: ([id], query) => id ? { campaign: "/v1/fleet/campaigns/" + encode(id), unreached: `/v1/fleet/campaigns/${encode(id)}/unreached?` + new URLSearchParams(query) } : { campaigns },
+  campaigns: { name: "Campaigns", asks: ([id], query) => id ? { campaign: "/v1/fleet/campaigns/" + encode(id), unreached: `/v1/fleet/campaigns/${encode(id)}/unreached?` + new URLSearchParams(query), audit: list(50, { subject: "campaign:" + id }) } : { campaigns },
     show: (state, [id], query) => id ? oneCampaign(state, id, query) : [make("h1", {}, "Campaigns"), card(null, campaignTable(state))] },
   dead: deadLetters,
   held: heldRequests,
@@ -68,7 +68,7 @@ export function problems(state) {
   if (quarantine) add("bad", "Requests in quarantine", { waits: quarantine, words: "They have ended a worker, or are suspected of it.", section: "pushfleetquarantine" });
   if (dead) add("warn", "Dead letters", { waits: dead, words: "Look at them, then replay or drop them.", link: "#/dead?look=1", section: "pushfleetdeadletters" });
   for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: by(one) });
-  for (const one of state.credentials || []) if (one.state !== "running") add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: held(state, owner(one)), words: by(one) });
+  for (const one of state.credentials || []) if (one.state !== "running") add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, words: by(one) });
   for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: by(one) });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
   return found;
@@ -129,7 +129,7 @@ function credentialTable(state, app) {
   return table("Credentials and senders", [["Credential", "name"], ["State", "wide"], ["", "wide"]], (state.credentials || []).filter(one => owner(one) === app).map(one => {
     const path = "credentials/" + encode(one.credential), what = one.credential;
     return [what, what.slice(app.length + 1), control(one), make("div", { class: "row" }, one.state === "running"
-      ? button(state, path, "pause", `Pause ${what}`, "until", "Nothing is sent with it. Its pushes wait, those with other credentials are sent.") : button(state, path, "resume", `Resume ${what}`))];
+      ? button(state, path, "pause", `Pause ${what}`, "until", "Nothing is sent with it. Its pushes wait on the retry ladder, those with other credentials are sent.") : button(state, path, "resume", `Resume ${what}`))];
   }), "None.");
 }
 
@@ -150,7 +150,7 @@ function application(state, app) {
     card("Credentials and senders", credentialTable(state, app)),
     card("Failed pushes by reason", table("Failed pushes by reason", [["Reason", "name"], ["Pushes", "n"], ["Share", "n"]],
       its.reasons.map(([code, count]) => [code, code, number(count), `${(100 * count / its.failed).toFixed(1)} %`]), state.status ? "None since the workers began." : "Only a key for all applications sees them.")),
-    card("Campaigns", campaignTable(state)), card("Operations", auditTable(state))];
+    card("Campaigns", campaignTable(state)), card("Operations", auditTable(state.audit || []))];
 }
 
 function allLanes(state) {
@@ -188,7 +188,8 @@ function oneCampaign(state, id, query) {
       one.failed > 0 && make("p", {}, make("a", { href: "#/dead?" + new URLSearchParams({ app: one.app, id: one.message_id, look: 1 }) }, "Its dead letters"))),
     (one.failed > 0 || query.after) && card("Devices that were not reached", unreachedTable(state, one),
       make("p", { class: "row" }, query.after && make("a", { href: `#/campaigns/${encode(id)}` }, "First"),
-        state.unreached?.length >= 50 && make("a", { href: `#/campaigns/${encode(id)}?after=${state.unreached.at(-1).number}` }, "More")))];
+        state.unreached?.length >= 50 && make("a", { href: `#/campaigns/${encode(id)}?after=${state.unreached.at(-1).number}` }, "More"))),
+    card("Operations", auditTable(state.audit || []))];
 }
 
 function unreachedTable(state, one) {
@@ -196,8 +197,8 @@ function unreachedTable(state, one) {
     device.registration, make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "token", id: device.registration }) }, device.registration), device.error, device.platform || "", device.state, device.user || "", device.installation || ""]), "None is listed.");
 }
 
-function auditTable(state) {
-  return table("Operations", [["Time", ""], ["Operator", "name"], ["Action", ""], ["Subject", "wide"], ["Details", ""], ["Reason", "wide"]], (state.audit || []).map(one => [
+function auditTable(events) {
+  return table("Operations", [["Time", ""], ["Operator", "name"], ["Action", ""], ["Subject", "wide"], ["Details", ""], ["Reason", "wide"]], events.map(one => [
     one.number, time(one.at), [one.actor, make("span", { class: "note" }, ` from ${one.origin}`)], one.action, one.subject, details(one), one.reason || ""]), "There is none.");
 }
 
@@ -231,6 +232,6 @@ function audit(state, args, query) {
   const events = state.audit || [], to = more => "#/audit?" + new URLSearchParams({ ...query, ...more });
   return [make("h1", {}, "Audit"),
     form("audit", appField(state, query.app), make("button", {}, "Show")),
-    card(query.app ? `Operations on ${query.app}` : "All operations", auditTable(state),
+    card(query.app ? `Operations on ${query.app}` : "All operations", auditTable(events),
       make("p", { class: "row" }, query.before && make("a", { href: query.app ? `#/audit?app=${encode(query.app)}` : "#/audit" }, "Newest"), events.length >= 50 && make("a", { href: to({ before: events.at(-1).number }) }, "Older")))];
 }

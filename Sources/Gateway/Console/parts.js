@@ -24,7 +24,7 @@ export const only = state => state.me.apps.length === 1 ? state.me.apps[0] : nul
 
 export const appField = (state, value) => [make("label", {}, "Application ", make("input", { name: "app", value, list: "app-names", autocomplete: "off" })), make("datalist", { id: "app-names" }, state.me.apps.map(app => make("option", { value: app })))];
 
-/// What became of a request, as `/v1/fleet/apps/<app>/messages/<id>` answers; nothing is known of another one.
+/// The outcome of a request, as `/v1/fleet/apps/<app>/messages/<id>` answers; nothing is known of another one.
 export function outcome(message, id) {
   if (message?.message_id !== id) return make("p", { class: "note" }, `Nothing is known of ${id} here.`);
   const words = { accepted: "No result is known yet: it waits, or its result came later than this gateway waits for one. The trace has more." }[message.state];

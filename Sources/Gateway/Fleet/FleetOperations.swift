@@ -196,7 +196,8 @@ struct FleetOperations {
     guard let given = apps(call, key) else { return }
     // A key for all applications also sees operations on the whole fleet.
     let apps = call.query("app") == nil && applications.areAll(in: key.apps) ? nil : given
-    ask(.read { try $0.auditEvents(of: apps, before: Int64(before), limit: limit) }, call) { events in
+    let subject = call.query("subject")
+    ask(.read { try $0.auditEvents(of: apps, subject: subject, before: Int64(before), limit: limit) }, call) { events in
       call.answer(.json(200) { $0.set("events", objects: events.map { event in { event.write(to: &$0) } }) })
     }
   }

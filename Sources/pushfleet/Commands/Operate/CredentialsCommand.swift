@@ -10,9 +10,10 @@ enum CredentialsCommand: Command {
       .action("resume", "--config", ["--reason"], ["--json"], "CREDENTIAL"),
     ],
     """
-    Nothing is sent with a paused credential; every worker follows within two seconds. Its pushes wait in the application's hold
-    queue, except those to browsers, which wait on the retry ladder for up to a minute at a time. No attempt is counted, and times
-    to live continue. Pushes with other credentials continue, also those of the same request.
+    Nothing is sent with a paused credential; every worker follows within two seconds. Its pushes wait on the retry ladder, at
+    first for a second and later for up to a minute at a time, so the last ones are sent a minute after resume. No attempt is
+    counted, and times to live continue. Pushes with other credentials continue, also those of the same request. Requests for now
+    or never (time_to_live 0) become dead letters.
 
     A sender is paused with all credentials that it doesn't share with its application. To stop a whole application, see
     `pushfleet apps`.

@@ -53,7 +53,7 @@ struct OperatorSession {
     }
     try options.refuseOperands(after: 1)
     let named = subject(Array(name.utf8))
-    // What left the configuration while it was paused can be resumed.
+    // A subject that left the configuration while it was paused can be resumed.
     if try options.action == "pause" || store.control(named) == Control(named) {
       try Options.check(name, among: names, of: "\(operand): ")
     }
