@@ -69,7 +69,10 @@ public struct WebhookConfiguration: Sendable, Equatable {
     return Array(key)
   }
 
-  package func wants(_ routingKey: [UInt8]) -> Bool { events.contains { routingKey.starts(with: $0.key.utf8) } }
+  /// False for a kind of events that the settings don't list. An event with another key was put into the queue by hand.
+  package func wants(_ routingKey: [UInt8]) -> Bool {
+    Events.allCases.first { routingKey.starts(with: $0.key.utf8) }.map(events.contains) ?? true
+  }
 
   /// The webhook's place in the configuration, for errors.
   package func setting(of app: String) -> String { "apps.\(app).webhooks.\(name)" }

@@ -118,7 +118,9 @@ public final class WebhookService {
       guard let self, !isStopping else { return }
       switch result {
       // From now on, the registry says whether it is paused.
-      case .success: gone.remove(name)
+      case .success:
+        gone.remove(name)
+        modes?[.webhook(Array(name.utf8))] = .paused
       case .failure(let error):
         log.error("the registry doesn't know that a webhook is paused", ["webhook": name, "reason": "\(error)"])
         loop.schedule(after: Self.pause) { [weak self] in self?.record(gone: name) }
