@@ -18,12 +18,10 @@ package final class Controls {
   private var byApp: [Int: Control] = [:] { didSet { hasOrders = !byApp.isEmpty } }
   /// False if no application has a control. A request then asks nothing else.
   private(set) var hasOrders = false
-  /// The modes at the last look, except running.
-  private var modes: [ControlSubject: Control.Mode] = [:]
+  /// The applications and credentials that weren't running at the last look.
+  private var noted: [ControlSubject: Control] = [:]
   package private(set) var pausedLanes: Set<WorkQueue> = []
-  /// Paused credentials and senders.
-  private var pausedCredentials: [Control] = []
-  /// Their pools, with the applications for which they are paused, and since when, in Unix milliseconds.
+  /// Pools of paused credentials, with the applications for which they are paused, and since when, in Unix milliseconds.
   private var pausedPools: [Int: [Int: Int64]] = [:] { didSet { hasPausedPools = !pausedPools.isEmpty } }
   private var hasPausedPools = false
   /// False until the registry has answered once. Hold queues aren't consumed before.
@@ -67,54 +65,52 @@ package final class Controls {
     let now = time.wallClock
     var byApp: [Int: Control] = [:]
     var lanes: Set<WorkQueue> = []
-    var credentials: [Control] = []
     for control in controls {
       switch control.subject {
       case .app(let id): if let app = apps.place(of: id) { byApp[app] = control }
       case .lane(let name):
         if control.mode(at: now) == .paused, let lane = WorkQueue(origin: name) { lanes.insert(lane) }
-      case .credential: if control.mode(at: now) == .paused { credentials.append(control) }
-      case .webhook: break
+      case .credential, .webhook: break
       }
     }
     all = controls
-    note(controls, at: now)
+    noteChanges(at: now)
     for lane in WorkQueue.allCases where lanes.contains(lane) != pausedLanes.contains(lane) {
       log.info(lanes.contains(lane) ? "an operator has paused a lane" : "a lane is consumed again", ["lane": lane.origin])
     }
     self.byApp = byApp
     pausedLanes = lanes
-    pausedCredentials = credentials
     findPausedPools()
     limit()
     onRead?()
   }
 
-  private func note(_ controls: [Control], at now: Int64) {
-    var modes: [ControlSubject: Control.Mode] = [:]
-    for control in controls where control.mode(at: now) != .running {
+  private func noteChanges(at now: Int64) {
+    let former = noted
+    noted = [:]
+    for control in all where control.mode(at: now) != .running {
       switch control.subject {
-      case .app, .credential: if apps.place(of: control.subject.app ?? []) != nil { modes[control.subject] = control.mode }
+      case .app, .credential: if apps.place(of: control.subject.app ?? []) != nil { noted[control.subject] = control }
       case .lane, .webhook: break
       }
     }
-    for subject in Set(modes.keys).union(self.modes.keys).sorted(by: { ($0.kind, $0.text) < ($1.kind, $1.text) })
-    where modes[subject] != self.modes[subject] {
+    for subject in Set(noted.keys).union(former.keys).sorted(by: { ($0.kind, $0.text) < ($1.kind, $1.text) })
+    where noted[subject]?.mode != former[subject]?.mode {
       log.info(
         "an operator has changed \(subject.kind == "app" ? "an application's" : "a credential's") state",
         [
-          subject.kind: subject.text, "state": (modes[subject] ?? .running).rawValue,
-          "reason": String(decoding: controls.first { $0.subject == subject }?.reason ?? [], as: UTF8.self),
+          subject.kind: subject.text, "state": (noted[subject]?.mode ?? .running).rawValue,
+          "reason": String(decoding: noted[subject]?.reason ?? [], as: UTF8.self),
         ])
     }
-    self.modes = modes
   }
 
   /// To be called after each change of the applications' pools.
   func findPausedPools() {
-    guard !pausedCredentials.isEmpty || hasPausedPools else { return }
-    pausedPools = pausedCredentials.reduce(into: [:]) { paused, control in
-      guard let app = control.subject.app.flatMap({ apps.index(of: $0) }) else { return }
+    pausedPools = all.reduce(into: [:]) { paused, control in
+      guard case .credential = control.subject, control.mode(at: time.wallClock) == .paused,
+        let app = control.subject.app.flatMap({ apps.index(of: $0) })
+      else { return }
       for pool in apps[app].pools(ofPaused: control.subject.text) { paused[pool, default: [:]][app] = control.since ?? 0 }
     }
   }

@@ -23,10 +23,11 @@ extension Dispatcher {
 
   /// Moves what waits in the lanes of paused applications to their hold queues. Pushes without an answer are not affected.
   func takeOutPaused(for handler: some DispatchHandler) {
-    let paused = controls.pausedApps.reduce(into: Set<Int>()) { $0.formUnion(apps[$1].pools) }
+    let paused = controls.pausedApps
     // The first request needs no detour then.
-    for app in controls.pausedApps { _ = holds.isPresent(app) }
-    for pool in paused.sorted() where !pools[pool].isEmpty && !outbox.isFull {
+    for app in paused { _ = holds.isPresent(app) }
+    for pool in paused.reduce(into: Set<Int>(), { $0.formUnion(apps[$1].pools) }).sorted()
+    where !pools[pool].isEmpty && !outbox.isFull {
       takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
         guard let app = entry.identity.app, controls.isPaused(app) else { return nil }
         if entry.attempt.isLast { return .fail(.unavailable, Self.pausedReason) }

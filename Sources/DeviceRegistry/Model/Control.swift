@@ -49,7 +49,7 @@ public enum ControlSubject: Hashable, Sendable {
 public struct Control: Equatable, Sendable {
   public enum Mode: String, CaseIterable, Sendable {
     case running
-    /// Requests wait: those of an application or a credential in the application's hold queue, those of a lane in the lane.
+    /// Requests wait: those of an application in its hold queue, those for a credential on the ladder, those of a lane in the lane.
     case paused
     /// Waiting requests are sent, and new ones are refused.
     case draining

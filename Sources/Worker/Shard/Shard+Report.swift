@@ -62,9 +62,10 @@ extension Shard {
 
   private func pool(_ number: Int) -> ShardReport.Pool {
     let account = pipeline.dispatcher.pools[number].account
-    let isPaused = pipeline.dispatcher.controls.isCredentialPaused(of: number)
+    let since = pipeline.dispatcher.pools[number].bulkhead.troubledSince
+    // Another application may use the credential, so trouble is shown nevertheless.
+    let isPaused = since == nil && pipeline.dispatcher.controls.isCredentialPaused(of: number)
     let state = isPaused ? .paused(reason: Dispatcher.pausedCredential) : account.state
-    let since = isPaused ? nil : pipeline.dispatcher.pools[number].bulkhead.troubledSince
     return .init(
       name: account.name, troubledSince: since.map { time.wallClock - Int64(time.now.seconds(since: $0) * 1_000) },
       isCredentialRefused: account.isCredentialRefused,
