@@ -49,7 +49,7 @@ enum BadgeGate: Gate {
     let count = BadgeCount(
       app: pipeline.apps.id(of: entry.identity.app), messageID: entry.identity.messageID, rule: rule, devices: devices)
     return pipeline.wait(at: entry, for: .countBadges(count)) { entry, numbers in
-      var badges = [Int64?](repeating: nil, count: entry.recipients.count)
+      var badges = entry.recipients.map { _ in Int64?.none }
       for (place, number) in zip(places, numbers) where place < badges.count { badges[place] = number }
       entry.registry.badges = badges
       entry.refuseWithoutCounter()

@@ -61,10 +61,7 @@ package struct SpanObserver {
     }
     if case .answered(let status) = push.answer { span.attribute("http.response.status_code", .number(Int64(status))) }
     if isAPNs, recipient.kind != .channel {
-      let fixed = entry.route.apns?.fixedID
-      span.attribute(
-        "pushfleet.apns_id",
-        .text(fixed ?? DeviceIdentity(messageID: entry.identity.messageID).apnsID(token: recipient.token.span)))
+      span.attribute("pushfleet.apns_id", .text(entry.apnsID(of: recipient)))
     }
     if let error = push.error { span.attribute("error.type", push.reason.isEmpty ? error.rawValue : push.reason) }
     spans.append(span.ended(error: push.error?.rawValue))

@@ -58,8 +58,7 @@ package struct FeedbackReporter {
     var details = details(of: entry, recipient)
     if recipient.platform == .apns {
       details.kind = entry.route.apns?.kindName
-      details.apnsID =
-        entry.route.apns?.fixedID ?? DeviceIdentity(messageID: entry.identity.messageID).apnsID(token: recipient.token.span)
+      details.apnsID = entry.apnsID(of: recipient)
     } else if recipient.platform == .fcm, !isForActivity(entry, .fcm) {
       details.kind = TokenKind.alert.name
     }

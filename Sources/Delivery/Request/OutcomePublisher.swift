@@ -315,9 +315,13 @@ struct FanOutResult {
 }
 
 extension InFlight {
+  /// The `apns-id` of a device's push.
+  func apnsID(of recipient: Recipient) -> [UInt8] {
+    self.route.apns?.stamp(token: recipient.token).id ?? self.parsed?.request.apnsID
+      ?? DeviceIdentity.apnsID(messageID: self.identity.messageID, token: Array(recipient.token))
+  }
+
   var resultTargets: [SendResult.Target] {
-    let identity = DeviceIdentity(messageID: self.identity.messageID)
-    let fixedID = request.flatMap(\.apnsID)
     var targets: [SendResult.Target] = []
     targets.reserveCapacity(self.recipients.count)
     for (index, recipient) in self.recipients.enumerated() {
@@ -326,7 +330,7 @@ extension InFlight {
         let isOfAPNs = recipient.platform == .apns && self.attempt.dryRun == nil
         targets.append(
           .accepted(
-            id: name.isEmpty || isOfAPNs ? fixedID ?? identity.apnsID(token: recipient.token.span) : name,
+            id: name.isEmpty || isOfAPNs ? apnsID(of: recipient) : name,
             registration: recipient.isOldRegistration ? self.registry.rows?.registration(recipient.row) : nil,
             uniqueID: isOfAPNs && !name.isEmpty ? name : nil))
       case .failed(let code): targets.append(.failed(code, reason: self.attempt.reasons[index]))

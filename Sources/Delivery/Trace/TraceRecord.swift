@@ -107,10 +107,7 @@ struct TraceRecord {
     if let error = push.error { text("error", error.rawValue, &line) }
     if !push.reason.isEmpty { text("reason", push.reason, &line) }
     if isAPNs, recipient.kind != .channel {
-      text(
-        "apns_id",
-        entry.route.apns?.fixedID ?? DeviceIdentity(messageID: entry.identity.messageID).apnsID(token: recipient.token.span),
-        &line)
+      text("apns_id", entry.apnsID(of: recipient), &line)
     }
     if case .delivered(let name) = recipient.state, !name.isEmpty { text("provider_name", name, &line) }
     text("outcome", Self.outcome(of: recipient.state), &line)

@@ -32,7 +32,7 @@ public struct RegistryCall<Answer: Sendable>: Sendable {
 /// A call in the form for the store's thread. Answers are untyped; ``RegistryCall`` knows the type.
 public enum RegistryRequest: Sendable {
   /// Answered with a `ChangeAnswer`. Successive changes with the same fence share a transaction.
-  case change(RegistryChange, fence: Int64)
+  indirect case change(RegistryChange, fence: Int64)
   /// Answered with ``NoteAnswer/value``. Successive notes share a transaction.
   case note(Note)
   /// Checks that the store answers and, if writes to devices failed lately, that it accepts them.

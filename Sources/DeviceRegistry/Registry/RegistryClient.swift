@@ -38,11 +38,11 @@ package final class RegistryClient: RegistryHandler {
   ///   or refuses a value permanently. The call then had no effect, or an effect that is safe to repeat.
   package func call<Answer>(_ call: RegistryCall<Answer>, then: @escaping (Result<Answer, RegistryError>) -> Void) {
     let tag = calls.insert { result in
-      then(
-        result.flatMap { answer in
-          guard let answer = answer as? Answer else { return .failure(.unavailable(.down, "an unexpected answer")) }
-          return .success(answer)
-        })
+      switch result {
+      case .success(let answer as Answer): then(.success(answer))
+      case .success: then(.failure(.unavailable(.down, "an unexpected answer")))
+      case .failure(let error): then(.failure(error))
+      }
     }
     do throws(RegistryError) {
       guard let registry else { throw .unavailable(.down, "closed") }

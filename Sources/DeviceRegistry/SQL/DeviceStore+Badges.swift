@@ -33,7 +33,7 @@ struct BadgeTally {
 extension DeviceStore {
   func tally(_ counts: [BadgeTally.Count]) throws(RegistryError) -> BadgeTally {
     var tally = BadgeTally()
-    tally.numbers = counts.map { [Int64?](repeating: nil, count: $0.count.devices.count) }
+    tally.numbers = counts.map { $0.count.devices.map { _ in Int64?.none } }
     var byNumber: [Question] = []
     var byToken: [Question] = []
     var subscriptions: [(count: Int, index: Int, message: Int64, key: TokenKey)] = []

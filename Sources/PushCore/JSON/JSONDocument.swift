@@ -119,13 +119,12 @@ public struct JSONDocument: Sendable {
   public func isString(_ node: Int, _ text: String) -> Bool {
     guard nodes[node].kind == .string else { return false }
     if hasEscapes(node) { return string(node).elementsEqual(text.utf8) }
-    var at = Int(nodes[node].start)
-    guard Int(nodes[node].end) &- at == text.utf8.count else { return false }
-    for byte in text.utf8 {
-      guard bytes[at] == byte else { return false }
-      at &+= 1
-    }
-    return true
+    let text = text.utf8.span
+    let start = Int(nodes[node].start)
+    guard Int(nodes[node].end) &- start == text.count else { return false }
+    var offset = 0
+    while offset < text.count, bytes[start &+ offset] == text[offset] { offset &+= 1 }
+    return offset == text.count
   }
 
   /// The place of a node for error messages: `notification.title`, `registration_ids[3]`. Empty for the root.

@@ -42,8 +42,10 @@ enum APNsPayload {
       }
     }
     payload.append(0x7D)
-    let bytes = aps.hasPlaceholders || hasObject ? Placeholder.count(payload[...]) : payload.count
-    guard bytes <= limit else { throw tooBig(bytes, type, limit, isFilled: bytes != payload.count) }
+    if payload.count + Placeholder.badgeDigits + Placeholder.pushKeyDigits > limit {
+      let bytes = aps.hasPlaceholders || hasObject ? Placeholder.count(payload[...]) : payload.count
+      guard bytes <= limit else { throw tooBig(bytes, type, limit, isFilled: bytes != payload.count) }
+    }
     return payload
   }
 

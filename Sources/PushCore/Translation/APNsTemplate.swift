@@ -2,7 +2,7 @@
 public final class APNsTemplate: Sendable {
   /// The payload with placeholders for the values of each device.
   private let form: [UInt8]
-  private let hasPlaceholders: Bool
+  private let placeholder: Int?
   /// The message's key; 0 if there is no push key to fill in.
   private let message: Int64
   public let pushType: PushType
@@ -71,8 +71,8 @@ public final class APNsTemplate: Sendable {
       request, aps, pushType, settings, context, limit: isBroadcast ? Self.broadcastLimit : pushType.payloadLimit,
       usesPage: &usesPage)
     self.usesPage = usesPage
-    hasPlaceholders = (aps.hasPlaceholders || settings.isUPMC) && Placeholder.isIn(form)
-    message = hasPlaceholders && settings.isUPMC ? MessageKey.of(context.messageID) : 0
+    placeholder = aps.hasPlaceholders || settings.isUPMC ? Placeholder.first(in: form) : nil
+    message = placeholder != nil && settings.isUPMC ? MessageKey.of(context.messageID) : 0
     let chosenTopic = request.apnsHeader(.apnsTopic).map(document.string)
     topic = isBroadcast ? settings.topic : chosenTopic ?? settings.topics[Int(pushType.rawValue)]
     topicOrigin = chosenTopic != nil ? .request : pushType == .alert || pushType == .background ? .app : .pushType
@@ -105,7 +105,7 @@ public final class APNsTemplate: Sendable {
   }
 
   func payload(for fill: DeviceValues, token: ArraySlice<UInt8>) -> [UInt8] {
-    hasPlaceholders ? Placeholder.filled(form, fill, message: message, token: token) : form
+    Placeholder.filled(form, from: placeholder, fill, message: message, token: token)
   }
 
   public var payloadLimit: Int { isBroadcast ? Self.broadcastLimit : pushType.payloadLimit }

@@ -29,7 +29,8 @@ enum Placeholder {
     return nil
   }
 
-  static func isIn(_ body: [UInt8]) -> Bool { next(in: body.span, from: 0) != nil }
+  /// The place of the first placeholder; nil if there is none.
+  static func first(in body: [UInt8]) -> Int? { next(in: body.span, from: 0) }
 
   /// Bytes of the body with all placeholders filled to their largest size.
   static func count(_ body: ArraySlice<UInt8>) -> Int {
@@ -43,12 +44,17 @@ enum Placeholder {
     return count
   }
 
-  /// - Parameter message: the message's key.
-  static func filled(_ body: [UInt8], _ fill: DeviceValues, message: Int64 = 0, token: ArraySlice<UInt8> = []) -> [UInt8] {
+  /// - Parameters:
+  ///   - first: the place of the body's first placeholder.
+  ///   - message: the message's key.
+  static func filled(
+    _ body: [UInt8], from first: Int?, _ fill: DeviceValues, message: Int64 = 0, token: ArraySlice<UInt8> = []
+  ) -> [UInt8] {
+    guard var place = first else { return body }
     var filled: [UInt8] = []
     filled.reserveCapacity(body.count + badgeDigits + pushKeyDigits)
     var start = 0
-    while let place = next(in: body.span, from: start) {
+    while true {
       filled.append(contentsOf: body[start..<place])
       start = place + 1
       if body[place] == pushKey {
@@ -59,6 +65,8 @@ enum Placeholder {
         filled.removeLastName()
         if filled.last == 0x7B, start < body.count, body[start] == 0x2C { start += 1 }
       }
+      guard let following = next(in: body.span, from: start) else { break }
+      place = following
     }
     filled.append(contentsOf: body[start...])
     return filled

@@ -7,7 +7,7 @@ public struct FCMTemplate: Sendable {
   private let object: [UInt8]?
   /// True if the body or its `mps` object has the address of a page.
   public let usesPage: Bool
-  private let hasPlaceholders: Bool
+  private let placeholder: Int?
   /// The message's key; 0 if there is no push key to fill in.
   private let message: Int64
   /// True if the request names a `live_activity_token` too. FCM's answer doesn't say which of the two tokens it concerns.
@@ -30,10 +30,10 @@ public struct FCMTemplate: Sendable {
       var usesPage = false
       let head = try message.head(request, context, usesPage: &usesPage)
       let mayHavePlaceholders = apple?.content.hasPlaceholders == true || request.countsBadge || settings.upmcTopic != nil
-      let hasPlaceholders = mayHavePlaceholders && Placeholder.isIn(head)
+      let placeholder = mayHavePlaceholders ? Placeholder.first(in: head) : nil
       let template = FCMTemplate(
-        head: head, hasPlaceholders: hasPlaceholders,
-        message: hasPlaceholders && settings.upmcTopic != nil ? MessageKey.of(context.messageID) : 0, page: page,
+        head: head, placeholder: placeholder,
+        message: placeholder != nil && settings.upmcTopic != nil ? MessageKey.of(context.messageID) : 0, page: page,
         object: object, usesPage: usesPage, isForActivity: request.apns(.liveActivityToken) != nil)
       report?.explain(copy request, for: .fcm, apple)
       if object != nil { report?.add(.dataObject, .fcm) }
@@ -45,10 +45,10 @@ public struct FCMTemplate: Sendable {
   }
 
   private init(
-    head: [UInt8], hasPlaceholders: Bool, message: Int64, page: [UInt8]?, object: [UInt8]?, usesPage: Bool, isForActivity: Bool
+    head: [UInt8], placeholder: Int?, message: Int64, page: [UInt8]?, object: [UInt8]?, usesPage: Bool, isForActivity: Bool
   ) {
     self.head = head
-    self.hasPlaceholders = hasPlaceholders
+    self.placeholder = placeholder
     self.message = message
     self.page = page
     self.object = object
@@ -59,7 +59,7 @@ public struct FCMTemplate: Sendable {
   /// The whole body for one device, `{"message":{…,"token":"…"}}`, of `POST /v1/projects/<project>/messages:send`.
   /// - Parameter token: a token, or another target as ``FCMAddress`` spells it.
   public func body(token: ArraySlice<UInt8>, fill: DeviceValues = DeviceValues()) -> [UInt8] {
-    let head = hasPlaceholders ? Placeholder.filled(self.head, fill, message: message, token: token) : self.head
+    let head = Placeholder.filled(self.head, from: placeholder, fill, message: message, token: token)
     var body: [UInt8] = []
     body.reserveCapacity(head.count + token.count + 16)
     body.append(contentsOf: head)

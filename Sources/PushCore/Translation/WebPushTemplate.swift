@@ -9,7 +9,7 @@ public struct WebPushSettings: Sendable {
 public final class WebPushTemplate: Sendable {
   /// The payload with placeholders for the values of each device.
   private let form: [UInt8]
-  private let hasPlaceholders: Bool
+  private let placeholder: Int?
   /// Unix milliseconds; nil: only for a browser that is connected now.
   private let deadline: Int64?
   /// The header field `Urgency`: `very-low`, `low`, `normal` or `high`.
@@ -42,7 +42,7 @@ public final class WebPushTemplate: Sendable {
 
   private init(_ form: [UInt8], _ delivery: WebPushDelivery, usesPage: Bool) {
     self.form = form
-    hasPlaceholders = Placeholder.isIn(form)
+    placeholder = Placeholder.first(in: form)
     deadline = delivery.deadline
     urgency = Array(delivery.urgency.rawValue.utf8)
     topic = delivery.topic
@@ -58,7 +58,7 @@ public final class WebPushTemplate: Sendable {
 
   /// The content for one device, before encryption: at most ``payloadLimit`` bytes of JSON.
   public func payload(for fill: DeviceValues, token: ArraySlice<UInt8>) -> [UInt8] {
-    hasPlaceholders ? Placeholder.filled(form, fill, token: token) : form
+    Placeholder.filled(form, from: placeholder, fill, token: token)
   }
 
   public static let payloadLimit = WebPushContent.limit
