@@ -30,7 +30,8 @@ struct GatewayApplications {
       apps[id] = App(
         id: id, defaultPriority: app.defaultPriority, limits: configuration.limits(of: app), isUPMC: app.isUPMC,
         platforms: Set(Platform.allCases.filter { platform in sets.contains { $0.reaches(platform) } }),
-        pausable: app.pausable.map { Array($0.utf8) }, packages: Set((packages + [app.id]).map { Array($0.utf8) }))
+        pausable: app.pausable.keys.sorted().map { Array($0.utf8) }, packages: Set((packages + [app.id]).map { Array($0.utf8) })
+      )
     }
     self.apps = apps
   }

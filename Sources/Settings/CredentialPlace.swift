@@ -132,22 +132,28 @@ extension AppConfiguration {
     [(nil, credentials)] + senders.sorted { $0.key < $1.key }.map { (Optional($0.key), $0.value) }
   }
 
-  package var places: [CredentialPlace] {
-    sets.flatMap { sender, set in set.sources.map { CredentialPlace(app: id, sender: sender, reach: $0.reach) } }
+  package var sources: [(place: CredentialPlace, source: CredentialSource)] {
+    sets.flatMap { sender, set in
+      set.sources.map { (CredentialPlace(app: id, sender: sender, reach: $0.reach), $0.source) }
+    }
   }
 
-  /// The names of credentials and senders that operators can pause. A credential that a sender takes over from the application is
-  /// paused by the application's name only.
-  package var pausable: [String] {
-    let own = places.filter { place in
-      guard let set = place.sender.flatMap({ senders[$0] }) else { return true }
-      return switch place.reach {
-      case .apns, .broadcasts: set.apns != credentials.apns
-      case .fcm: set.fcm != credentials.fcm
-      case .webpush: set.webpush != credentials.webpush
+  /// The places of what operators can pause, by its name. A credential that a sender takes over from the application is paused by
+  /// the application's name only.
+  package var pausable: [String: [CredentialPlace]] {
+    sources.reduce(into: [:]) { pausable, credential in
+      var named = credential.place
+      if let set = named.sender.flatMap({ senders[$0] }) {
+        let isTakenOver =
+          switch named.reach {
+          case .apns, .broadcasts: set.apns == credentials.apns
+          case .fcm: set.fcm == credentials.fcm
+          case .webpush: set.webpush == credentials.webpush
+          }
+        if isTakenOver { named = CredentialPlace(app: id, sender: nil, reach: named.reach) }
       }
+      for name in named.controlNames { pausable[name, default: []].append(credential.place) }
     }
-    return Set(own.flatMap(\.controlNames)).sorted()
   }
 
   /// The allowed values of `restricted_package_name`.
@@ -158,13 +164,7 @@ extension AppConfiguration {
 }
 
 extension Configuration {
-  package var credentials: [(place: CredentialPlace, source: CredentialSource)] {
-    apps.flatMap { app in
-      app.sets.flatMap { sender, set in
-        set.sources.map { (CredentialPlace(app: app.id, sender: sender, reach: $0.reach), $0.source) }
-      }
-    }
-  }
+  package var credentials: [(place: CredentialPlace, source: CredentialSource)] { apps.flatMap(\.sources) }
 
   /// The names of the credentials' pools in logs. A shared pool has the name of its first place.
   package var poolNames: [String] {

@@ -104,9 +104,14 @@ struct ConfigurationTests {
       apns: { \(Self.key) }, webpush: { key: 'k', subject: 'mailto:a@b.c' }, senders: {
         s: { apns: { \(Self.key), topic: 'd' } }, t: { fcm: { serviceAccount: 'f' } } }
       """
+    let pausable = try load("{ broker: 'amqp://h/', apps: { a: { \(apps) } } }").apps[0].pausable
     #expect(
-      try load("{ broker: 'amqp://h/', apps: { a: { \(apps) } } }").apps[0].pausable
-        == ["a/apns", "a/senders/s", "a/senders/s/apns", "a/senders/t", "a/senders/t/fcm", "a/webpush"])
+      pausable.mapValues { $0.map(\.name).sorted() } == [
+        "a/apns": ["a APNs production", "a.senders.t APNs production"],
+        "a/senders/s": ["a.senders.s APNs production"], "a/senders/s/apns": ["a.senders.s APNs production"],
+        "a/senders/t": ["a.senders.t FCM"], "a/senders/t/fcm": ["a.senders.t FCM"],
+        "a/webpush": ["a web push", "a.senders.s web push", "a.senders.t web push"],
+      ])
   }
 
   @Test("reads switches as booleans, and from the environment as words")

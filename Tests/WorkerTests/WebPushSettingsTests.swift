@@ -108,7 +108,7 @@ final class WebPushSettingsTests {
       "webpush: { key: 'one.pem', \(Self.subject) }, senders: { s: { webpush: { key: 'two.pem', \(Self.subject) } } }"
     ).apps[0]
     #expect(app.senders["s"]?.webpush?.keys.first?.path?.hasSuffix("two.pem") == true)
-    #expect(app.places.map(\.name) == ["a web push", "a.senders.s web push"])
+    #expect(app.sources.map(\.place.name) == ["a web push", "a.senders.s web push"])
   }
 
   @Test(

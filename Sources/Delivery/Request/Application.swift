@@ -15,6 +15,8 @@ package struct Application {
   var countsBadges = false
   /// The default for requests that don't say it.
   var unknownOutcome = UnknownOutcome.retry
+  /// The places of the credentials and senders that operators can pause, by name.
+  var pausable: [String: [CredentialPlace]] = [:]
   package var routes: SenderRoutes
   package var senders: [[UInt8]: SenderRoutes] = [:]
   /// Removed senders. Earlier requests may still use their routes.
@@ -99,15 +101,6 @@ extension SenderRoutes {
     return nil
   }
 
-  /// - Parameter kind: the kind of the credential's setting.
-  func pools(ofKind kind: String) -> [Int] {
-    switch kind {
-    case "apns": [apns, production, sandbox].compactMap { $0?.pool } + broadcasts.values.map(\.pool)
-    case "fcm": [fcm].compactMap(\.self)
-    default: webpush?.pools ?? []
-    }
-  }
-
   var isEmpty: Bool { pools.isEmpty && former.isEmpty }
 
   func remove(_ pool: Int) {
@@ -125,23 +118,13 @@ extension Application {
   /// The application or one of its senders has web push.
   var hasWebPush: Bool { routes.webpush != nil || senders.values.contains { $0.webpush != nil } }
 
-  /// The pools of a credential or sender that operators have paused: `<app>/fcm`, `<app>/senders/<sender>` or
-  /// `<app>/senders/<sender>/fcm`. A whole sender is paused without the pools that the application uses too.
+  /// The pools of a credential or sender that operators have paused.
+  /// - Parameter name: see ``CredentialPlace/controlNames``.
   func pools(ofPaused name: String) -> [Int] {
-    let own = String(decoding: id, as: UTF8.self)
-    for kind in ["apns", "fcm", "webpush"] where name == "\(own)/\(kind)" {
-      // Each sender has web push pools of its own, also with the application's key.
-      let senders = kind == "webpush" ? senders.values.filter { $0.webpush?.hasKey(of: routes.webpush) == true } : []
-      return ([routes] + senders).flatMap { $0.pools(ofKind: kind) }
+    pausable[name, default: []].flatMap { place in
+      let routes = place.sender.map { senders[Array($0.utf8)] } ?? self.routes
+      return routes?.pools(of: place.reach) ?? []
     }
-    for (sender, routes) in senders {
-      let place = "\(own)/senders/\(String(decoding: sender, as: UTF8.self))"
-      for kind in ["apns", "fcm", "webpush"] where name == "\(place)/\(kind)" { return routes.pools(ofKind: kind) }
-      guard name == place else { continue }
-      let browsers = routes.webpush?.hasKey(of: self.routes.webpush) == true ? [] : routes.pools(ofKind: "webpush")
-      return (routes.pools(ofKind: "apns") + routes.pools(ofKind: "fcm")).filter { !self.routes.pools.contains($0) } + browsers
-    }
-    return []
   }
 
   /// No sender of the application has FCM, so a text that could only be an FCM token is no usable token.

@@ -61,7 +61,8 @@ package final class Applications {
   @discardableResult
   package func put(
     _ id: [UInt8], packages: [[UInt8]], rights: AppRights = AppRights(), ignoresUnknownNames: Bool = false,
-    isUPMC: Bool = false, countsBadges: Bool = false, unknownOutcome: UnknownOutcome = .retry, senders: [[UInt8]]
+    isUPMC: Bool = false, countsBadges: Bool = false, unknownOutcome: UnknownOutcome = .retry,
+    pausable: [String: [CredentialPlace]] = [:], senders: [[UInt8]]
   ) -> Int {
     let index: Int
     if let place = places[id] {
@@ -85,6 +86,7 @@ package final class Applications {
     all[index].isUPMC = isUPMC
     all[index].countsBadges = countsBadges
     all[index].unknownOutcome = unknownOutcome
+    all[index].pausable = pausable
     for package in packages { byPackage[package, default: []].insert(index) }
     let wanted = Set(senders)
     for (sender, routes) in all[index].senders where !wanted.contains(sender) {

@@ -54,14 +54,8 @@ package struct PoolUse {
   /// This way serves APNs tokens with an unknown environment.
   var isFirst = false
 
-  /// The pool that serves this way at present.
-  package var pool: Int? {
-    switch place.reach {
-    case .fcm: routes.fcm
-    case .webpush: nil
-    case .apns, .broadcasts: routes.apnsRoute(for: place.reach)?.pool
-    }
-  }
+  /// The pool that serves this way at present; nil for web push, which has one for each push service.
+  package var pool: Int? { place.reach == .webpush ? nil : routes.pools(of: place.reach).first }
 
   /// - Parameter credentials: nil if nothing is sent; then no way has a recipe.
   package static func all(
@@ -152,6 +146,14 @@ extension SenderRoutes {
     case .apns(.sandbox): sandbox
     case .broadcasts(let environment): broadcasts[environment]
     case .fcm, .webpush: nil
+    }
+  }
+
+  func pools(of reach: CredentialPlace.Reach) -> [Int] {
+    switch reach {
+    case .apns, .broadcasts: apnsRoute(for: reach).map { [$0.pool] } ?? []
+    case .fcm: fcm.map { [$0] } ?? []
+    case .webpush: webpush?.pools ?? []
     }
   }
 }

@@ -47,8 +47,6 @@ package final class WebPushRoute {
     credentials.keys.first.map { SubscriptionRules(keyID: $0.id, allows: credentials.hosts.allows) }
   }
 
-  func hasKey(of other: WebPushRoute?) -> Bool { recipe.credential === other?.recipe.credential }
-
   package var pools: [Int] { origins.map(\.pool) }
   /// In the order of the pools.
   package var origins: [(origin: WebPushOrigin, pool: Int)] {

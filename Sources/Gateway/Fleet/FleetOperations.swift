@@ -146,43 +146,43 @@ struct FleetOperations {
   }
 
   private func showCampaign(_ call: HTTPCall, _ key: GatewayKey) {
-    let id = call.path[3]
-    let read = RegistryCall.read { store in
-      var campaign = try store.campaign(id)
-      campaign?.failures = try store.failures(of: id)
-      return campaign.map { ($0, ()) }
+    askOfCampaign(call, key) { store, campaign in
+      var campaign = campaign
+      campaign.failures = try store.failures(of: campaign.description.id)
+      return campaign
+    } then: { campaign in
+      call.answer(.json(200) { campaign.write(to: &$0) })
     }
-    askOfCampaign(read, call, key) { campaign, _ in call.answer(.json(200) { campaign.write(to: &$0) }) }
   }
 
   private func listUnreached(_ call: HTTPCall, _ key: GatewayKey) {
     guard let limit = number("limit", call, orElse: 50, most: 1_000), let after = number("after", call, orElse: 0, most: .max)
     else { return }
-    let id = call.path[3]
-    let read = RegistryCall.read { store in
-      try store.campaign(id).map { ($0, try store.unreached(by: id, after: Int64(after), limit: limit)) }
-    }
-    askOfCampaign(read, call, key) { _, devices in
+    askOfCampaign(call, key) { store, campaign in
+      try store.unreached(by: campaign.description.id, after: Int64(after), limit: limit)
+    } then: { devices in
       call.answer(.json(200) { $0.set("devices", objects: devices.map { device in { device.write(to: &$0) } }) })
     }
   }
 
   /// Asks about a campaign of one of the key's applications.
-  private func askOfCampaign<More>(
-    _ question: RegistryCall<(Campaign, More)?>, _ call: HTTPCall, _ key: GatewayKey, then: @escaping (Campaign, More) -> Void
+  private func askOfCampaign<Answer: Sendable>(
+    _ call: HTTPCall, _ key: GatewayKey, _ question: @escaping @Sendable (DeviceStore, Campaign) throws -> Answer,
+    then: @escaping (Answer) -> Void
   ) {
-    ask(question, call) { answer in
-      guard let (campaign, more) = answer, key.apps.contains(campaign.description.app) else {
-        return call.answer(ErrorFormat.own.answer(.noSuchPlace))
-      }
-      then(campaign, more)
+    let read = RegistryCall<Answer?>.read { [id = call.path[3], apps = key.apps] store in
+      guard let campaign = try store.campaign(id), apps.contains(campaign.description.app) else { return nil }
+      return try question(store, campaign)
+    }
+    ask(read, call) { answer in
+      guard let answer else { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
+      then(answer)
     }
   }
 
   private func change(_ call: HTTPCall, _ key: GatewayKey, to state: CampaignState) {
     guard let order = order(of: call, nil) else { return }
-    let id = call.path[3]
-    askOfCampaign(.read { try $0.campaign(id).map { ($0, ()) } }, call, key) { _, _ in
+    askOfCampaign(call, key, { _, campaign in campaign.description.id }) { id in
       perform(.campaign(id, state), order, call, key)
     }
   }

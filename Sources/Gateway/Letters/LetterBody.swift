@@ -6,7 +6,7 @@ import PushCore
 /// there, so that a wrong body doesn't select all messages; an empty one does.
 struct LetterBody {
   private(set) var filter = LetterFilter()
-  private(set) var reason: [UInt8]?
+  let reason: [UInt8]?
   /// Letters per second.
   private(set) var rate: Int64?
 
@@ -16,37 +16,20 @@ struct LetterBody {
 
   /// - Parameter names: `filter` and `rate`, as far as the operation has them.
   init(_ body: [UInt8], with names: [String]) throws(Fault) {
-    let document: JSONDocument
-    do throws(JSONError) {
-      document = try JSONDocument(body.isEmpty ? Array("{}".utf8) : body, limits: JSONLimits(bytes: 16_384))
-    } catch { throw .badRequest(error.description) }
-    guard document.kind(document.root) == .object else { throw .badRequest("expected an object") }
-    if names.contains("filter"), document.value("filter", of: document.root).map({ document.kind($0) == .object }) != true {
+    let body = try OperationBody(body, with: names, bytes: 16_384)
+    let document = body.document
+    reason = body.reason
+    if let value = body["rate"] {
+      guard let number = try? document.integer(value), Self.rates.contains(number) else {
+        throw .badRequest("rate: expected letters per second, from 1 to \(Self.rates.upperBound)")
+      }
+      rate = number
+    }
+    guard names.contains("filter") else { return }
+    guard let value = body["filter"], document.kind(value) == .object else {
       throw .badRequest("filter: expected an object; an empty one selects all messages")
     }
-    for (name, value) in document.members(of: document.root) where document.kind(value) != .null {
-      switch document.text(name) {
-      case "reason":
-        let text = document.kind(value) == .string ? document.string(value) : nil
-        guard let text, FleetOperation.isReason(text) else {
-          throw .badRequest(
-            "reason: expected a text of at most \(FleetOperation.longestReason) bytes, without control characters")
-        }
-        reason = text
-      case "rate" where names.contains("rate"):
-        guard let number = try? document.integer(value), Self.rates.contains(number) else {
-          throw .badRequest("rate: expected letters per second, from 1 to \(Self.rates.upperBound)")
-        }
-        rate = number
-      case "filter" where names.contains("filter"):
-        for (name, value) in document.members(of: value) {
-          try set(document.text(name), value, document)
-        }
-      case let word:
-        let known = (["reason"] + names).joined(separator: ", ")
-        throw .badRequest("\(word.prefix(64)): unknown key; this operation has \(known)")
-      }
-    }
+    for (name, value) in document.members(of: value) { try set(document.text(name), value, document) }
   }
 
   private mutating func set(_ name: String, _ value: Int, _ document: JSONDocument) throws(Fault) {

@@ -150,7 +150,7 @@ final class PoolSet {
         Array(id.utf8), packages: app.settings.packages.map { Array($0.utf8) }, rights: rights,
         ignoresUnknownNames: app.settings.ignoresUnknownNames, isUPMC: app.settings.isUPMC,
         countsBadges: app.settings.countsBadges,
-        unknownOutcome: app.settings.unknownOutcome,
+        unknownOutcome: app.settings.unknownOutcome, pausable: app.settings.pausable,
         senders: app.settings.senders.keys.map { Array($0.utf8) })
       indices.append(index)
       for (sender, set) in app.settings.sets {

@@ -41,7 +41,7 @@ package struct ShardSetup: Sendable {
     self.brokers = brokers
     let known = Dictionary((earlier?.apps ?? []).map { ($0.settings.id, $0) }, uniquingKeysWith: { first, _ in first })
     apps = configuration.apps.sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }.map { app in
-      let own = app.places.compactMap { place in credentials[place].map { (place, $0) } }
+      let own = app.sources.compactMap { place, _ in credentials[place].map { (place, $0) } }
       let next = ApplicationSetup(app, Dictionary(own, uniquingKeysWith: { first, _ in first }))
       if let same = known[app.id], same.isSame(as: next) { return same }
       return next

@@ -35,86 +35,60 @@ struct LetterRunner: LetterWorker {
     let place = order.heldApp.map(LetterPlace.held) ?? .dead
     switch order.action {
     case .look(let shown, let withContent):
-      return try LookTask(
-        configuration, place, order.filter, shown: shown, body: withContent ? Self.mostBody : nil,
-        most: order.heldApp == nil ? Self.mostLooked : nil)
-    case .drop: return try DropTask(configuration, place, order.filter)
-    case .replay(let rate): return try ReplayTask(configuration, order.filter, rate)
+      return try look(place, order, shown: shown, body: withContent ? Self.mostBody : nil)
+    case .drop:
+      let look = try LetterLook(configuration, order.filter, place.for("drop"), isRemoving: true)
+      return WalkTask(look, stop: look.stop, count: { look.matched })
+    case .replay(let rate):
+      let replay = try LetterReplay(configuration, order.filter, rate: rate, isDry: false)
+      replay.showsProgress = false
+      return WalkTask(
+        replay, stop: replay.interrupt, count: { replay.replayed }, details: { DeadCommand.json(replay, false) })
     }
+  }
+
+  private func look(_ place: LetterPlace, _ order: LetterOrder, shown: Int, body: Int?) throws -> WalkTask {
+    var filter = order.filter
+    filter.limit = nil
+    var groups = LetterGroups()
+    var letters: [[UInt8]] = []
+    let most = order.heldApp == nil ? Self.mostLooked : nil
+    let look = try LetterLook(configuration, filter, place.for("look", most: most), maximumBody: body ?? 0) { letter in
+      groups.add(letter)
+      if letters.count < shown { letters.append((body == nil ? letter.summary : letter.json).line) }
+    }
+    return WalkTask(
+      look, stop: look.stop,
+      details: {
+        [
+          "matched": Int64(look.matched), "seen": Int64(look.done), "ready": Int64(look.expected),
+          "groups": JSONRaw(JSONObjectWriter.array(groups.json.map(\.line))),
+          "letters": JSONRaw(JSONObjectWriter.array(letters)),
+        ]
+      })
   }
 
   static func words(_ error: any Error) -> String { (error as? CommandFailure)?.message ?? "\(error)" }
 }
 
 /// A walk for the gateway. It is made on one thread and then used only by the thread that runs it.
-private class WalkTask {
+private final class WalkTask {
   let walk: LetterWalk
+  let stop: () -> Void
+  /// Removed or replayed messages.
+  let count: () -> Int
+  let details: () -> JSONObject
   var notices: [String] = []
 
-  init(_ walk: LetterWalk) { self.walk = walk }
-
-  /// Removed or replayed messages.
-  var count: Int { 0 }
-  var details: JSONObject { [:] }
-  func stop() {}
-}
-
-private final class LookTask: WalkTask {
-  private final class Seen {
-    var groups = LetterGroups()
-    var letters: [[UInt8]] = []
-  }
-
-  private let seen = Seen()
-  private let look: LetterLook
-
   init(
-    _ configuration: Configuration, _ place: LetterPlace, _ filter: LetterFilter, shown: Int, body: Int?, most: Int?
-  ) throws {
-    var filter = filter
-    filter.limit = nil
-    look = try LetterLook(configuration, filter, place.for("look", most: most), maximumBody: body ?? 0) { [seen] letter in
-      seen.groups.add(letter)
-      if seen.letters.count < shown { seen.letters.append((body == nil ? letter.summary : letter.json).line) }
-    }
-    super.init(look)
+    _ walk: LetterWalk, stop: @escaping () -> Void, count: @escaping () -> Int = { 0 },
+    details: @escaping () -> JSONObject = { [:] }
+  ) {
+    self.walk = walk
+    self.stop = stop
+    self.count = count
+    self.details = details
   }
-
-  override var details: JSONObject {
-    [
-      "matched": Int64(look.matched), "seen": Int64(look.done), "ready": Int64(look.expected),
-      "groups": JSONRaw(JSONObjectWriter.array(seen.groups.json.map(\.line))),
-      "letters": JSONRaw(JSONObjectWriter.array(seen.letters)),
-    ]
-  }
-
-  override func stop() { look.stop() }
-}
-
-private final class DropTask: WalkTask {
-  private let look: LetterLook
-
-  init(_ configuration: Configuration, _ place: LetterPlace, _ filter: LetterFilter) throws {
-    look = try LetterLook(configuration, filter, place.for("drop"), isRemoving: true)
-    super.init(look)
-  }
-
-  override var count: Int { look.matched }
-  override func stop() { look.stop() }
-}
-
-private final class ReplayTask: WalkTask {
-  private let replay: LetterReplay
-
-  init(_ configuration: Configuration, _ filter: LetterFilter, _ rate: Double?) throws {
-    replay = try LetterReplay(configuration, filter, rate: rate, isDry: false)
-    replay.showsProgress = false
-    super.init(replay)
-  }
-
-  override var count: Int { replay.replayed }
-  override var details: JSONObject { DeadCommand.json(replay, false) }
-  override func stop() { replay.interrupt() }
 }
 
 /// The thread of one walk. The gateway's thread only makes it, starts it, and posts to its loop.
@@ -137,7 +111,7 @@ private final class WalkThread: LetterRun, @unchecked Sendable {
     do { try task.walk.run() } catch { failure = LetterRunner.words(error) }
     progress(task.walk.done, task.walk.expected)
     let notices: JSONObject = ["notices": JSONOptional(task.notices.isEmpty ? nil : task.notices.joined(separator: "; "))]
-    then(LetterOutcome(count: task.count, details: (task.details + notices).line, failure: failure))
+    then(LetterOutcome(count: task.count(), details: (task.details() + notices).line, failure: failure))
     self.task = nil
   }
 

@@ -29,6 +29,6 @@ enum CredentialsCommand: Command {
 
   static func run(_ options: Options) throws {
     let session = try OperatorSession(options)
-    try session.control(session.configuration.apps.flatMap(\.pausable), "CREDENTIAL", options) { .credential($0) }
+    try session.control(session.configuration.apps.flatMap(\.pausable.keys).sorted(), "CREDENTIAL", options) { .credential($0) }
   }
 }

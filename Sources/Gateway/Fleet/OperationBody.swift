@@ -1,0 +1,35 @@
+import DeviceRegistry
+import PushCore
+
+/// The body of an operation: a JSON object with the operator's reason, and what else the operation has; or nothing.
+struct OperationBody {
+  let document: JSONDocument
+  private(set) var reason: [UInt8]?
+
+  /// - Parameters:
+  ///   - names: the members that the operation has besides `reason`.
+  ///   - bytes: the most bytes of the body.
+  init(_ body: [UInt8], with names: [String], bytes: Int = 4_096) throws(Fault) {
+    do throws(JSONError) {
+      document = try JSONDocument(body.isEmpty ? Array("{}".utf8) : body, limits: JSONLimits(bytes: bytes))
+    } catch { throw .badRequest(error.description) }
+    guard document.kind(document.root) == .object else { throw .badRequest("expected an object") }
+    let known = ["reason"] + names
+    for (name, _) in document.members(of: document.root) where !known.contains(document.text(name)) {
+      let has = known.joined(separator: ", ")
+      throw .badRequest("\(document.text(name).prefix(64)): unknown key; this operation has \(has)")
+    }
+    guard let value = self["reason"] else { return }
+    guard let text = text(value), FleetOperation.isReason(text) else {
+      throw .badRequest("reason: expected a text of at most \(FleetOperation.longestReason) bytes, without control characters")
+    }
+    reason = text
+  }
+
+  /// A member's value; nil if it is null or isn't there.
+  subscript(name: String) -> Int? {
+    document.value(name, of: document.root).flatMap { document.kind($0) == .null ? nil : $0 }
+  }
+
+  func text(_ value: Int) -> [UInt8]? { document.kind(value) == .string ? document.string(value) : nil }
+}
