@@ -68,6 +68,23 @@ struct OperationTests {
     #expect(try store.devices(app: nil, after: last, limit: 9).map(\.id) == [last + 1])
   }
 
+  @Test("a paused sender's credentials are paused with it, until its pause ends; other credentials are not")
+  func senders() {
+    var order = Control(.credential(bytes("a/senders/4")))
+    (order.mode, order.until) = (.paused, 10)
+    let credential = ControlSubject.credential(bytes("a/senders/4/fcm"))
+    let shown = [order].inForce(for: credential, at: 9)
+    #expect(shown.subject == credential && shown.mode == .paused && shown.sender == order.subject.name)
+    #expect([order].inForce(for: credential, at: 10) == Control(credential))
+    for other in ["a/fcm", "a/senders/42", "a/senders/42/fcm"] {
+      let other = ControlSubject.credential(bytes(other))
+      #expect([order].inForce(for: other, at: 9) == Control(other))
+    }
+    var own = Control(credential)
+    own.mode = .paused
+    #expect([order, own].inForce(for: credential, at: 9) == own)
+  }
+
   @Test("a removal is recorded with its number and filter", arguments: Backend.all)
   func removals(_ backend: Backend) throws {
     let registry = try backend.open()

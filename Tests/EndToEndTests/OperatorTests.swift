@@ -126,9 +126,9 @@ struct OperatorTests {
       #expect(try site.run(["credentials", "pause", name, "--reason", "quota"] + config).status == 0)
     }
     #expect(worker.waitForOutput("a credential's state", times: 2, seconds: 90))
-    let list = ["registration_ids": ["fcm:a", token(2)], "data": ["m": "list"]] as [String: Any]
+    let both = ["registration_ids": ["fcm:a", token(2)], "data": ["m": "list"]] as [String: Any]
     try site.publish([
-      (list, ["app_id": Site.app, "message_id": "list"]),
+      (both, ["app_id": Site.app, "message_id": "list"]),
       (
         ["to": token(3), "data": ["m": "sender"]],
         ["app_id": Site.app, "message_id": "sender", "headers": ["x-push-sender": "42"]]
@@ -143,7 +143,12 @@ struct OperatorTests {
     try site.send(lines: [#"{"to":"fcm:now","time_to_live":0,"data":{"a":"b"}}"#], app: Site.app)
     #expect(try eventually { try site.depths(["dead"]) == [1] })
     #expect(try site.take("dead").first?.header("x-push-reason") == "an operator has paused the credential")
-    #expect(try states(site, config, "credentials")[fcm] == "paused")
+    let paused = try states(site, config, "credentials")
+    #expect(paused == ["\(Site.app)/apns": "running", fcm: "paused", sender: "paused", "\(sender)/apns": "paused"])
+    let list = try site.run(["credentials", "list"] + config).output
+    #expect(list.contains(try Regex("\(sender)/apns +paused with its sender")), "\(list)")
+    let pools = try site.run(["status", "--pools"] + config).output
+    #expect(pools.contains(/FCM +paused/) && pools.contains(/APNs production +ok/) && !pools.contains("in trouble"), "\(pools)")
     for journal in ["fcm.ndjson", "other.ndjson"] {
       #expect(try String(contentsOfFile: site.file(journal), encoding: .utf8).isEmpty)
     }

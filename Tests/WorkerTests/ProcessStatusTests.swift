@@ -40,7 +40,8 @@ struct ProcessStatusTests {
   func bounded() throws {
     var report = ShardReport(at: MonotonicTime(nanoseconds: 0))
     for number in 0..<10_000 {
-      report.pools.append(.init(name: "pool \(number)", troubledSince: number == 9_999 ? 0 : nil))
+      report.pools.append(
+        .init(name: "pool \(number)", troubledSince: number == 9_999 ? 0 : nil, isPaused: number == 9_998))
       report.holds.append(.init(app: Array("app \(number)".utf8), ready: number))
     }
     let status = ProcessStatus(startedAt: 0)
@@ -49,6 +50,8 @@ struct ProcessStatusTests {
     let answer = try object(json)
     let pools = try #require(answer["pools"] as? [[String: Any]]), holds = try #require(answer["holds"] as? [[String: Any]])
     #expect(pools.count == 50 && pools[0]["name"] as? String == "pool 9999" && pools[0]["state"] as? String == "in trouble")
+    #expect(pools[1]["name"] as? String == "pool 9998" && pools[1]["state"] as? String == "paused")
+    #expect(answer["pools_in_trouble"] as? Int == 1 && pools[2]["state"] as? String == "ok")
     #expect(holds.count == 50 && holds[0]["ready"] as? Int == 9_999)
     let long = status.json(self.report([report]), allPools: true, at: MonotonicTime(nanoseconds: 1))
     // The limit that the command reads of an answer.

@@ -66,8 +66,27 @@ public struct Control: Equatable, Sendable {
   public var since: Int64?
   /// The fleet's limit of pushes per second; nil for none.
   public var rate: Int64?
+  /// The paused sender whose credential this is; nil if the order is for the subject itself. Not stored.
+  public internal(set) var sender: [UInt8]?
 
   public init(_ subject: ControlSubject) { self.subject = subject }
 
   public func mode(at now: Int64) -> Mode { until.map { now >= $0 } == true ? .running : mode }
+}
+
+extension [Control] {
+  /// The order in force for a subject. A paused sender's credentials are paused with it.
+  /// - Parameter now: Unix milliseconds.
+  public func inForce(for subject: ControlSubject, at now: Int64) -> Control {
+    let own = first { $0.subject == subject } ?? Control(subject)
+    guard case .credential(let name) = subject, own.mode(at: now) == .running else { return own }
+    let sender = first {
+      guard case .credential(let other) = $0.subject, $0.mode(at: now) == .paused else { return false }
+      return name.starts(with: other + [UInt8(ascii: "/")])
+    }
+    guard var control = sender else { return own }
+    control.subject = subject
+    control.sender = sender?.subject.name
+    return control
+  }
 }

@@ -118,6 +118,7 @@ extension Control {
       object.set("until", time: until)
       object.set("by", actor)
       object.set("reason", reason)
+      object.set("sender", ifKnown: sender)
     }
     object.set("rate", rate)
   }

@@ -55,7 +55,7 @@ export function problems(state) {
   for (const worker of status.workers) {
     if (worker.state !== "ok") add(worker.state === "draining" ? "warn" : "bad", `Worker ${worker.worker}: ${worker.state}`, { section: "pushfleetnotready" });
     if (worker.stuck) add("warn", `Worker ${worker.worker}: publications wait for a queue`, { waits: worker.stuck, section: "pushfleetpublicationsstuck" });
-    for (const pool of worker.pools.filter(pool => pool.state !== "ok")) {
+    for (const pool of worker.pools.filter(pool => pool.state === "in trouble")) {
       const known = pools.get(pool.name);
       if (!known || pool.since < known.since) pools.set(pool.name, pool);
     }
@@ -68,7 +68,7 @@ export function problems(state) {
   if (quarantine) add("bad", "Requests in quarantine", { waits: quarantine, words: "They have ended a worker, or are suspected of it.", section: "pushfleetquarantine" });
   if (dead) add("warn", "Dead letters", { waits: dead, words: "Look at them, then replay or drop them.", link: "#/dead?look=1", section: "pushfleetdeadletters" });
   for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: by(one) });
-  for (const one of state.credentials || []) if (one.state !== "running") add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, words: by(one) });
+  for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, words: by(one) });
   for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: by(one) });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
   return found;
@@ -105,10 +105,10 @@ function fleet(state) {
 function credentials(workers) {
   const names = new Map();
   for (const pool of workers.flatMap(worker => worker.pools)) names.set(pool.name, [...names.get(pool.name) || [], pool]);
-  return [...names].sort().map(([name, pools]) => [name, name, pill(pools.find(pool => pool.state !== "ok")?.state || "ok"), number(sum(pools, pool => pool.connections)), number(sum(pools, pool => pool.streams))]);
+  return [...names].sort().map(([name, pools]) => [name, name, pill(["in trouble", "paused"].find(state => pools.some(pool => pool.state === state)) || "ok"), number(sum(pools, pool => pool.connections)), number(sum(pools, pool => pool.streams))]);
 }
 
-const control = one => [pill(one.state), " ", make("span", { class: "note" }, one.state !== "running" && [`since ${time(one.since)}. `, by(one)])];
+const control = one => [pill(one.state), " ", make("span", { class: "note" }, one.state !== "running" && [one.sender && "with its sender, ", `since ${time(one.since)}. `, by(one)])];
 
 function operations(state, one) {
   const path = "apps/" + encode(one.app);
@@ -129,7 +129,7 @@ function credentialTable(state, app) {
   return table("Credentials and senders", [["Credential", "name"], ["State", "wide"], ["", "wide"]], (state.credentials || []).filter(one => owner(one) === app).map(one => {
     const path = "credentials/" + encode(one.credential), what = one.credential;
     return [what, what.slice(app.length + 1), control(one), make("div", { class: "row" }, one.state === "running"
-      ? button(state, path, "pause", `Pause ${what}`, "until", "Nothing is sent with it. Its pushes wait on the retry ladder, those with other credentials are sent.") : button(state, path, "resume", `Resume ${what}`))];
+      ? button(state, path, "pause", `Pause ${what}`, "until", "Nothing is sent with it. Its pushes wait on the retry ladder, those with other credentials are sent.") : !one.sender && button(state, path, "resume", `Resume ${what}`))];
   }), "None.");
 }
 

@@ -83,7 +83,7 @@ struct FleetOperations {
           $0.set(
             name,
             objects: subjects.map { subject in
-              let control = controls.first { $0.subject == subject } ?? Control(subject)
+              let control = controls.inForce(for: subject, at: time.wallClock)
               return { control.writeNamed(to: &$0, at: time.wallClock) }
             })
         })

@@ -68,7 +68,7 @@ extension Shard {
     let state = isPaused ? .paused(reason: Dispatcher.pausedCredential) : account.state
     return .init(
       name: account.name, troubledSince: since.map { time.wallClock - Int64(time.now.seconds(since: $0) * 1_000) },
-      isCredentialRefused: account.isCredentialRefused,
+      isPaused: isPaused, isCredentialRefused: account.isCredentialRefused,
       connections: account.pool.openConnections, streams: account.inFlight, state: state.word, reason: state.trouble)
   }
 }

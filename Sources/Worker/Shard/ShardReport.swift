@@ -66,10 +66,12 @@ package struct ShardReport: Sendable {
     /// Unix milliseconds; nil if there is no trouble.
     var troubledSince: Int64?
     var isInTrouble: Bool { troubledSince != nil }
+    /// An operator has paused the credential, for at least one of its applications.
+    var isPaused = false
     var isCredentialRefused = false
     var connections = 0
     var streams = 0
-    /// The state in one word, and the reason of trouble.
+    /// The state in one word, and the reason of trouble or of the pause.
     var state = "idle"
     var reason: String?
     /// The remedy; nil if there is no trouble.

@@ -143,9 +143,10 @@ struct ProcessStatus {
     return Array("\((value * 10_000).rounded() / 10_000)".utf8)
   }
 
-  /// Pools in trouble come first.
+  /// Pools in trouble come first, then paused ones.
   private static func pools(_ pools: [ShardReport.Pool], all: Bool) -> [Members] {
-    let sorted = pools.sorted { ($1.isInTrouble ? 1 : 0, $0.name) < ($0.isInTrouble ? 1 : 0, $1.name) }
+    func rank(_ pool: ShardReport.Pool) -> Int { pool.isInTrouble ? 0 : pool.isPaused ? 1 : 2 }
+    let sorted = pools.sorted { (rank($0), $0.name) < (rank($1), $1.name) }
     var room = mostNames
     let named = sorted.prefix { pool in
       room -= pool.name.utf8.count + (pool.reason?.utf8.count ?? 0) + (pool.remedy?.words.utf8.count ?? 0) + poolOverhead
@@ -155,7 +156,7 @@ struct ProcessStatus {
     return named.prefix(all ? .max : mostNamed).map { pool in
       {
         $0.set("name", pool.name)
-        $0.set("state", pool.isInTrouble ? "in trouble" : "ok")
+        $0.set("state", pool.isInTrouble ? "in trouble" : pool.isPaused ? "paused" : "ok")
         if let since = pool.troubledSince { $0.set("since", time: since) }
         $0.set("reason", pool.isInTrouble ? pool.reason.map(DeadLetterLog.words) : nil)
         $0.set("remedy", pool.remedy?.words)

@@ -90,7 +90,7 @@ extension TextTable {
     self.init(
       [
         (.name("NAME", least: 12), { String(printing: $0.subject.name) }),
-        (.text("STATE", least: .max), { $0.mode(at: now).rawValue }),
+        (.text("STATE", least: .max), { $0.mode(at: now).rawValue + ($0.sender == nil ? "" : " with its sender") }),
         (.figure("SINCE", rank: 3), { ifSet($0) { $0.since.map(Figures.time) } }),
         (.figure("UNTIL", rank: 2), { ifSet($0) { $0.until.map(Figures.time) } }),
         (.figure("RATE", rank: 4), { $0.rate.map { "\(Figures.count($0))/s" } ?? "-" }),

@@ -41,7 +41,7 @@ struct OperatorSession {
   func list(_ subjects: [ControlSubject], _ options: Options) throws {
     let controls = try store.controls()
     let others = controls.filter { $0.subject.kind == subjects.first?.kind && !subjects.contains($0.subject) }
-    try AppsCommand.show(subjects.map { one in controls.first { $0.subject == one } ?? Control(one) } + others, options)
+    try AppsCommand.show(subjects.map { controls.inForce(for: $0, at: RegistrySession.now) } + others, options)
   }
 
   /// Lists, pauses or resumes one of these lanes, credentials or webhooks.
@@ -58,7 +58,7 @@ struct OperatorSession {
       try Options.check(name, among: names, of: "\(operand): ")
     }
     try perform(options.action == "pause" ? .pause(named, until: Self.until(options["until"])) : .resume(named))
-    try AppsCommand.show([store.control(named)], options)
+    try AppsCommand.show([store.controls().inForce(for: named, at: RegistrySession.now)], options)
   }
 
   /// - Returns: false if the campaign's state doesn't allow the change.

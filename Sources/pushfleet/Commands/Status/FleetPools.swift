@@ -4,6 +4,7 @@ struct FleetPools {
     var name: String
     /// Number of workers whose pool is in trouble.
     var isInTrouble = 0
+    var isPaused = false
     var workers = 0
     var connections = 0
     var streams = 0
@@ -28,12 +29,13 @@ struct FleetPools {
       rows[place].workers += 1
       rows[place].connections += pool.connections
       rows[place].streams += pool.streams
-      guard pool.state != "ok" else { continue }
+      if pool.state == "paused" { rows[place].isPaused = true }
+      guard pool.state == "in trouble" else { continue }
       rows[place].isInTrouble += 1
       if !pool.since.isEmpty, rows[place].since.isEmpty || pool.since < rows[place].since { rows[place].since = pool.since }
       if rows[place].reason.isEmpty { (rows[place].reason, rows[place].remedy) = (pool.reason, pool.remedy) }
     }
-    rows.sort { ($1.isInTrouble, $0.name) < ($0.isInTrouble, $1.name) }
+    rows.sort { ($1.isInTrouble, $1.isPaused ? 1 : 0, $0.name) < ($0.isInTrouble, $0.isPaused ? 1 : 0, $1.name) }
     inTrouble = max(workers.map(\.poolsInTrouble).max() ?? 0, rows.count { $0.isInTrouble > 0 })
   }
 }
@@ -41,7 +43,7 @@ struct FleetPools {
 extension FleetPools.Row {
   var state: String {
     switch isInTrouble {
-    case 0: "ok"
+    case 0: isPaused ? "paused" : "ok"
     case workers: "in trouble"
     default: "in trouble (\(isInTrouble) of \(workers))"
     }
