@@ -143,6 +143,10 @@ struct OperatorTests {
     try site.send(lines: [#"{"to":"fcm:now","time_to_live":0,"data":{"a":"b"}}"#], app: Site.app)
     #expect(try eventually { try site.depths(["dead"]) == [1] })
     #expect(try site.take("dead").first?.header("x-push-reason") == "an operator has paused the credential")
+    // A dry run reaches no device, so it doesn't wait. FCM isn't asked about it.
+    let dry: [String: Any] = ["to": "fcm:dry", "dry_run": true, "data": ["a": "b"]]
+    try site.publish([(dry, ["app_id": Site.app, "message_id": "dry"])])
+    #expect(try eventually { try site.take("results").contains { $0.id == "dry" && $0.json["success"] as? Int == 1 } })
     let paused = try states(site, config, "credentials")
     #expect(paused == ["\(Site.app)/apns": "running", fcm: "paused", sender: "paused", "\(sender)/apns": "paused"])
     let list = try site.run(["credentials", "list"] + config).output

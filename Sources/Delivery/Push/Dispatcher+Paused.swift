@@ -21,7 +21,8 @@ extension Dispatcher {
     return Rejection(.unavailable, "an operator drains the application: it accepts no new requests")
   }
 
-  /// Moves what waits in the lanes of paused applications to their hold queues. Pushes without an answer are not affected.
+  /// Moves what waits in the lanes of paused applications to their hold queues, and dry runs to the ladder, after which they end
+  /// without FCM's answer. Pushes without an answer are not affected.
   func takeOutPaused(for handler: some DispatchHandler) {
     let paused = controls.pausedApps
     // The first request needs no detour then.
@@ -31,7 +32,9 @@ extension Dispatcher {
       takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
         guard let app = entry.identity.app, controls.isPaused(app) else { return nil }
         if entry.attempt.isLast { return .fail(.unavailable, Self.pausedReason) }
-        return holds.isPresent(app) ? .hold(Self.pausedReason) : .park(pausedDelay(app), Self.pausedReason)
+        let isDryRun = entry.parsed?.isDryRun == true
+        return holds.isPresent(app) && !isDryRun
+          ? .hold(Self.pausedReason) : .park(pausedDelay(app), Self.pausedReason)
       }
     }
   }

@@ -72,7 +72,7 @@ package final class Pipeline {
 
   var apps: Applications { intake.apps }
   private var translator: Translator { translations.translator }
-  private var dryRun: DryRun { DryRun(translator: translator) }
+  private var dryRun: DryRun { DryRun(translator: translator, controls: dispatcher.controls) }
 
   /// No request is in hand and no publication is unconfirmed.
   package var isIdle: Bool { table.count == 0 && backpressure.ahead.isEmpty && dispatcher.outbox.backlog == 0 }

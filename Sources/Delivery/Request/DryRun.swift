@@ -4,6 +4,7 @@ import PushCore
 /// FCM validates targets that are its own tokens or topics, without sending. APNs can't.
 struct DryRun {
   let translator: Translator
+  let controls: Controls
 
   /// The provider's id in a result if nothing was sent.
   static let name = Array("dry_run".utf8)
@@ -22,12 +23,17 @@ struct DryRun {
       case .unresolved, .refused, .sent, .failed, .sameAs: continue
       }
       switch rehearse(entry, PushWay(recipient), at: now, &reports) {
-      case .success where recipient.platform == .fcm && recipient.row < 0: break
+      case .success where recipient.platform == .fcm && recipient.row < 0 && !isPaused(entry, recipient.pool): break
       case .success: entry.recipients[index].state = .delivered(name: Self.name)
       case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
       }
     }
     entry.attempt.dryRun = reports
+  }
+
+  /// While FCM can't be asked because of an operator's order, the request doesn't wait for its answer.
+  private func isPaused(_ entry: InFlight, _ pool: Int) -> Bool {
+    controls.isPaused(entry.identity.app) || controls.pausedSince(pool, of: entry.identity.app) != nil
   }
 
   /// Translates for each platform with a credential. The registry isn't asked.
