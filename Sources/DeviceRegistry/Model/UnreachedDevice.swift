@@ -6,7 +6,10 @@ public struct UnreachedDevice: Equatable, Sendable {
   public var salt: Int64
   public var error: PushError
   /// The device as it is now; nil if it has been deleted.
-  public internal(set) var record: DeviceRecord?
+  public internal(set) var state: DeviceState?
+  public internal(set) var platform: Platform?
+  public internal(set) var user: [UInt8]?
+  public internal(set) var installation: [UInt8]?
 
   public init(id: Int64, salt: Int64, error: PushError) {
     self.id = id
@@ -20,9 +23,9 @@ public struct UnreachedDevice: Equatable, Sendable {
     object.set("number", id)
     object.set("registration", registration)
     object.set("error", error.rawValue)
-    object.set("platform", record?.device.platform.word)
-    object.set("state", record.map { "\($0.state)" } ?? "deleted")
-    object.set("user", record?.device.user)
-    object.set("installation", record?.device.installation)
+    object.set("platform", platform?.word)
+    object.set("state", state.map { "\($0)" } ?? "deleted")
+    object.set("user", user)
+    object.set("installation", installation)
   }
 }

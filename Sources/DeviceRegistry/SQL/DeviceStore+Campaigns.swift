@@ -127,14 +127,16 @@ extension DeviceStore {
 
   /// Devices that a campaign didn't reach, by id.
   public func unreached(by campaign: [UInt8], after id: Int64, limit: Int) throws(RegistryError) -> [UnreachedDevice] {
-    var devices = try session.all(SQL.unreached, [.blob(campaign), .int(id), .int(limit)]) { row in
-      UnreachedDevice(
-        id: row.int(0), salt: row.int(1), error: PushError(code: UInt8(truncatingIfNeeded: row.int(2))) ?? .internalServerError)
+    try session.all(SQL.unreached, [.blob(campaign), .int(id), .int(limit)]) { row in
+      let error = PushError(code: UInt8(truncatingIfNeeded: row.int(2))) ?? .internalServerError
+      var device = UnreachedDevice(id: row.int(0), salt: row.int(1), error: error)
+      guard !row.isNull(3) else { return device }
+      device.state = row.state(3)
+      device.platform = row.platform(4)
+      device.user = row.optionalBytes(5)
+      device.installation = row.optionalBytes(6)
+      return device
     }
-    for (index, device) in devices.enumerated() {
-      devices[index].record = try records(of: [device.id]).first { $0.registration == device.registration }
-    }
-    return devices
   }
 
   /// - Parameter apps: only campaigns of these applications; nil for all.
@@ -196,7 +198,11 @@ extension SQL {
     ON CONFLICT (campaign, device) DO NOTHING
     """)
   static let unreached = Statement(
-    "SELECT device, salt, code FROM campaign_unreached WHERE campaign = ?1 AND device > ?2 ORDER BY device LIMIT ?3")
+    """
+    SELECT c.device, c.salt, c.code, d.state, d.platform, u.name, d.installation
+    FROM campaign_unreached c LEFT JOIN devices d ON d.id = c.device AND d.salt = c.salt LEFT JOIN users u ON u.id = d.user_id
+    WHERE c.campaign = ?1 AND c.device > ?2 ORDER BY c.device LIMIT ?3
+    """)
   static let deleteUnreached = Statement("DELETE FROM campaign_unreached WHERE campaign = ?1")
   static let deleteFailures = Statement("DELETE FROM campaign_failures WHERE campaign = ?1")
   static let savePage = Statement(

@@ -43,9 +43,9 @@ extension TextTable {
       [
         (.name("REGISTRATION", least: 20), { String(printing: $0.registration) }),
         (.text("ERROR", least: 12), { $0.error.rawValue }),
-        (.text("PLATFORM", least: 8, rank: 1), { $0.record?.device.platform.label ?? "-" }),
-        (.text("STATE", least: 8, rank: 2), { $0.record.map { "\($0.state)" } ?? "deleted" }),
-        (.text("USER", least: 8, rank: 3), { $0.record?.device.user.map { String(printing: $0) } ?? "-" }),
+        (.text("PLATFORM", least: 8, rank: 1), { $0.platform?.label ?? "-" }),
+        (.text("STATE", least: 8, rank: 2), { $0.state.map { "\($0)" } ?? "deleted" }),
+        (.text("USER", least: 8, rank: 3), { $0.user.map { String(printing: $0) } ?? "-" }),
       ], of: devices)
   }
 }
