@@ -21,6 +21,9 @@ struct FanoutModelTests {
     let campaigns = try model.store.campaigns(limit: 10)
     #expect(campaigns.count == 1 && campaigns.first?.state == .completed && campaigns.first?.pagesDone == 6, "seed \(seed)")
     #expect(campaigns.first?.failed == Int64(Self.devices), "seed \(seed)")
+    let id = try #require(campaigns.first?.description.id)
+    let unreached = try model.store.unreached(by: id, after: 0, limit: 1_000)
+    #expect(unreached.count == Self.devices, "seed \(seed): \(unreached.count) listed")
   }
 
   @Test("sends to each device once, from request to result")
@@ -131,6 +134,22 @@ struct FanoutModelTests {
     model.run(0)
     for _ in 0..<6 { try step(1, of: model) }
     #expect(model.results.map { String(decoding: $0, as: UTF8.self) } == [#"{"message_id":"b","success":5,"failure":1}"#])
+  }
+
+  @Test("a device that failed is in the campaign's list although another worker ends its page")
+  func listedByOther() throws {
+    let model = try FanoutModel(devices: 6, workers: 2)
+    let delivered = ReplyMeaning(reaction: .delivered, reason: "", status: 200)
+    model.workers[0].answer = { $0 == 1 ? nil : $0 == 2 ? Self.refusal : delivered }
+    model.workers[1].answer = { _ in delivered }
+    model.request("b")
+    for _ in 0..<3 { try step(0, of: model) }
+    model.loseChannel(0)
+    model.run(0)
+    for _ in 0..<6 { try step(1, of: model) }
+    #expect(model.results.map { String(decoding: $0, as: UTF8.self) } == [#"{"message_id":"b","success":5,"failure":1}"#])
+    let campaign = try #require(try model.store.campaigns(limit: 1).first?.description.id)
+    #expect(try model.store.unreached(by: campaign, after: 0, limit: 9).map(\.id) == [2])
   }
 
   @Test("a page with too many pending devices begins again once its failures are confirmed, and each fails once")

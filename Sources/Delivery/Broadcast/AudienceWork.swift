@@ -26,8 +26,8 @@ struct AudienceWork {
   var claimant: [UInt8] = []
   /// The number of devices of an abandoned page that may have been reached.
   private(set) var unknown = 0
-  /// Devices of a campaign that have failed, for its list in the registry.
-  var unreached: [UnreachedDevice] = []
+  /// Devices of a campaign that were no longer registered when the page began again.
+  private(set) var unregistered: [UnreachedDevice] = []
   /// The page must begin again, after the registry has saved its record.
   var beginsAgain = false
   /// The record to save; nil once it is saved.
@@ -56,7 +56,12 @@ struct AudienceWork {
     left = left.filter { !settledBefore.contains($0) }
     page.failed += Int64(left.count)
     page.failureCounts.add(.notRegistered, on: nil, devices: Int64(left.count))
-    if page.campaign.isEmpty { page.failures += pending.filter { left.contains($0.id) } }
+    let unregistered = pending.filter { left.contains($0.id) }
+    if page.campaign.isEmpty {
+      page.failures += unregistered
+    } else {
+      self.unregistered = unregistered.map { UnreachedDevice(id: $0.id, salt: $0.salt, error: .notRegistered) }
+    }
     page.pending?.removeAll { left.contains($0.id) }
     return left.count
   }
@@ -107,12 +112,7 @@ struct AudienceWork {
       case .failed(let error):
         counted.failed += 1
         counted.failureCounts.add(error, on: recipient.platform)
-        guard let row = rows?[recipient.row] else { continue }
-        if page.campaign.isEmpty {
-          counted.failures.append(.init(id: row.id, salt: row.salt))
-        } else {
-          unreached.append(.init(id: row.id, salt: row.salt, error: error))
-        }
+        if page.campaign.isEmpty, let row = rows?[recipient.row] { counted.failures.append(.init(id: row.id, salt: row.salt)) }
       case .postponed(let until):
         earliest = min(earliest, until)
         if let row = rows?[recipient.row] { pending.append(.init(id: row.id, salt: row.salt)) }

@@ -6,14 +6,8 @@ extension Broadcasts {
   /// Every device of the page has ended or waits for its next attempt.
   func devicesEnded(_ entry: InFlight) -> [AudienceStep] {
     guard var page = entry.broadcast.page, var work = entry.broadcast.work else { return [] }
+    noteUnreached(entry, work)
     let end = work.end(&page, entry.recipients, entry.registry.rows)
-    if !work.unreached.isEmpty {
-      registry?.note(
-        .write(.campaigns) { [campaign = page.campaign, unreached = work.unreached] store, _ in
-          try store.addUnreached(unreached, by: campaign)
-        })
-      work.unreached = []
-    }
     entry.broadcast.page = page
     entry.broadcast.work = work
     switch end {
@@ -27,6 +21,18 @@ extension Broadcasts {
       ]
     case .report: return [.report]
     }
+  }
+
+  /// Adds the failed devices of a campaign's page to its list in the registry, each once.
+  private func noteUnreached(_ entry: InFlight, _ work: AudienceWork) {
+    guard let campaign = entry.broadcast.page?.campaign, !campaign.isEmpty else { return }
+    var unreached = work.unregistered
+    for recipient in entry.recipients {
+      guard case .failed(let error) = recipient.state, let row = entry.registry.rows?[recipient.row] else { continue }
+      unreached.append(UnreachedDevice(id: row.id, salt: row.salt, error: error))
+    }
+    guard !unreached.isEmpty else { return }
+    registry?.note(.write(.campaigns) { [unreached] store, _ in try store.addUnreached(unreached, by: campaign) })
   }
 
   /// The remaining devices of a small audience have expired. The result includes those settled before.
@@ -89,6 +95,8 @@ extension Broadcasts {
     }
     let isOnItsWayToLadder = work.stage == .ending && (work.beginsAgain || page.pending != nil)
     guard work.stage == .sending || entry.ledger.isReportDue || isOnItsWayToLadder else { return }
+    // The other worker doesn't send to settled devices, so it can't add them.
+    if entry.ledger.owed == 0 { noteUnreached(entry, work) }
     registry?.note(Self.save(SettledDevices(of: entry, work).record, of: page))
   }
 

@@ -18,8 +18,8 @@ enum CampaignsCommand: Command {
     that aren't over and the newest of the others: devices sent to, failed and remaining, devices per second, and the time left.
     An ID may be shortened as long as it is unique.
 
-    unreached lists the devices that the campaign didn't reach, with the reason, up to 10,000. It may lack devices of a page
-    whose worker was lost, and of a time without the registry. The list is kept as long as the campaign, for 30 days.
+    unreached lists the devices that the campaign didn't reach, with the reason, up to 10,000. It may lack devices that failed
+    while the registry was away. The list is kept as long as the campaign, for 30 days.
 
     pause, resume and cancel take effect with the next page on every worker; pages that are being sent are still delivered. A
     campaign is held when an abnormal share of an application's tokens is refused: check environment, topic and credentials,
