@@ -1,4 +1,4 @@
-import DeviceRegistry
+@testable import DeviceRegistry
 import PushCore
 import Testing
 

@@ -9,15 +9,7 @@ public enum CampaignState: Int64, CaseIterable, Sendable {
   /// Stopped by the circuit breaker after too many refused tokens. Becomes running or cancelled by an operator.
   case held = 4
 
-  public var name: String {
-    switch self {
-    case .running: "running"
-    case .paused: "paused"
-    case .cancelled: "cancelled"
-    case .completed: "completed"
-    case .held: "held"
-    }
-  }
+  public var name: String { "\(self)" }
 
   /// The operation that leads to this state.
   var verb: String {
@@ -172,12 +164,6 @@ public struct PageExtent: Equatable, Sendable {
   public var isLast: Bool
   /// The copy of the page's message that opened the page.
   public var copy: Int64
-
-  public init(end: Int64, isLast: Bool, copy: Int64) {
-    self.end = end
-    self.isLast = isLast
-    self.copy = copy
-  }
 }
 
 public struct PageOpening: Sendable {

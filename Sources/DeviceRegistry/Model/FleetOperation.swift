@@ -75,20 +75,10 @@ public struct AuditEvent: Equatable, Sendable {
   public var before: [UInt8]
   public var after: [UInt8]
 
-  package init(
-    number: Int64 = 0, at: Int64, app: [UInt8]? = nil, actor: [UInt8], origin: [UInt8], action: [UInt8], subject: [UInt8],
-    reason: [UInt8]?, before: [UInt8], after: [UInt8]
-  ) {
-    self.number = number
-    self.at = at
+  mutating func describe(_ action: String, _ kind: String, _ name: [UInt8], of app: [UInt8]?) {
     self.app = app
-    self.actor = actor
-    self.origin = origin
-    self.action = action
-    self.subject = subject
-    self.reason = reason
-    self.before = before
-    self.after = after
+    self.action = Array(action.utf8)
+    subject = Array("\(kind):".utf8) + name
   }
 
   public var json: [UInt8] { JSONObjectWriter.object(write) }

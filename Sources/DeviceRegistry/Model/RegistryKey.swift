@@ -5,16 +5,13 @@ struct RegistryKey: Hashable {
   let id: Int64
   let salt: Int64
 
-  init(id: Int64, salt: Int64) {
-    self.id = id
-    self.salt = salt
-  }
-
   var registration: [UInt8] {
     RegistryID.make(.registration, high: UInt64(bitPattern: id), low: UInt64(bitPattern: salt))
   }
   var notificationKey: [UInt8] { RegistryID.make(.group, high: UInt64(bitPattern: id), low: UInt64(bitPattern: salt)) }
+}
 
+extension RegistryKey {
   /// Parses a text in the form of an issued id; nil if the form is wrong.
   init?(_ text: [UInt8], _ kind: RegistryID.Kind) {
     guard RegistryID.kind(of: text) == kind else { return nil }

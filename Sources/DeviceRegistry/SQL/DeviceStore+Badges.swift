@@ -45,17 +45,17 @@ extension DeviceStore {
       let message = MessageKey.of(asked.count.messageID)
       for (index, device) in asked.count.devices.enumerated() {
         switch device {
-        case .number(let id): byNumber.append(Question(count, index, message, [.int(id), .int(message)]))
+        case .number(let id): byNumber.append((count, index, message, [.int(id), .int(message)]))
         case .token(.webpush, let token):
           subscriptions.append((count, index, message, TokenKey(app: app, platform: .webpush, token: token)))
         case .token(let platform, let token):
-          byToken.append(Question(count, index, message, [.int(app), .int(platform), .blob(token), .int(message)]))
+          byToken.append((count, index, message, [.int(app), .int(platform), .blob(token), .int(message)]))
         }
       }
     }
     if !subscriptions.isEmpty {
       for (asked, key) in zip(subscriptions, try stored(subscriptions.map(\.key))) {
-        byToken.append(Question(asked.count, asked.index, asked.message, key.values + [.int(asked.message)]))
+        byToken.append((asked.count, asked.index, asked.message, key.values + [.int(asked.message)]))
       }
     }
     _ = try find(SQL.counterByNumber, byNumber, counts, &tally)
@@ -64,19 +64,7 @@ extension DeviceStore {
     return tally
   }
 
-  private struct Question {
-    let count: Int
-    let index: Int
-    let message: Int64
-    let values: [SQLValue]
-
-    init(_ count: Int, _ index: Int, _ message: Int64, _ values: [SQLValue]) {
-      self.count = count
-      self.index = index
-      self.message = message
-      self.values = values
-    }
-  }
+  private typealias Question = (count: Int, index: Int, message: Int64, values: [SQLValue])
 
   /// - Returns: those without a counter.
   private func find(

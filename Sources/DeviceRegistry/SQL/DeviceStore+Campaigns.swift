@@ -90,15 +90,17 @@ extension DeviceStore {
 
   /// The latest campaign of a message, with its failures.
   public func campaign(ofMessage messageID: [UInt8], app: [UInt8]) throws(RegistryError) -> Campaign? {
-    guard var campaign = try session.first(SQL.campaignByMessage, [.blob(messageID), .text(app)], Self.campaign) else {
-      return nil
-    }
+    try session.first(SQL.campaignByMessage, [.blob(messageID), .text(app)], Self.campaign).map(withFailures)
+  }
+
+  public func withFailures(_ campaign: Campaign) throws(RegistryError) -> Campaign {
+    var campaign = campaign
     campaign.failures = try failures(of: campaign.description.id)
     return campaign
   }
 
   /// Numbers of failed devices by code and platform, highest first.
-  public func failures(of campaign: [UInt8]) throws(RegistryError) -> [FailureCount] {
+  private func failures(of campaign: [UInt8]) throws(RegistryError) -> [FailureCount] {
     var failures: [FailureCount] = []
     try session.run(SQL.failures, [.blob(campaign)]) { row in
       guard let error = PushError(code: UInt8(truncatingIfNeeded: row.int(1))) else { return }
@@ -203,8 +205,6 @@ extension SQL {
     FROM campaign_unreached c LEFT JOIN devices d ON d.id = c.device AND d.salt = c.salt LEFT JOIN users u ON u.id = d.user_id
     WHERE c.campaign = ?1 AND c.device > ?2 ORDER BY c.device LIMIT ?3
     """)
-  static let deleteUnreached = Statement("DELETE FROM campaign_unreached WHERE campaign = ?1")
-  static let deleteFailures = Statement("DELETE FROM campaign_failures WHERE campaign = ?1")
   static let savePage = Statement(
     """
     INSERT INTO campaign_pages (campaign, page, done, sent, failed, settled) VALUES (?1, ?2, 0, ?3, ?4, ?5)
@@ -245,7 +245,7 @@ extension SQL {
   static let campaignByMessage = Statement(
     "SELECT \(campaignColumns) FROM campaigns WHERE message_id = ?1 AND app = ?2 ORDER BY created_at DESC, id LIMIT 1")
   static let countCampaigns = Statement("SELECT state, COUNT(*) FROM campaigns GROUP BY state")
-  static let campaigns = Statement(
-    "SELECT \(campaignColumns) FROM campaigns WHERE \(isIn("app")) ORDER BY created_at DESC, id LIMIT ?2",
-    postgres: "SELECT \(campaignColumns) FROM campaigns WHERE \(isInPostgres("app")) ORDER BY created_at DESC, id LIMIT ?2")
+  static let campaigns = ofApps {
+    "SELECT \(campaignColumns) FROM campaigns WHERE \($0) ORDER BY created_at DESC, id LIMIT ?2"
+  }
 }

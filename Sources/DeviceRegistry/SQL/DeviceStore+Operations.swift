@@ -38,30 +38,22 @@ extension DeviceStore {
         guard try change(campaign, to: state, now: now) else {
           return .failure(.init(reason: "it is \(campaign.state.name), so it can't be \(state.name)"))
         }
-        event.app = campaign.description.app
-        event.action = Array("campaign \(state.verb)".utf8)
-        event.subject = Array("campaign:".utf8) + id
+        event.describe("campaign \(state.verb)", "campaign", id, of: campaign.description.app)
         event.before = Self.state(campaign.state.name)
         event.after = Self.state(state.name)
       case .messages(let removal):
-        event.app = removal.app
-        event.action = Array(removal.action.utf8)
-        event.subject = Array("queue:\(removal.queue)".utf8)
+        event.describe(removal.action, "queue", Array(removal.queue.utf8), of: removal.app)
         event.after = JSONObjectWriter.object {
           $0.set("messages", Int64(removal.count))
           guard !removal.filter.isEmpty else { return }
           $0.set("filter", object: { for (name, value) in removal.filter { $0.set(name, value) } })
         }
       case .test(let app, let target):
-        event.app = app
-        event.action = Array("test".utf8)
-        event.subject = Array("app:".utf8) + app
+        event.describe("test", "app", app, of: app)
         event.after = JSONObjectWriter.object { $0.set("target", target) }
       case .forget(let user, let app):
         guard let devices = try forgetUser(user, of: app) else { return .failure(.init(reason: "there is no such user")) }
-        event.app = app
-        event.action = Array("forget user".utf8)
-        event.subject = Array("app:".utf8) + app
+        event.describe("forget user", "app", app, of: app)
         event.after = JSONObjectWriter.object { $0.set("devices", Int64(devices)) }
       }
       event.number = try session.insert(
@@ -94,9 +86,7 @@ extension DeviceStore {
       new.reason = operation.reason
     }
     if new.mode == .running { (new.since, new.actor, new.reason) = (nil, nil, nil) }
-    event.app = subject.app
-    event.action = Array(action.utf8)
-    event.subject = Array("\(subject.kind):".utf8) + subject.name
+    event.describe(action, subject.kind, subject.name, of: subject.app)
     event.before = old.json(at: now)
     event.after = new.json(at: now)
     let key: [SQLValue] = [Self.text(subject.kind), .text(subject.name)]
@@ -146,7 +136,7 @@ extension DeviceStore {
     try session.all(SQL.auditEvents, [Self.list(apps), .int(before), .int(limit), .text(subject)], Self.auditEvent)
   }
 
-  /// A JSON object with the array `names`, for ``SQL/isIn(_:)``; null for nil.
+  /// A JSON object with the array `names`, for ``SQL/ofApps(_:)``; null for nil.
   static func list(_ names: [[UInt8]]?) -> SQLValue {
     .text(names.map { names in JSONObjectWriter.object { $0.set("names", names) } })
   }
@@ -197,25 +187,22 @@ extension SQL {
       INSERT INTO audit_events (at, app, actor, origin, action, subject, reason, before_state, after_state, claimed_at)
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)
       """)
-  static let auditEvents = Statement(
+  static let auditEvents = ofApps {
     """
-    SELECT \(auditColumns) FROM audit_events WHERE id < ?2 AND \(isIn("app")) AND (?4 IS NULL OR subject = ?4)
+    SELECT \(auditColumns) FROM audit_events WHERE id < ?2 AND \($0) AND (CAST(?4 AS TEXT) IS NULL OR subject = ?4)
     ORDER BY id DESC LIMIT ?3
-    """,
-    postgres: """
-      SELECT \(auditColumns) FROM audit_events WHERE id < ?2 AND \(isInPostgres("app")) AND (?4::text IS NULL OR subject = ?4)
-      ORDER BY id DESC LIMIT ?3
-      """)
+    """
+  }
   static let unpublished = Statement(
     "SELECT id FROM audit_events WHERE claimed_at < ?1 ORDER BY id LIMIT ?2")
   static let claimAuditEvent = Statement("UPDATE audit_events SET claimed_at = ?2 WHERE id = ?1 RETURNING \(auditColumns)")
   static let auditEventPublished = Statement("UPDATE audit_events SET claimed_at = NULL WHERE id = ?1")
-  /// Whether a column's text is one of the names in the first parameter, from `DeviceStore.list`; true for a null parameter.
-  static func isIn(_ column: String) -> String {
-    "(?1 IS NULL OR \(column) IN (SELECT value FROM json_each(?1, '$.names')))"
-  }
-  static func isInPostgres(_ column: String) -> String {
-    "(?1::text IS NULL OR \(column) IN (SELECT jsonb_array_elements_text(?1::jsonb -> 'names')))"
+  /// A statement with the condition that `app` is one of the names in the first parameter, from `DeviceStore.list`. The condition is
+  /// true for a null parameter.
+  static func ofApps(_ sql: (_ condition: String) -> String) -> Statement {
+    Statement(
+      sql("(?1 IS NULL OR app IN (SELECT value FROM json_each(?1, '$.names')))"),
+      postgres: sql("(?1::text IS NULL OR app IN (SELECT jsonb_array_elements_text(?1::jsonb -> 'names')))"))
   }
   static let purgeAuditEvents = purge("audit_events", by: "id", "at <")
 }

@@ -14,38 +14,56 @@ extension DeviceStore {
   ) throws(RegistryError) -> AudiencePage {
     let none = AudiencePage(devices: DeviceRows(), next: cursor, isLast: true)
     guard let app = try knownApp(app), limit > 0 else { return none }
+    if case .condition(let condition) = audience {
+      return try readCondition(condition, kind, app, cursor, highWater, limit)
+    }
+    guard let scope = try scope(of: audience, app) else { return none }
+    return try read(scope, kind, cursor, highWater, limit)
+  }
+
+  /// The devices that an audience selects by one number, and the statements for them.
+  struct Scope {
+    /// The number of the topic, user, group or application.
+    let owner: Int64
+    let page: Statement
+    let sample: Statement
+    let isReached: Statement
+    /// True for a user or group. Its pages select the kind, so that unwanted devices don't count towards the limit, and have stale
+    /// devices too.
+    var isOfFew = false
+  }
+
+  /// Nil if the topic, user or group is unknown, and for a condition.
+  func scope(of audience: Audience, _ app: Int64) throws(RegistryError) -> Scope? {
     switch audience {
+    case .all: return Scope(owner: app, page: SQL.appPage, sample: SQL.sampleApp, isReached: SQL.isReached)
     case .topic(let name):
-      guard let topic = try knownTopic(name, app) else { return none }
-      return try read(SQL.topicPage, kind, topic, cursor, highWater, limit)
-    case .all: return try read(SQL.appPage, kind, app, cursor, highWater, limit)
-    case .group(let key):
-      guard let group = try readGroup(.key(key), app) else { return none }
-      return try read(SQL.groupPage, kind, group.key.id, cursor, highWater, limit, isOfFew: true)
+      guard let topic = try knownTopic(name, app) else { return nil }
+      return Scope(owner: topic, page: SQL.topicPage, sample: SQL.sampleMembers, isReached: SQL.isReachedByTopic)
     case .user(let name):
-      guard let user = try knownUser(name, app) else { return none }
-      return try read(SQL.userPage, kind, user, cursor, highWater, limit, isOfFew: true)
-    case .condition(let condition): return try readCondition(condition, kind, app, cursor, highWater, limit)
+      guard let user = try knownUser(name, app) else { return nil }
+      return Scope(owner: user, page: SQL.userPage, sample: SQL.sampleUser, isReached: SQL.isReachedByUser, isOfFew: true)
+    case .group(let key):
+      guard let id = try readGroup(.key(key), app)?.key.id else { return nil }
+      return Scope(owner: id, page: SQL.groupPage, sample: SQL.sampleGroup, isReached: SQL.isReachedByGroup, isOfFew: true)
+    case .condition: return nil
     }
   }
 
   /// Reads one device more than the limit, which shows whether the page is the last.
-  /// - Parameter isOfFew: true for a user or group. Its query selects the kind, so that unwanted devices don't count towards
-  ///   the limit, and stale devices are wanted.
   private func read(
-    _ statement: Statement, _ kind: TokenKind, _ owner: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int,
-    isOfFew: Bool = false
+    _ scope: Scope, _ kind: TokenKind, _ cursor: Int64, _ highWater: Int64, _ limit: Int
   ) throws(RegistryError) -> AudiencePage {
     var devices = DeviceRows()
     devices.reserve(limit)
     var visited = 0
     var last = cursor
-    let values: [SQLValue] = [.int(owner), .int(cursor), .int(highWater), .int(limit + 1)]
-    try session.run(statement, isOfFew ? values + [.int(kind)] : values) { row in
+    let values: [SQLValue] = [.int(scope.owner), .int(cursor), .int(highWater), .int(limit + 1)]
+    try session.run(scope.page, scope.isOfFew ? values + [.int(kind)] : values) { row in
       visited += 1
       guard visited <= limit else { return }
       last = row.int(DeviceColumn.id)
-      devices.append(row, onlyFor: isOfFew ? nil : kind)
+      devices.append(row, onlyFor: scope.isOfFew ? nil : kind)
     }
     return AudiencePage(devices: devices, next: last, isLast: visited <= limit)
   }
@@ -113,20 +131,7 @@ extension DeviceStore {
   public func survey(_ audience: Audience, app: [UInt8]) throws(RegistryError) -> AudienceEstimate {
     var survey = AudienceEstimate(exists: false, estimate: 0, highWater: try session.firstInt(SQL.highestDevice, []) ?? 0)
     guard let app = try knownApp(app) else { return survey }
-    switch audience {
-    case .topic(let name):
-      guard let topic = try knownTopic(name, app) else { return survey }
-      survey.estimate = try count(SQL.sampleMembers, topic, survey.highWater)
-    case .all:
-      survey.estimate = try count(SQL.sampleApp, app, survey.highWater)
-      guard survey.estimate > 0 else { return survey }
-    case .group(let key):
-      guard let group = try readGroup(.key(key), app) else { return survey }
-      survey.estimate = try count(SQL.sampleGroup, group.key.id, survey.highWater)
-    case .user(let name):
-      guard let user = try knownUser(name, app) else { return survey }
-      survey.estimate = try count(SQL.sampleUser, user, survey.highWater)
-    case .condition(let condition):
+    if case .condition(let condition) = audience {
       var counts: [Int64] = []
       var known = 0
       for name in condition.topics {
@@ -141,6 +146,10 @@ extension DeviceStore {
       guard known > 0 || condition.matches(0) else { return survey }
       let all = condition.matches(0) ? try count(SQL.sampleApp, app, survey.highWater) : Int64.max
       survey.estimate = Self.bound(condition.expression, counts, all)
+    } else {
+      guard let scope = try scope(of: audience, app) else { return survey }
+      survey.estimate = try count(scope.sample, scope.owner, survey.highWater)
+      guard audience != .all || survey.estimate > 0 else { return survey }
     }
     survey.exists = true
     return survey

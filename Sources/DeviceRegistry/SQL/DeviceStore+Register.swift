@@ -25,8 +25,8 @@ extension DeviceStore {
       holder =
         alike.first { $0.sender == registration.sender ?? [] }
         ?? (registration.sender == nil ? owner.flatMap { owner in alike.first { $0.sender == owner.sender } } : nil)
-      relatives = devices.filter { $0.kind != kind && $0.id != owner?.id }
-      if kind == .liveActivity, holder == nil { try makeRoom(among: devices.filter { $0.id != owner?.id }) }
+      relatives = others.filter { $0.kind != kind }
+      if kind == .liveActivity, holder == nil { try makeRoom(among: others) }
       let others = alike.count { $0.id != owner?.id }
       guard holder != nil || others < limits.sendersPerInstallation else {
         return .refused(

@@ -58,19 +58,11 @@ extension DeviceStore {
   /// The counters with a device in the audience.
   private func members(among counters: [Int64], of reach: Reach, _ app: [UInt8]) throws(RegistryError) -> Set<Int64> {
     guard let app = try knownApp(app) else { return [] }
-    let statement: Statement
-    var owner: Int64?
-    switch Self.audience(ofBroadcast: reach.target) {
-    case .all: (statement, owner) = (SQL.isReached, app)
-    case .topic(let name): (statement, owner) = (SQL.isReachedByTopic, try knownTopic(name, app))
-    case .user(let name):
-      (statement, owner) = (SQL.isReachedByUser, try knownUser(name, app))
-    case .group(let key): (statement, owner) = (SQL.isReachedByGroup, try readGroup(.key(key), app)?.key.id)
-    case .condition(let condition): return try members(among: counters, of: reach, condition, app)
-    }
-    guard let owner else { return [] }
-    let sets: [[SQLValue]] = counters.map { [.int($0), .int(reach.end), .int(reach.began), .int(owner)] }
-    let isReached = try session.ofEach(statement, sets) { _ in true }
+    let audience = Self.audience(ofBroadcast: reach.target)
+    if case .condition(let condition) = audience { return try members(among: counters, of: reach, condition, app) }
+    guard let scope = try scope(of: audience, app) else { return [] }
+    let sets: [[SQLValue]] = counters.map { [.int($0), .int(reach.end), .int(reach.began), .int(scope.owner)] }
+    let isReached = try session.ofEach(scope.isReached, sets) { _ in true }
     return Set(zip(counters, isReached).filter { $1 != nil }.map(\.0))
   }
 

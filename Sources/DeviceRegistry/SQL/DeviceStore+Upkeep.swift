@@ -21,9 +21,7 @@ extension DeviceStore {
 
   private func purgeCampaigns(_ values: [SQLValue]) throws(RegistryError) -> Int {
     let ids = try session.all(SQL.overCampaigns, values) { $0.bytes(0) }
-    for statement in [SQL.deletePages, SQL.deleteFailures, SQL.deleteUnreached, SQL.deleteCampaign] {
-      try session.runEach(statement, ids.map { [.blob($0)] })
-    }
+    for statement in SQL.deleteCampaign { try session.runEach(statement, ids.map { [.blob($0)] }) }
     return ids.count
   }
 
@@ -105,8 +103,9 @@ extension SQL {
   static let overCampaigns = Statement(
     "SELECT id FROM campaigns WHERE updated_at < ?1 AND (state IN (2, 3) OR finished_at IS NOT NULL) ORDER BY created_at LIMIT ?2"
   )
-  static let deletePages = Statement("DELETE FROM campaign_pages WHERE campaign = ?1")
-  static let deleteCampaign = Statement("DELETE FROM campaigns WHERE id = ?1")
+  static let deleteCampaign = [
+    ("campaign_pages", "campaign"), ("campaign_failures", "campaign"), ("campaign_unreached", "campaign"), ("campaigns", "id"),
+  ].map { table, key in Statement("DELETE FROM \(table) WHERE \(key) = ?1") }
   static let purgeNotes = purge("notes", by: "message, device", "noted_at <")
   static let purgeMessages = purge("messages", by: "message", "noted_at <")
   static let purgeWaiting = purge("waiting", by: "place", "until <")

@@ -98,17 +98,13 @@ private struct PostgresLoad {
   }
 
   private mutating func findSingles() throws(RegistryError) {
-    var byToken: [Key: Int] = [:]
-    var byInstallation: [Key: Int] = [:]
+    var places: [Key: Int] = [:]
     for (index, registration) in registrations.enumerated() {
       if registration.topics.count > store.limits.topicsPerDevice { isSingle[index] = true }
       let token = Key(app: registration.app, platform: registration.platform, name: registration.identity)
-      if let other = byToken.updateValue(index, forKey: token) {
-        isSingle[other] = true
-        isSingle[index] = true
-      }
-      guard let installation = registration.installation else { continue }
-      if let other = byInstallation.updateValue(index, forKey: Key(app: registration.app, platform: nil, name: installation)) {
+      let installation = registration.installation.map { Key(app: registration.app, platform: nil, name: $0) }
+      for key in [token, installation].compactMap(\.self) {
+        guard let other = places.updateValue(index, forKey: key) else { continue }
         isSingle[other] = true
         isSingle[index] = true
       }
@@ -176,13 +172,10 @@ private struct CopyRows {
     bytes.append(columns)
   }
 
-  mutating func append(_ value: Int64) {
+  mutating func append(_ value: Int64?) {
+    guard let value else { return PostgresBytes.append(Int32(-1), to: &bytes) }
     PostgresBytes.append(Int32(8), to: &bytes)
     PostgresBytes.append(value, to: &bytes)
-  }
-
-  mutating func append(_ value: Int64?) {
-    if let value { append(value) } else { PostgresBytes.append(Int32(-1), to: &bytes) }
   }
 
   mutating func append(_ value: [UInt8]?) {

@@ -146,13 +146,7 @@ struct FleetOperations {
   }
 
   private func showCampaign(_ call: HTTPCall, _ key: GatewayKey) {
-    askOfCampaign(call, key) { store, campaign in
-      var campaign = campaign
-      campaign.failures = try store.failures(of: campaign.description.id)
-      return campaign
-    } then: { campaign in
-      call.answer(.json(200) { campaign.write(to: &$0) })
-    }
+    askOfCampaign(call, key, { try $0.withFailures($1) }) { campaign in call.answer(.json(200) { campaign.write(to: &$0) }) }
   }
 
   private func listUnreached(_ call: HTTPCall, _ key: GatewayKey) {

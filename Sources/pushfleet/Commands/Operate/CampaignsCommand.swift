@@ -41,10 +41,10 @@ enum CampaignsCommand: Command {
     }
     try options.refuseOperands(after: 1)
     let store = try RegistrySession(options, isReading: true).store
-    var campaign = try find(id, in: store)
+    let campaign = try find(id, in: store)
     if options.action == "show" {
-      campaign.failures = try store.failures(of: campaign.description.id)
-      return options.print([campaign.json], text: campaign.text)
+      let whole = try store.withFailures(campaign)
+      return options.print([whole.json], text: whole.text)
     }
     if options.action == "unreached" { return try listUnreached(options, campaign, store) }
     try CampaignStateChange(options.action).apply(to: campaign, try OperatorSession(options))
