@@ -452,7 +452,13 @@ struct ConsoleTests {
     try browser.go("devices?app=\(Site.app)&by=gone_since&name=2099-01-01", 0)
     #expect(try browser.shows("There is none.", 0))
     #expect(browser.takeComplaints().allSatisfy { $0.contains("400") })
-    // A user is forgotten.
+    // A test goes to a user. Then the user is forgotten.
+    try browser.go("devices?app=\(Site.app)&by=user&name=anna", 0)
+    #expect(try browser.holds("document.querySelector('[aria-label=\"Send a test to /users/anna\"]') !== null", 0))
+    try browser.order(0, ["value": "document.querySelector('[aria-label=\"Send a test to /users/anna\"]').click()"])
+    #expect(try browser.holds("document.querySelector('textarea')?.value.includes('/users/anna') === true", 0))
+    try browser.order(0, ["value": "document.querySelector('#test [value=test]').click()"])
+    #expect(try browser.shows("\"success\": 2", 0))
     try browser.go("devices?app=\(Site.app)&by=user&name=anna", 0)
     try browser.click("/v1/fleet/apps/\(Site.app)/forget", 0, ["reason": "asked for it"])
     #expect(try browser.shows("There is none.", 0))

@@ -338,7 +338,8 @@ struct OperatorTests {
       ("test?wait=x", operate.key, body, 400),
       ("explain", view, #"{"to":"/topics/a","notification":{"title":5}}"#, 400), ("explain", view, "[", 400),
       ("test", operate.key, #"{"to":"/topics/a"}"#, 400), ("test", operate.key, #"{"to":"/all"}"#, 400),
-      ("test", operate.key, #"{"to":"/users/anna"}"#, 400), ("test", operate.key, #"{"condition":"'a' in topics"}"#, 400),
+      ("test", operate.key, #"{"registration_ids":["/users/anna","/users/ben"]}"#, 400),
+      ("test", operate.key, #"{"condition":"'a' in topics"}"#, 400),
       ("test", operate.key, #"{"registration_ids":["apns:\#(token(1))","apns:\#(token(2))"]}"#, 400),
     ] as [(String, String, String, Int)] {
       let answer = try door.ask("POST", "\(app)/\(path)", key, body)
@@ -353,7 +354,15 @@ struct OperatorTests {
     #expect(try door.ask("GET", "\(app)/messages/\(id)", foreign).status == 403)
     #expect(try door.ask("GET", "\(app)/messages/none", view).status == 404)
     let audit = try door.ask("GET", "/v1/fleet/audit", view).body
-    #expect(audit.contains(#""actor":"\#(operate.id)""#) && audit.contains(#""action":"test""#) && !audit.contains(token(1)))
+    #expect(
+      audit.contains(#""actor":"\#(operate.id)""#) && audit.contains(#""action":"test""#)
+        && !audit.contains(token(1)))
+    try site.importDevices([5, 6], #""app":"\#(Site.app)","user":"anna""#)
+    let toUser = try door.json(
+      "POST", "\(app)/test?wait=20", operate.key, #"{"to":"/users/anna","notification":{"title":"t"}}"#)
+    #expect(toUser["success"] as? Int == 2)
+    let last = (try door.json("GET", "/v1/fleet/audit", view)["events"] as? [[String: Any]])?.first
+    #expect(last?["after"] as? [String: String] == ["target": "user"], "\(last ?? [:])")
     worker.signal(SIGTERM)
     #expect(worker.wait() == 0)
   }

@@ -212,6 +212,8 @@ function details({ action, after }) {
 /// A date alone is its beginning in UTC.
 const moment = (by, name) => by === "gone_since" && /^\d{4}-\d\d-\d\d$/.test(name) ? name + "T00:00:00Z" : name;
 
+const testLink = (state, app, to) => state.me.rights.includes("operate") && make("a", { href: "#/test?" + new URLSearchParams({ app, to }), "aria-label": `Send a test to ${to}` }, "Test");
+
 function devices(state, args, query) {
   const columns = [["Registration", "name"], ["Platform", ""], ["State", ""], ["User", ""], ["Installation", ""], ["Topics", "wide"], ["Registered", ""], ["Seen", ""], ["", ""]];
   return [make("h1", {}, "Devices"),
@@ -223,9 +225,9 @@ function devices(state, args, query) {
       one.registration, one.registration, [one.platform, " ", make("span", { class: "note" }, one.kind)], [pill(one.state, one.state === "active" ? "good" : "warn"), " ", make("span", { class: "note" }, one.state !== "active" && `${one.reason || ""} since ${time(one.state_since)}`)],
       one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen),
       [make("a", { href: "#/search?" + new URLSearchParams({ app: query.app, by: "token", id: one.registration }), "aria-label": `Last pushes to ${one.registration}` }, "Pushes"), " ",
-      one.state === "active" && state.me.rights.includes("operate") && make("a", { href: "#/test?" + new URLSearchParams({ app: query.app, to: one.registration }), "aria-label": `Send a test to ${one.registration}` }, "Test")]]), "There is none."),
-      query.by === "user" && button(state, "apps/" + encode(query.app), "forget", `Forget the user ${query.name}`, "",
-        "Deletes the user, the devices and their tokens from the registry, for good. The audit doesn't name the user, so the reason shouldn't either.", { user: query.name }, "Forget this user"))];
+      one.state === "active" && testLink(state, query.app, one.registration)]]), "There is none."),
+      query.by === "user" && make("div", { class: "row" }, testLink(state, query.app, "/users/" + encode(query.name)), button(state, "apps/" + encode(query.app), "forget", `Forget the user ${query.name}`, "",
+        "Deletes the user, the devices and their tokens from the registry, for good. The audit doesn't name the user, so the reason shouldn't either.", { user: query.name }, "Forget this user")))];
 }
 
 function audit(state, args, query) {

@@ -48,7 +48,7 @@ struct FleetMessages {
     call.answer(.json(200) { $0.set("platforms", raw: explained.json) })
   }
 
-  /// Sends a request to a single device or group. The audit has the event before the broker has the request.
+  /// Sends a request to a single device, user or group. The audit has the event before the broker has the request.
   private func send(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
     guard key.apps.contains(app), let known = applications[app] else {
@@ -74,15 +74,16 @@ struct FleetMessages {
     }
   }
 
-  /// - Throws: for a request to several devices, except a group.
+  /// - Throws: for a request to several devices, except those of a user or group.
   private static func kindOfTarget(_ request: SendRequest) throws(Rejection) -> String {
     switch request.targets.named.count == 1 ? request.targets.named.first : nil {
     case .apns?, .fcm?, .webpush?: return "token"
     case .registration?: return "registration"
+    case .user?: return "user"
     case .group?: return "group"
     case .invalid(let rejection)?: throw rejection
-    case .fcmTopics?, .channel?, .topic?, .all?, .user?, nil:
-      throw Rejection(.invalidParameters, "to: a test goes to one token, registration or group")
+    case .fcmTopics?, .channel?, .topic?, .all?, nil:
+      throw Rejection(.invalidParameters, "to: a test goes to one token, registration, user or group")
     }
   }
 }
