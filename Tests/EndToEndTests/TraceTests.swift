@@ -63,6 +63,42 @@ struct TraceTests {
     #expect(unknown.status == 65 && unknown.output.contains(#"nothing is known of "nobody""#), "\(unknown.output)")
   }
 
+  @Test(
+    "a user's requests are found while an operator's pause holds them, and their way into the hold queue stays in the trace")
+  func heldOfUser() throws {
+    let site = try Site()
+    try site.startFleet()
+    try site.importDevices([1], #""user":"anna","installation":"phone""#)
+    let config = ["--config", site.file("pushfleet.json5")]
+    #expect(try site.run(["apps", "pause", Site.app] + config).status == 0)
+    let worker = try site.startWorker()
+    try site.publish([
+      (#"{"to":"/users/anna"}"#, ["message_id": "to-anna"]), (#"{"to":"\#(token(1))"}"#, ["message_id": "to-token"]),
+      (#"{"to":"/users/ben"}"#, ["message_id": "to-ben"]),
+    ])
+    func trace(_ words: [String]) throws -> [String: [String]] {
+      let rounds = Site.objects(try site.run(["trace", "--json"] + words + config).output)
+      return Dictionary(grouping: rounds) { $0["message_id"] as? String ?? "" }
+        .mapValues { rounds in
+          // A request takes the ladder while the hold queue is declared.
+          rounds.compactMap { $0["outcome"] as? String }.reduce(into: []) { if $0.last != $1 { $0.append($1) } }
+        }
+    }
+    let user = ["--user", "anna"]
+    #expect(try eventually { try trace(user) == ["to-anna": ["waits"], "to-token": ["waits"]] })
+    #expect(try trace(user + ["--app", Site.app]) == trace(user))
+    for other in [["--installation", "phone"], [token(1)]] { #expect(try trace(other) == trace(user), "\(other)") }
+    #expect(try site.run(["apps", "resume", Site.app] + config).status == 0)
+    let both = ["waits", "delivered"]
+    #expect(try eventually { try trace(user) == ["to-anna": both, "to-token": both] })
+    let text = try site.run(["trace", "to-anna"] + config).output
+    for words in ["moved to \(site.prefix).hold.\(Site.app): an operator has paused", "received from \(site.prefix).hold"] {
+      #expect(text.contains(words), "\(text)")
+    }
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+  }
+
   @Test("finds a request once, though its channel is lost while it reads")
   func channelLost() throws {
     let site = try Site()

@@ -45,6 +45,7 @@ struct TraceRecord {
     number("devices", Int64(entry.recipients.count), &line)
     flag("registered", entry.registry.rows != nil, &line)
     appendPushes(&line)
+    appendTargets(&line)
     appendOutcomes(&line)
     if let refusal = entry.trace.refusal {
       text("error", refusal.code.rawValue, &line)
@@ -85,6 +86,14 @@ struct TraceRecord {
       line.append(UInt8(ascii: "}"))
     }
     line.append(UInt8(ascii: "]"))
+  }
+
+  /// Without a push, the round is found by these.
+  private func appendTargets(_ line: inout [UInt8]) {
+    guard entry.trace.pushes.isEmpty, let targets = entry.request?.targets.named.prefix(RequestTrace.mostPushes) else { return }
+    let names = targets.compactMap { RequestTraceName.of($0, app: apps.id(of: entry.identity.app)) }
+    key("target_names", &line)
+    line += JSONObjectWriter.array(names.map { [0x22] + $0 + [0x22] })
   }
 
   private func append(_ push: RequestTrace.Push, _ recipient: Recipient, _ line: inout [UInt8]) {

@@ -13,21 +13,20 @@ struct TraceSubject {
 
   init(_ question: TraceQuestion, _ history: DeviceHistory?) {
     var names: Set = [question.text]
-    func add(_ name: [UInt8]) { names.insert(String(decoding: RequestTraceName.of(name), as: UTF8.self)) }
-    func addSubscription(_ token: [UInt8]) {
-      names.insert(String(decoding: WebPushSubscription.name(of: token[...]), as: UTF8.self))
+    let text = Array(question.text.utf8)
+    func add(_ target: Target, app: [UInt8] = []) {
+      if let name = RequestTraceName.of(target, app: app) { names.insert(String(decoding: name, as: UTF8.self)) }
     }
-    if case .token(.webpush, let token)? = DeviceReference(text: Array(question.text.utf8)) {
-      addSubscription(token)
-    } else if case .success(let target) = Target.classify(Array(question.text.utf8)) {
-      switch target {
-      case .apns(let token), .fcm(let token), .fcmTopics(let token), .channel(let token), .registration(let token): add(token)
-      case .webpush, .topic, .all, .user, .group, .invalid: break
-      }
+    if case .token(.webpush, let token)? = DeviceReference(text: text) {
+      add(.webpush(token: token))
+    } else if case .success(let target) = Target.classify(text) {
+      add(target)
     }
     for device in history?.devices ?? [] {
-      if device.device.platform == .webpush { addSubscription(device.device.token) } else { add(device.device.token) }
-      add(device.registration)
+      let token = device.device.token
+      add(device.device.platform == .webpush ? .webpush(token: token) : .fcm(token: token))
+      add(.registration(device.registration))
+      if let user = device.device.user { add(.user(user), app: device.device.app) }
     }
     self.names = names
     campaign = question.campaign == nil ? nil : history?.campaign?.id ?? ""
@@ -52,7 +51,8 @@ struct TraceSubject {
         (push[key] as? String).map(names.contains) == true
       }
     }
-    return own.isEmpty ? nil : round.narrowed(to: own)
+    guard own.isEmpty else { return round.narrowed(to: own) }
+    return (round.fields["target_names"] as? [String] ?? []).contains(where: names.contains) ? round : nil
   }
 }
 
