@@ -112,6 +112,8 @@ final class GatewayBroker {
     return lastQuestion
   }
 
+  var expected: Int { answers.count }
+
   func forget(_ question: UInt64) { answers[question] = nil }
 
   /// Counts the ready messages of a queue; nil if the broker can't be asked or has no such queue.

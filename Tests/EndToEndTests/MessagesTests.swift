@@ -89,6 +89,22 @@ struct MessagesTests {
     #expect(try site.deliveries() == [token(1): 1, token(2): 3, token(3): 1])
   }
 
+  @Test("a result that comes after the gateway's whole wait is noted too")
+  func late() throws {
+    let site = try Site()
+    let door = try open(site, wait: 1)
+    let key = try door.key().key
+    let answer = try door.ask(
+      "POST", Self.place + "?wait=1", key, #"{"to":"\#(token(1))","data":{"n":"1"}}"#, ["Idempotency-Key": "n"])
+    #expect(answer.status == 202, "\(answer)")
+    let id = try #require(try object(answer)["message_id"] as? String)
+    #expect(try state(door, key, id)["state"] as? String == "accepted")
+    let worker = try site.startWorker()
+    #expect(try eventually { try state(door, key, id)["state"] as? String == "done" })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+  }
+
   @Test("a broadcast's result is the fan-out's, and that of any broadcast can be asked for")
   func broadcast() throws {
     let site = try Site()

@@ -49,7 +49,8 @@ final class SendService {
     var isHigh: Bool
     var idempotencyKey: [UInt8]?
     var traceparent: [UInt8]?
-    /// Seconds to wait for the result, at most the service's; nil for these. A later result is noted within the service's time.
+    /// Seconds to wait for the result, at most the service's; nil for these. With a number, a later result is noted as long as the
+    /// request is remembered.
     var wait: Int?
   }
 
@@ -58,6 +59,8 @@ final class SendService {
   /// Seconds to wait for another gateway's answer: the minimum, and the time beyond `wait`, in which that gateway ends its own
   /// waiting and stores its answer.
   private static let (leastAnswerTimeout, answerMargin) = (2.0, 1.0)
+  /// Results to wait for. Beyond these, no result is noted that comes after its answer.
+  private static let mostExpected = 16_384
   /// Seconds to wait for the broker's confirm.
   private static let confirmTime = 15.0
 
@@ -158,12 +161,12 @@ final class SendService {
   private func publish(_ request: Request, _ name: Name, wait: Int, _ then: @escaping Completion) {
     let flight = Flight()
     let wait = Double(wait)
-    let rest = request.wait == nil ? 0 : Double(self.wait) - wait
+    let rest = request.wait == nil || self.wait == 0 ? 0 : name.window.lifetime
     let ended = Awaited<Outcome>(context.loop.time) { [weak self] outcome in
       guard let self else { return }
       if let question = flight.question {
-        if case .accepted = outcome, rest > 0 {
-          context.loop.schedule(after: rest) { [context] in context.broker.forget(question) }
+        if case .accepted = outcome, rest > 0, context.broker.expected < Self.mostExpected {
+          flight.limit = context.loop.schedule(after: rest) { [context] in context.broker.forget(question) }
         } else {
           context.broker.forget(question)
         }
@@ -174,6 +177,7 @@ final class SendService {
     if wait + rest > 0 {
       flight.question = context.broker.expectAnswer { [weak self] result in
         if ended.isOver { self?.learn(name, result) }
+        if let limit = flight.limit { self?.context.loop.cancel(limit) }
         flight.result = result
         if flight.isConfirmed { ended.end(as: .result(result)) }
       }
@@ -200,6 +204,8 @@ final class SendService {
   /// One publication and its state.
   private final class Flight {
     var question: UInt64?
+    /// Of the wait for a late result.
+    var limit: TimerToken?
     var isConfirmed = false
     var result: [UInt8]?
   }
