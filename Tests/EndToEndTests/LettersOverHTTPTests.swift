@@ -109,10 +109,13 @@ struct LettersOverHTTPTests {
     let drop = try place.perform("/v1/fleet/dead/drop", place.one, #"{"filter":{"app":"\#(Self.other)","ids":["b1","b2"]}}"#)
     #expect(drop["messages"] as? Int == 2 && drop["app"] as? String == Self.other)
     #expect(try site.depths(["dead"]) == [23])
-    #expect(try eventually { try place.audit().count == 2 })
-    let event = try #require(try place.audit().last)
+    #expect(try eventually { try place.audit().count == 4 })
+    let events = try place.audit().reversed()
     #expect(
-      event["action"] as? String == "dead replay" && event["reason"] as? String == "fixed"
+      events.compactMap { $0["action"] as? String } == ["dead replay begun", "dead replay", "dead drop begun", "dead drop"])
+    let event = try #require(events.dropFirst().first)
+    #expect(
+      event["reason"] as? String == "fixed"
         && event["origin"] as? String == "127.0.0.1")
     let after = try #require(event["after"] as? [String: Any])
     #expect(after["messages"] as? Int == 10 && (after["filter"] as? [String: Any])?["limit"] as? String == "10")
@@ -146,6 +149,21 @@ struct LettersOverHTTPTests {
     #expect(ended["state"] as? String == "stopped" && sent > 0 && sent < 30, "\(ended)")
     #expect(try site.depths(["dead", "send.normal"]) == [30 - sent, sent])
     #expect(try door.ask("POST", "/v1/fleet/jobs/\(slow)/stop", place.operate, "{}").status == 409)
+  }
+
+  @Test("of a job whose process is killed, the audit has the beginning")
+  func killed() throws {
+    let place = try Place()
+    try place.makeLetters()
+    let body = #"{"filter":{"app":"\#(Site.app)"},"rate":2,"reason":"fixed"}"#
+    _ = try place.door.json("POST", "/v1/fleet/dead/replay", place.operate, body, status: 202)
+    #expect(try eventually { try place.site.depths(["send.normal"])[0] > 0 })
+    place.door.gateway.signal(SIGKILL)
+    _ = place.door.gateway.wait()
+    let event = try #require(try place.audit().first)
+    #expect(event["action"] as? String == "dead replay begun" && event["reason"] as? String == "fixed", "\(event)")
+    let after = event["after"] as? [String: Any]
+    #expect(after?["filter"] as? [String: String] == ["rate": "2/s"] && after?["messages"] == nil)
   }
 
   @Test("the trace of a request, and the pushes to a device, are shown")
@@ -184,8 +202,8 @@ struct LettersOverHTTPTests {
     #expect(drop["messages"] as? Int == 5)
     #expect(place.door.gateway.waitForOutput("an operation isn't recorded yet", seconds: 60))
     holder.end()
-    #expect(try eventually { try place.audit().first?["reason"] as? String == "old" })
-    #expect(try place.audit().count == 1)
+    #expect(try eventually { try place.audit().count == 2 })
+    #expect(try Set(place.audit().compactMap { $0["action"] as? String }) == ["dead drop", "dead drop begun"])
   }
 
   @Test("a look leaves no open file behind")
@@ -198,6 +216,19 @@ struct LettersOverHTTPTests {
     let before = try opened()
     for _ in 0..<10 { _ = try place.door.json("GET", "/v1/fleet/dead", place.view) }
     #expect(try eventually { try opened() <= before + 2 })
+  }
+
+  @Test("a discard is refused with 503 while too many operations wait")
+  func crowded() throws {
+    let place = try Place()
+    try place.makeLetters()
+    _ = try place.door.json("POST", "/v1/fleet/apps/\(Site.app)/pause", place.operate)
+    _ = try place.door.json("POST", "/v1/fleet/dead/replay", place.operate, #"{"filter":{},"rate":1}"#, status: 202)
+    for _ in 0..<16 {
+      _ = try place.door.json("POST", "/v1/fleet/dead/drop", place.operate, #"{"filter":{"app":"-"}}"#, status: 202)
+    }
+    let refused = try place.door.ask("POST", "/v1/fleet/apps/\(Site.app)/discard", place.operate, "{}")
+    #expect(refused.status == 503 && refused.body.contains("too many operations wait"), "\(refused)")
   }
 
   @Test("held requests are shown, and discarded while their application is paused")

@@ -24,11 +24,12 @@ public struct FleetOperation: Sendable {
     public var action: String
     public var app: [UInt8]?
     public var queue: String
-    public var count: Int
+    /// Nil when the removal begins.
+    public var count: Int?
     /// What selected the messages; empty for all messages.
     public var filter: [(name: String, value: [UInt8])]
 
-    public init(_ action: String, app: [UInt8]?, queue: String, count: Int, filter: [(name: String, value: [UInt8])] = []) {
+    public init(_ action: String, app: [UInt8]?, queue: String, count: Int?, filter: [(name: String, value: [UInt8])] = []) {
       self.action = action
       self.app = app
       self.queue = queue

@@ -42,9 +42,10 @@ extension DeviceStore {
         event.before = Self.state(campaign.state.name)
         event.after = Self.state(state.name)
       case .messages(let removal):
-        event.describe(removal.action, "queue", Array(removal.queue.utf8), of: removal.app)
+        let action = removal.action + (removal.count == nil ? " begun" : "")
+        event.describe(action, "queue", Array(removal.queue.utf8), of: removal.app)
         event.after = JSONObjectWriter.object {
-          $0.set("messages", Int64(removal.count))
+          if let count = removal.count { $0.set("messages", Int64(count)) }
           guard !removal.filter.isEmpty else { return }
           $0.set("filter", object: { for (name, value) in removal.filter { $0.set(name, value) } })
         }

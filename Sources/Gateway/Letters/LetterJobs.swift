@@ -24,6 +24,8 @@ final class LetterJobs {
     var done = 0
     var expected = 0
     var ended: Int64?
+    /// It may have changed its queue.
+    var hasBegun = false
     var outcome = LetterOutcome()
     var check: Check?
     /// Gets the outcome of a look; nil for an order that changes the queue.
@@ -143,6 +145,8 @@ final class LetterJobs {
 
   private func begin(_ number: Int) {
     guard let index = index(number), jobs[index].state == .running else { return ended(number, LetterOutcome()) }
+    jobs[index].hasBegun = true
+    if !jobs[index].isLook { record(jobs[index]) }
     runs[number] = worker.begin(jobs[index].order) { [side] done, expected in
       side.note { $0.progressed(number, done, expected) }
     } then: { [side] outcome in
@@ -173,19 +177,17 @@ final class LetterJobs {
       jobs.remove(at: index)
       return answer(outcome)
     }
-    if outcome.count > 0 {
-      unrecorded += 1
-      record(job)
-    }
+    if job.hasBegun { record(job) }
     let old = jobs.filter { $0.ended != nil }.dropLast(Self.mostKept).map(\.number)
     jobs.removeAll { old.contains($0.number) }
   }
 
-  /// Tries for a minute. After that the job says that the audit lacks it.
+  /// Records the beginning or the end of the job. Tries for a minute. After that an ended job says that the audit lacks it.
   private func record(_ job: Job, attempt: Int = 1) {
+    if attempt == 1 { unrecorded += 1 }
     var operation = job.operation
     if case .messages(var removal) = operation.action {
-      removal.count = job.outcome.count
+      removal.count = job.ended.map { _ in job.outcome.count }
       operation.action = .messages(removal)
     }
     registry.call(.write(.campaigns) { [operation] store, now in try store.perform(operation, now: now) }) {
@@ -199,7 +201,7 @@ final class LetterJobs {
       }
       unrecorded -= 1
       log.error("an operation isn't recorded", ["messages": job.outcome.count, "reason": "\(error)"])
-      guard let index = index(job.number) else { return }
+      guard job.ended != nil, let index = index(job.number) else { return }
       jobs[index].state = .failed
       jobs[index].outcome.failure = "the audit has no record of it: \(error)"
     }

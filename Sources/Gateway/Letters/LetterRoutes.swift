@@ -123,7 +123,7 @@ struct LetterRoutes {
     let rate: [(String, [UInt8])] =
       if case .replay(let rate?) = order.action { [("rate", Array("\(Int(rate))/s".utf8))] } else { [] }
     let removal = FleetOperation.Removal(
-      name, app: app.map { Array($0.utf8) }, queue: order.heldApp.map(topology.holdQueue) ?? topology.deadQueue, count: 0,
+      name, app: app.map { Array($0.utf8) }, queue: order.heldApp.map(topology.holdQueue) ?? topology.deadQueue, count: nil,
       filter: order.filter.members + rate)
     return FleetOperation(.messages(removal), by: key.id, from: call.request.peerAddress, because: reason)
   }
