@@ -351,11 +351,12 @@ struct ConsoleTests {
     try browser.go("dead?app=\(Site.app)&id=a9&look=1", 0)
     #expect(try browser.shows("1 of 15 dead letters", 0))
     try browser.click("/v1/fleet/dead/drop", 0)
-    #expect(try browser.shows("0 of 14 dead letters", 0))
+    #expect(try browser.holds("document.activeElement.textContent === '0 of 14 dead letters'", 0))
     try browser.go("dead/a3?app=\(Site.app)", 0)
     #expect(try browser.holds("document.querySelector('pre')?.textContent === '{}'", 0))
     try browser.click("/v1/fleet/dead/drop", 0)
     #expect(try browser.shows("It is no dead letter.", 0))
+    #expect(try browser.holds("document.activeElement.tagName === 'H1'", 0))
     #expect(try site.depths(["dead"]) == [13])
     // Letters that come after the look stay.
     try browser.go("dead?app=\(Self.other)&look=1", 0)
@@ -364,11 +365,35 @@ struct ConsoleTests {
     #expect(try eventually { try site.depths(["dead"]) == [14] })
     try browser.click("/v1/fleet/dead/drop", 0)
     #expect(try browser.shows("1 of 11 dead letters", 0))
+    #expect(try browser.holds("document.activeElement.dataset.post === '/v1/fleet/dead/drop'", 0))
+    // Two jobs are stopped, which would need a minute.
+    try site.publish((0..<60).map { ([:], ["app_id": Self.silent, "message_id": "c\($0)"]) })
+    #expect(try eventually { try site.depths(["dead"]) == [71] })
+    try browser.go("dead", 0)
+    let replay =
+      "fetch('/v1/fleet/dead/replay', { method: 'POST', headers: { 'X-Pushfleet-Console': 1 }, body: '{\"filter\":{},\"rate\":1}' })"
+    let stops = "document.querySelectorAll('[data-post$=stop]')"
+    for count in 1...2 {
+      try browser.order(0, ["value": replay])
+      #expect(try browser.holds("\(stops).length === \(count)", 0))
+    }
+    let paths = try #require(try browser.value("[...\(stops)].map(stop => stop.dataset.post)", 0) as? [String])
+    try browser.click(paths[0], 0)
+    #expect(try browser.holds("document.activeElement.dataset.post === '\(paths[1])'", 0))
+    try browser.click(paths[1], 0)
+    #expect(try browser.holds("document.activeElement.textContent.startsWith('Replays and deletions')", 0))
+    // The heading keeps the focus while the page asks again.
+    try browser.order(0, ["value": "window.asked = performance.now()"])
+    let isLater =
+      "performance.getEntriesByType('resource').some(one => one.name.endsWith('/fleet/jobs') && one.startTime > asked)"
+    #expect(try browser.holds(isLater, 0))
+    #expect(try browser.value("document.activeElement.tagName", 0) as? String == "H2")
+    #expect(try eventually { try site.depths(["dead"]) == [71] })
     // A replayed letter is dead again.
     try browser.go("dead?app=\(Site.app)&look=1", 0)
     try browser.click("/v1/fleet/dead/replay", 0, ["rate": "50", "reason": "fixed"])
     #expect(try browser.holds("/dead replay[\\s\\S]*done[\\s\\S]*10/.test(document.body.innerText)", 0))
-    #expect(try eventually { try site.depths(["dead"]) == [11] })
+    #expect(try eventually { try site.depths(["dead"]) == [71] })
 
     try browser.go("held?app=\(Self.other)&look=1", 0)
     #expect(try browser.shows("4 of 4 held requests", 0))
@@ -388,7 +413,7 @@ struct ConsoleTests {
     try browser.click(discard, 0)
     #expect(try browser.shows("0 of 0 held requests", 0))
     let actions = Site.objects(try site.run(["audit", "--json"] + config).output).compactMap { $0["action"] as? String }
-    let jobs = ["discard", "held drop", "dead replay", "dead drop", "dead drop", "dead drop"]
+    let jobs = ["discard", "held drop", "dead replay", "dead replay", "dead drop", "dead drop", "dead drop"]
     #expect(actions == jobs.flatMap { [$0, "\($0) begun"] } + ["pause"])
     #expect(browser.takeComplaints().isEmpty)
     worker.signal(SIGTERM)
@@ -608,7 +633,7 @@ private final class Browser {
   func click(_ path: String, _ page: Int, _ fields: [String: String] = [:]) throws {
     let button = "document.querySelector('[data-post=\"\(path)\"]')"
     guard try holds("\(button) !== null", page) else { throw Broken("there is no button for \(path)") }
-    try order(page, ["value": "\(button).click()"])
+    try order(page, ["value": "\(button).focus(); \(button).click()"])
     // Deletions need a reason.
     for (name, value) in fields.merging(["reason": "a test"], uniquingKeysWith: { given, _ in given }) {
       try order(page, ["value": "document.getElementById('\(name)').value = \(try Self.quoted(value))"])

@@ -8,6 +8,8 @@ const at = id => document.getElementById(id);
 const state = { me: null, status: null, sample: null, workers: new Map(), rates: [], refusals: {} };
 // `again` makes a page ask again for what it asks only once.
 let timer = 0, shown = "", failures = 0, round = 0, again = false;
+// The place of the focus whose element is gone, until the page shows the effect of an operation.
+let lost = null;
 
 class Refused extends Error {
   constructor(status, words) {
@@ -65,7 +67,7 @@ async function poll() {
     state.refusals = {};
     again = false;
     // The page still shows another selection, with its buttons.
-    if (shown) render();
+    if (shown) render(true);
   }
   try {
     if (page === pages.runbook && !state.runbook) state.runbook = await (await fetch("/console/runbook.md")).text();
@@ -100,20 +102,43 @@ function tell(tone, words) {
   if (at("state").textContent !== words) at("state").textContent = words;
 }
 
-function render() {
-  const { page, args, query } = place(), focused = document.activeElement, isNew = shown !== location.hash;
+function render(isAsking = false) {
+  const { page, args, query } = place(), focused = document.activeElement, was = whereabouts(focused), isNew = shown !== location.hash;
   morph(at("nav"), Object.entries(pages).map(([name, one]) => make("a", { href: "#/" + name, "aria-current": one === page && "page" }, one.name)));
   if (isNew || page !== pages.runbook) morph(at("page"), page.show(state, args, query).flat(9).filter(part => part));
   if (isNew) {
     shown = location.hash;
     document.title = `${page.name} · pushfleet console`;
     const title = (page === pages.runbook && at("runbook-" + args[0])) || at("page").querySelector("h1");
-    title.tabIndex = -1;
-    title.focus();
-  } else if (focused.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
+    lost = null;
+    focusOn(title);
+  } else if (!focused.isConnected) lost = was;
+  else if (document.activeElement !== focused) focused.focus({ preventScroll: true });
+  if (lost && !isAsking) {
+    if (document.activeElement === document.body) focusOn(substitute(lost));
+    lost = null;
+  }
   const found = problems(state), worst = found.some(one => one.kind === "bad") ? "bad" : found.length ? "warn" : "good";
   at("state").href = "#/fleet";
   tell(worst, found.length === 0 ? "no problem" : found.length === 1 ? "1 problem" : `${found.length} problems`);
+}
+
+function focusOn(node) {
+  if (/^H\d$/.test(node.nodeName)) node.tabIndex = -1;
+  node.focus();
+}
+
+function whereabouts(node) {
+  if (!at("page").contains(node)) return null;
+  const row = node.closest("tr"), heading = node.closest("section")?.querySelector("h2");
+  return { post: node.dataset.post, caption: row?.closest("table").caption.textContent, row: row?.rowIndex, section: heading ? [...document.querySelectorAll("#page section")].indexOf(heading.parentNode) : -1 };
+}
+
+/// The button of the same operation, else the first link or button from the same row on, else the heading of the section or page.
+function substitute({ post, caption, row, section }) {
+  const all = selector => [...at("page").querySelectorAll(selector)], table = all("table").find(one => one.caption.textContent === caption);
+  return post && all("[data-post]").find(one => one.dataset.post === post) || [...table?.rows || []].slice(row).map(one => one.querySelector("a, button")).find(one => one)
+    || all("section")[section]?.querySelector("h2") || at("page").querySelector("h1");
 }
 
 // MARK: logins

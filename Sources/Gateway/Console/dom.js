@@ -35,7 +35,7 @@ export function morph(parent, fresh) {
       if (old.nodeValue !== next.nodeValue) old.nodeValue = next.nodeValue;
       continue;
     }
-    for (const { name } of [...old.attributes]) if (!next.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+    for (const { name } of [...old.attributes]) if (!next.hasAttribute(name) && name !== "open" && name !== "tabindex") old.removeAttribute(name);
     for (const { name, value } of next.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
     morph(old, [...next.childNodes]);
   }
