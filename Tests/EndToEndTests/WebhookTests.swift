@@ -200,10 +200,10 @@ struct WebhookTests {
     #expect(try site.run(["webhooks", "pause", "\(Site.app)/biling"] + config).status == 64)
   }
 
-  @Test("a killed process loses no event")
-  func killed() throws {
+  @Test("a killed process loses no event, and repeats the call of a single event with the same id", arguments: [1, 700])
+  func killed(count: Int) throws {
     let (site, receiver, config) = try start(#"["results"]"#)
-    try site.send(tokens: (10..<710).map(token), app: Site.app)
+    try site.send(tokens: (10..<10 + count).map(token), app: Site.app)
     try site.drain()
     try receiver.answer("500")
     let first = try serve(site, config)
@@ -211,10 +211,12 @@ struct WebhookTests {
     first.signal(SIGKILL)
     _ = first.wait()
     let second = try serve(site, config)
-    #expect(eventually { Set(receiver.accepted.map(\.message)).count == 700 })
+    #expect(eventually { Set(receiver.accepted.map(\.message)).count == count })
     #expect(eventually { depth(site) == 0 })
     end(second)
     #expect(Set(receiver.calls[0].events.map(\.id)).isSubset(of: receiver.accepted.map(\.id)))
+    // With more events, the broker's pace decides which of them a process gathers into its first call.
+    if count == 1 { #expect(receiver.calls[0].id == receiver.calls.first { $0.status == 204 }?.id) }
   }
 
   @Test("mistakes in the settings are refused with their place")
