@@ -23,13 +23,11 @@ final class WebhookSender {
 
   /// `<app>/<name>`.
   let name: String
-  /// The receiver doesn't want events any more (410).
-  var onGone: (() -> Void)?
   private(set) var figures = WebhookFigures()
   private var receiver: WebhookReceiver
   private let queue: String
+  private unowned let service: WebhookService
   private let loop: EventLoop
-  private let brokers: [BrokerAddress]
   private let log: Log
   private var connection: BrokerConnection?
   private var consumer: Consumer?
@@ -46,13 +44,12 @@ final class WebhookSender {
   /// True until the connection has ended.
   private var isClosing = false
 
-  init(name: String, _ receiver: WebhookReceiver, queue: String, brokers: [BrokerAddress], loop: EventLoop, log: Log) {
+  init(name: String, _ receiver: WebhookReceiver, queue: String, service: WebhookService) {
     self.name = name
     self.receiver = receiver
     self.queue = queue
-    self.brokers = brokers
-    self.loop = loop
-    self.log = log
+    self.service = service
+    (loop, log) = (service.loop, service.log)
   }
 
   var isIdle: Bool { call == nil && connection == nil }
@@ -92,7 +89,7 @@ final class WebhookSender {
 
   private func open() {
     guard connection == nil, isWanted, !rest.isOn, !isStopping else { return }
-    let connection = BrokerConnection(loop: loop, brokers: brokers)
+    let connection = BrokerConnection(loop: loop, brokers: service.brokers)
     connection.makeMachine = { [unowned self] broker in
       let consumer = Consumer(
         settings: ConnectionSettings(broker: broker, name: "pushfleet webhooks, \(name)"),
@@ -146,7 +143,7 @@ final class WebhookSender {
     case .answered(200..<300, _): accepted()
     case .answered(410, _):
       log.warning("a webhook's receiver wants no more events (410): it is paused", ["webhook": name])
-      onGone?()
+      service.noteGone(self)
       want(false)
     case .answered(413, _) where batch.map { waiting.makeSmaller($0) } == true:
       log.warning("a call was too large for a webhook's receiver (413): it gets smaller ones", ["webhook": name])
@@ -205,6 +202,8 @@ final class WebhookSender {
 extension WebhookSender: ConsumerHandler {
   func ready(_ consumer: Consumer) {
     connection?.established(at: loop.now)
+    if service.isConnected != true { log.info("consuming", ["broker": connection?.address ?? "none"]) }
+    service.isConnected = true
     if isStopping || !isWanted { close() }
   }
 
@@ -234,9 +233,15 @@ extension WebhookSender: ConsumerHandler {
       connection = nil
       return open()
     }
+    let wasEstablished = connection?.isEstablished == true
+    let seconds = connection?.ended(at: loop.now)
     if case .notFound = reason {
       log.error("a webhook has no queue; `pushfleet topology` declares it", ["queue": queue])
+    } else if let seconds, service.isConnected != false {
+      service.isConnected = false
+      log.warning(
+        wasEstablished ? "broker connection ended" : "no broker connection",
+        ["reason": "\(reason)", "again_in_seconds": seconds])
     }
-    connection?.ended(at: loop.now)
   }
 }

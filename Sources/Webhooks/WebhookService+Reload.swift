@@ -26,11 +26,8 @@ extension WebhookService {
   }
 
   private func sender(_ name: String, _ receiver: WebhookReceiver, _ app: String) -> WebhookSender {
-    let sender = WebhookSender(
-      name: name, receiver, queue: configuration.topology.webhookQueue(app, receiver.webhook.name), brokers: brokers,
-      loop: loop, log: log)
-    sender.onGone = { [unowned self, unowned sender] in noteGone(sender) }
-    return sender
+    WebhookSender(
+      name: name, receiver, queue: configuration.topology.webhookQueue(app, receiver.webhook.name), service: self)
   }
 
   /// After an error the previous settings stay in use.

@@ -34,6 +34,8 @@ public final class WebhookService {
   /// The orders of operators; nil until the registry has named them.
   var modes: [ControlSubject: Control.Mode]?
   var isStopping = false
+  /// Whether the log says that the broker is connected; nil before the first attempt.
+  var isConnected: Bool?
 
   /// - Parameters:
   ///   - version: the program's version, for the metrics.
@@ -104,6 +106,7 @@ public final class WebhookService {
     }
   }
 
+  /// The receiver doesn't want events any more (410).
   func noteGone(_ sender: WebhookSender) {
     gone.insert(sender.name)
     record(gone: sender.name)
