@@ -19,15 +19,22 @@ struct KeysTests {
   func listed() throws {
     let site = try RegistrySite()
     let made = try #require(
-      try site.run(["keys", "create", "--rights", "send", "--rate", "5", "--json"]).objects.first?["id"] as? String)
+      try site.run(["keys", "create", "--rights", "send", "--rate", "5", "--name", "billing", "--json"]).objects.first?["id"]
+        as? String)
     let lines = try site.run(["keys", "list"]).lines.map { $0.split(separator: " ").map(String.init) }
-    #expect(lines.first == ["ID", "APPS", "RIGHTS", "RATE", "CREATED", "USED"])
+    #expect(lines.first == ["ID", "NAME", "APPS", "RIGHTS", "RATE", "CREATED", "USED"])
     let key = try #require(lines.last)
-    #expect(key.prefix(4) == [made, RegistrySite.app, "send", "5/s"] && key.last == "never" && lines.count == 2, "\(lines)")
+    #expect(
+      key.prefix(5) == [made, "billing", RegistrySite.app, "send", "5/s"] && key.last == "never" && lines.count == 2, "\(lines)"
+    )
     #expect(try site.run(["keys", "revoke", made]).status == 0)
     #expect(try site.run(["keys", "list"]).lines.last?.contains("revoked 20") == true)
     let json = try site.run(["keys", "list", "--json"]).objects
     #expect(json.first?["id"] as? String == made && json.first?["revoked_at"] as? String != nil)
+    #expect(json.first?["name"] as? String == "billing")
+    for name in ["", "a\nb", String(repeating: "a", count: 65)] {
+      #expect(try site.run(["keys", "create", "--rights", "send", "--name", name]).status == 64)
+    }
     // One that names no rate has one.
     #expect(try site.run(["keys", "create", "--rights", "ack"]).status == 0)
     #expect(try site.run(["keys", "list", "--json"]).objects.contains { $0["rate"] as? Int == 5_000 })

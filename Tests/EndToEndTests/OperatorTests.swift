@@ -326,7 +326,7 @@ struct OperatorTests {
     let worker = try site.startWorker()
     let door = try Door(site, port: port)
     let view = try door.key("view", ["--app", Site.app]).key
-    let operate = try door.key("operate", ["--app", Site.app])
+    let operate = try door.key("operate", ["--app", Site.app, "--name", "night shift"])
     let foreign = try door.key("operate,view", ["--app", Self.other]).key
     let app = "/v1/fleet/apps/\(Site.app)"
     let body = #"{"to":"apns:\#(token(1))","notification":{"title":"t"}}"#
@@ -355,7 +355,7 @@ struct OperatorTests {
     #expect(try door.ask("GET", "\(app)/messages/none", view).status == 404)
     let audit = try door.ask("GET", "/v1/fleet/audit", view).body
     #expect(
-      audit.contains(#""actor":"\#(operate.id)""#) && audit.contains(#""action":"test""#)
+      audit.contains(#""actor":"night shift (\#(operate.id))""#) && audit.contains(#""action":"test""#)
         && !audit.contains(token(1)))
     try site.importDevices([5, 6], #""app":"\#(Site.app)","user":"anna""#)
     let toUser = try door.json(

@@ -1,6 +1,7 @@
-@testable import DeviceRegistry
 import PushCore
 import Testing
+
+@testable import DeviceRegistry
 
 /// The schema of operators' operations.
 enum AuditSchema {
@@ -12,7 +13,13 @@ enum AuditSchema {
       ("event", ["const": "audit"]), ("number", ["description": "ascending in the registry", "type": "integer", "minimum": 0]),
       ("at", ["type": "string", "pattern": .string(Pattern.writtenTime)]),
       ("app", ["description": "null for an operation on the whole fleet", "type": ["string", "null"]]),
-      ("actor", ["description": "a system user, or the id of a gateway key", "type": "string"]),
+      (
+        "actor",
+        [
+          "description": "a system user, the user of a proxy, or a gateway key: its id, or its name with the id in parentheses",
+          "type": "string",
+        ]
+      ),
       ("origin", ["description": "the host of the command, or the address of the HTTP client", "type": "string"]),
       (
         "action",

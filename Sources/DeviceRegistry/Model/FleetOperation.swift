@@ -39,7 +39,7 @@ public struct FleetOperation: Sendable {
   }
 
   public var action: Action
-  /// The operator: a system user or a key's id.
+  /// The operator: a system user, a proxy's user or a key.
   public var actor: [UInt8]
   /// Where the operator is: a host or an address.
   public var origin: [UInt8]

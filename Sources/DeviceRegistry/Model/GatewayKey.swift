@@ -16,6 +16,8 @@ public enum KeyRight: String, CaseIterable, Sendable {
 public struct GatewayKey: Equatable, Sendable {
   /// Part of the key; identifies it to people.
   public var id: [UInt8]
+  /// The name for people; nil if it has none.
+  public var name: [UInt8]?
   /// SHA-256 of the key's secret.
   public var hash: [UInt8]
   public var apps: [[UInt8]]
@@ -33,6 +35,9 @@ public struct GatewayKey: Equatable, Sendable {
   /// Accurate to about a minute.
   public var usedAt: Int64?
   public var revokedAt: Int64?
+
+  /// Name and id, as records of operations name the key.
+  public var title: [UInt8] { name.map { $0 + Array(" (".utf8) + id + Array(")".utf8) } ?? id }
 
   public init(id: [UInt8], hash: [UInt8], apps: [[UInt8]], rights: Set<KeyRight>, rate: Int64? = nil, createdAt: Int64) {
     self.id = id

@@ -9,6 +9,7 @@ extension DeviceStore {
         .text(key.id), .blob(key.hash), .text(Array(key.apps.joined(separator: [0x2C]))),
         .text(Array(key.rights.map(\.rawValue).sorted().joined(separator: ",").utf8)), .int(key.rate), .int(key.createdAt),
         .text(key.sender), .int(key.environment), .blob(key.account?.publicKey), .text(key.account?.tokenURI),
+        .text(key.name),
       ])
   }
 
@@ -26,6 +27,7 @@ extension DeviceStore {
     key.usedAt = row.optionalInt(6)
     key.revokedAt = row.optionalInt(7)
     key.sender = row.optionalBytes(8)
+    key.name = row.optionalBytes(12)
     key.environment = row.isNull(9) ? nil : row.environment(9)
     if let publicKey = row.optionalBytes(10), let tokenURI = row.optionalBytes(11) {
       key.account = GatewayAccount(publicKey: publicKey, tokenURI: tokenURI)
@@ -62,12 +64,12 @@ extension DeviceStore {
 extension SQL {
   static let insertKey = Statement(
     """
-    INSERT INTO gateway_keys (id, hash, apps, rights, rate, created_at, sender, environment, public_key, token_uri)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+    INSERT INTO gateway_keys (id, hash, apps, rights, rate, created_at, sender, environment, public_key, token_uri, name)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
     """)
   private static let columns =
     """
-    SELECT id, hash, apps, rights, rate, created_at, used_at, revoked_at, sender, environment, public_key, token_uri
+    SELECT id, hash, apps, rights, rate, created_at, used_at, revoked_at, sender, environment, public_key, token_uri, name
     FROM gateway_keys
     """
   static let keys = Statement("\(columns) ORDER BY created_at, id")

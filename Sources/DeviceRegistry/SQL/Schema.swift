@@ -34,7 +34,7 @@ enum Schema {
   private static let migrations: [[String]] = [
     first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, unknown,
     failures, contentSizes, accounts, operations, messages,
-    unreached,
+    unreached, keyNames,
   ]
 
   private static let first = [
@@ -199,6 +199,8 @@ enum Schema {
     "ALTER TABLE gateway_keys ADD COLUMN sender {text}", "ALTER TABLE gateway_keys ADD COLUMN environment {int}",
     "ALTER TABLE gateway_keys ADD COLUMN public_key {blob}", "ALTER TABLE gateway_keys ADD COLUMN token_uri {text}",
   ]
+
+  private static let keyNames = ["ALTER TABLE gateway_keys ADD COLUMN name {text}"]
 
   /// Devices that a campaign didn't reach, and the code of the reason.
   private static let unreached = [

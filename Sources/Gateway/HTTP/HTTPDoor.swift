@@ -207,7 +207,7 @@ final class HTTPDoor: Door, TurnHook {
     keyCache.admit(id, by: { _ in true }) { [weak self] verdict in
       self?.follow(verdict, call, route, rights) { call, key in
         var key = key
-        key.id = user.name
+        (key.id, key.name) = (user.name, nil)
         work(call, key)
       }
     }

@@ -125,7 +125,7 @@ struct LetterRoutes {
     let removal = FleetOperation.Removal(
       name, app: app.map { Array($0.utf8) }, queue: order.heldApp.map(topology.holdQueue) ?? topology.deadQueue, count: nil,
       filter: order.filter.members + rate)
-    return FleetOperation(.messages(removal), by: key.id, from: call.request.peerAddress, because: reason)
+    return FleetOperation(.messages(removal), by: key.title, from: call.request.peerAddress, because: reason)
   }
 
   // MARK: jobs

@@ -10,7 +10,7 @@ enum KeysCommand: Command {
     "keys", "create, list and revoke the gateway's keys",
     forms: [
       .action(
-        "create", "--config", ["--app"], "--rights", ["--rate"], ["--sender"], ["--environment"],
+        "create", "--config", ["--name"], ["--app"], "--rights", ["--rate"], ["--sender"], ["--environment"],
         ["--service-account", ["--url"]], ["--json"]),
       .action("list", "--config", ["--json"]),
       .action("revoke", "ID", "--config", ["--json"]),
@@ -22,7 +22,8 @@ enum KeysCommand: Command {
     libraries, whose private key is not in the registry. Running gateways refuse a revoked key within five seconds.
     """,
     [
-      .config(), .option("app", "APP", in: "APP[,APP]", "the applications; may be left out when only one is configured"),
+      .config(), .option("name", "NAME", "a name for people, up to 64 bytes; shown with the id in the audit and the console"),
+      .option("app", "APP", in: "APP[,APP]", "the applications; may be left out when only one is configured"),
       .option("rights", "LIST", in: "RIGHT[,RIGHT]", "of send, register, ack, view, operate"),
       .option("rate", "N", "the most requests per second that a gateway accepts with the key, up to 1000000 (5000)"),
       .option("sender", "SENDER", "send as this sender of the application"),
@@ -55,6 +56,10 @@ enum KeysCommand: Command {
     var kept = GatewayKey(
       id: key.id, hash: key.hash, apps: apps.map { Array($0.utf8) }, rights: rights, rate: Int64(rate),
       createdAt: RegistrySession.now)
+    kept.name = options["name"].map { Array($0.utf8) }
+    guard kept.name.map({ (1...64).contains($0.count) && FleetOperation.isReason($0) }) != false else {
+      throw CommandFailure(.usage, "--name: expected 1 to 64 bytes, without control characters")
+    }
     try choose(options, apps, session.configuration, for: &kept)
     if let file = options["service-account"] {
       return try create(kept, file, try AccountAddress(options, session.configuration), session, isJSON: options.asJSON)
@@ -71,14 +76,14 @@ enum KeysCommand: Command {
           + (isRevoked ? "revoked" : "still valid: revoke it by `pushfleet keys revoke \(id)`"))
     }
     if !options.asJSON {
-      let id = String(decoding: key.id, as: UTF8.self)
-      Terminal.say("pushfleet: this is the only time that the key is shown; its id is \(id)")
+      Terminal.say("pushfleet: this is the only time that the key is shown; its id is \(String(printing: key.id))")
     }
   }
 
   private static func description(_ key: GatewayKey) -> JSONObject {
     [
-      "id": key.id, "apps": key.apps, "rights": key.rights.map(\.rawValue).sorted().map { Array($0.utf8) },
+      "id": key.id, "name": JSONOptional(key.name), "apps": key.apps,
+      "rights": key.rights.map(\.rawValue).sorted().map { Array($0.utf8) },
       "sender": JSONOptional(key.sender), "environment": JSONOptional(key.environment?.name),
     ]
   }
@@ -206,10 +211,11 @@ extension TextTable {
     self.init(
       [
         (.text("ID", least: .max), { String(printing: $0.id) }),
+        (.text("NAME", least: 8, rank: 4), { $0.name.map { String(printing: $0) } ?? "-" }),
         (.name("APPS", least: 12, rank: 2), { $0.apps.map { String(printing: $0) }.joined(separator: ",") }),
         (.text("RIGHTS", least: .max, rank: 1), { $0.rights.map(\.rawValue).sorted().joined(separator: ",") }),
-        (.figure("RATE", rank: 4), { $0.rate.map { "\(Figures.count($0))/s" } ?? "-" }),
-        (.figure("CREATED", rank: 5), { Figures.time($0.createdAt) }), (.text("USED", least: .max, rank: 3), use),
+        (.figure("RATE", rank: 5), { $0.rate.map { "\(Figures.count($0))/s" } ?? "-" }),
+        (.figure("CREATED", rank: 6), { Figures.time($0.createdAt) }), (.text("USED", least: .max, rank: 3), use),
       ], of: keys)
   }
 }
