@@ -24,7 +24,6 @@ struct CommandQueue {
   var deadline = MonotonicTime.distantFuture
   private var pending = Ring<(command: Command, completion: Completion)>()
 
-  var isEmpty: Bool { pending.isEmpty }
   var isUnanswered: Bool { state == .opening || state == .waiting }
   var first: Command? { pending.first?.command }
 

@@ -68,8 +68,6 @@ public final class ClientSession: Machine {
 
   public var activeStreams: Int { engine.streams.count }
 
-  public var isDraining: Bool { state != .connecting && state != .open }
-
   public var remoteStreamLimit: Int? { isReady ? engine.remoteStreamLimit : nil }
 
   /// Sends a request. `nextAnswer` or `failed` later returns `tag`, exactly once and never during this call.

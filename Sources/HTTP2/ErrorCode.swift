@@ -7,7 +7,6 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let noError = ErrorCode(rawValue: 0x0)
   public static let protocolError = ErrorCode(rawValue: 0x1)
   public static let internalError = ErrorCode(rawValue: 0x2)
-  public static let streamClosed = ErrorCode(rawValue: 0x5)
   public static let refusedStream = ErrorCode(rawValue: 0x7)
   public static let cancel = ErrorCode(rawValue: 0x8)
 

@@ -23,8 +23,6 @@ public final class ServerSession: Machine {
 
   public var openStreams: Int { engine.streams.count }
 
-  public var lastStreamID: Int32 { engine.highestStreamID }
-
   // MARK: Answering
 
   /// Answers a request. Does nothing if its stream has been closed.

@@ -13,7 +13,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
   public init(parsing text: String, defaultPort: UInt16? = nil) throws(EndpointError) {
     var rest = Substring(text)
     var fallback = defaultPort
-    if let scheme = rest.firstRange(ofText: "://") {
+    if let scheme = rest.firstRange(of: "://") {
       switch rest[..<scheme.lowerBound].lowercased() {
       case "https": fallback = defaultPort ?? 443
       case "http": fallback = defaultPort ?? 80
@@ -70,15 +70,4 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
 public struct EndpointError: Error, Equatable, Sendable, CustomStringConvertible {
   public let reason: String
   public var description: String { reason }
-}
-
-extension Substring {
-  fileprivate func firstRange(ofText needle: String) -> Range<Index>? {
-    var start = startIndex
-    while start < endIndex {
-      if self[start...].hasPrefix(needle) { return start..<index(start, offsetBy: needle.count) }
-      start = index(after: start)
-    }
-    return nil
-  }
 }

@@ -104,12 +104,6 @@ public struct JSONDocument: Sendable {
     return JSONText.unescaped(nodes[node], bytes.span)
   }
 
-  /// Appends ``string(_:)`` without allocating an array.
-  public func appendString(_ node: Int, to output: inout [UInt8]) {
-    guard hasEscapes(node) else { return output.append(contentsOf: bytes[source(node)]) }
-    JSONText.append(nodes[node], bytes.span, to: &output)
-  }
-
   public func utf8Count(_ node: Int) -> Int { JSONText.utf8Count(nodes[node], bytes.span) }
 
   /// A string for people and settings; too slow for the delivery path.

@@ -26,12 +26,3 @@ public final class RawTerminal {
 
   public func restore() { tcsetattr(STDIN_FILENO, TCSANOW, &before) }
 }
-
-extension TerminalWidth {
-  /// Lines of the terminal on standard output; nil if it isn't a terminal.
-  public static var linesOfOutput: Int? {
-    var size = winsize()
-    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return nil }
-    return Int(size.ws_row)
-  }
-}

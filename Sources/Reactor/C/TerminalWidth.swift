@@ -2,12 +2,13 @@ import Glibc
 
 public enum TerminalWidth {
   /// Nil if the stream isn't a terminal with a known size.
-  public static var ofOutput: Int? { columns(STDOUT_FILENO) }
-  public static var ofErrors: Int? { columns(STDERR_FILENO) }
+  public static var ofOutput: Int? { size(STDOUT_FILENO, \.ws_col) }
+  public static var ofErrors: Int? { size(STDERR_FILENO, \.ws_col) }
+  public static var linesOfOutput: Int? { size(STDOUT_FILENO, \.ws_row) }
 
-  private static func columns(_ descriptor: Int32) -> Int? {
+  private static func size(_ descriptor: Int32, _ side: (winsize) -> UInt16) -> Int? {
     var size = winsize()
-    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
-    return Int(size.ws_col)
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, side(size) > 0 else { return nil }
+    return Int(side(size))
   }
 }

@@ -115,9 +115,6 @@ package final class TLSSession {
     return String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
   }
 
-  /// For example "TLSv1.3".
-  package var version: String { String(cString: SSL_get_version(ssl)) }
-
   /// The UID in the subject of the peer's verified certificate. For an Apple push certificate this is the app's bundle id.
   package var peerUserID: String? {
     guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }

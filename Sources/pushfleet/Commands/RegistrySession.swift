@@ -28,13 +28,11 @@ struct RegistrySession {
     return try openRegistry(try RegistryLocation(parsing: text), options: settings, limits: configuration.registryLimits)
   }
 
-  func optionalApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { try configuration.application(options) }
-
   /// The application that `--app` names; nil without `--app`.
   func givenApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { options["app"] == nil ? nil : try app(options) }
 
   func app(_ options: Options) throws(CommandFailure) -> [UInt8] {
-    guard let app = try optionalApp(options) else { throw configuration.severalApplications }
+    guard let app = try configuration.application(options) else { throw configuration.severalApplications }
     return app
   }
 

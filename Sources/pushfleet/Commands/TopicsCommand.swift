@@ -54,7 +54,7 @@ enum TopicsCommand: Command {
   private static func list(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)
     let all = session.configuration.apps.map { Array($0.id.utf8) }
-    for app in try session.optionalApp(options).map({ [$0] }) ?? all {
+    for app in try session.configuration.application(options).map({ [$0] }) ?? all {
       if all.count > 1, !options.asJSON { Terminal.print("\(String(printing: app)):") }
       try options.printPortions(
         columns, json: { ["app": app, "topic": $0.name, "members": $0.members] }, none: "no topics"

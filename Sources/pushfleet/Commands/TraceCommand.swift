@@ -83,7 +83,7 @@ struct TraceQuestion {
       Terminal.complain("pushfleet: the registry can't be read, so broadcasts and acknowledgements are left out: \(error)")
       return nil
     }
-    let app = try session.optionalApp(options)
+    let app = try session.configuration.application(options)
     return try history(of: app.map { [$0] } ?? configuration.apps.map { Array($0.id.utf8) }, in: session.store)
   }
 

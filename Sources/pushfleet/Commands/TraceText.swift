@@ -58,17 +58,13 @@ struct TraceText {
   private func outcome(of round: TraceRound) -> String {
     let platforms = Set(round.pushes.compactMap { $0["platform"] as? String }.map(Self.label))
     let name = platforms.count == 1 ? platforms.first : nil
-    guard round.others > 0 else { return wholeOutcome(round, provider: name) }
+    guard round.others > 0 else { return words(round.text("outcome"), provider: name) }
     return words(round.pushes.last?["outcome"] as? String ?? "", provider: name)
   }
 
   /// - Parameter word: a platform as the trace names it.
   private static func label(_ word: String) -> String {
     Platform.allCases.first { $0.word == word }?.label ?? word
-  }
-
-  private func wholeOutcome(_ round: TraceRound, provider: String? = nil) -> String {
-    words(round.text("outcome"), provider: provider)
   }
 
   private func words(_ outcome: String, provider: String?) -> String {
@@ -174,7 +170,7 @@ struct TraceText {
     let acknowledged =
       round.fields["acknowledged"] as? Bool == true ? "done" : "its channel was lost: the broker delivers it again"
     let place = round.text("waits_in")
-    guard !place.isEmpty else { return "\(acknowledged): \(wholeOutcome(round))\(consequences)" }
+    guard !place.isEmpty else { return "\(acknowledged): \(words(round.text("outcome"), provider: nil))\(consequences)" }
     let because = round.text("waits_because").isEmpty ? "" : ": \(round.text("waits_because"))"
     let due = time(round.text("due_at")).trimmingCharacters(in: .whitespaces)
     let until = due.isEmpty ? "" : "; the next attempt is at \(due) at the earliest"

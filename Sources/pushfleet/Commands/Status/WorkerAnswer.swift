@@ -25,7 +25,6 @@ struct WorkerAnswer {
   var onStreams: Int
   var delivered: Int
   var failed: Int
-  var deadLetters: Int
   /// Requests that are recorded for `pushfleet trace`, and those that aren't.
   var traced: Int
   var untraced: Int
@@ -59,7 +58,6 @@ struct WorkerAnswer {
     onStreams = number("on_streams")
     delivered = number("delivered")
     failed = number("failed")
-    deadLetters = number("dead_letters")
     (traced, untraced) = (Self.count(object["trace_noted"]), Self.count(object["trace_left_out"]))
     deliveredPerSecond = figure("delivered_per_second")
     failedPerSecond = figure("failed_per_second")
