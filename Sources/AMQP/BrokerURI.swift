@@ -131,23 +131,9 @@ extension BrokerURI {
   }
 
   private static func decode(_ bytes: ArraySlice<UInt8>, part: String) throws(BrokerURIError) -> String {
-    var decoded: [UInt8] = []
-    var index = bytes.startIndex
-    while index < bytes.endIndex {
-      if bytes[index] == UInt8(ascii: "%") {
-        guard bytes.endIndex - index >= 3, let high = bytes[index + 1].hexValue, let low = bytes[index + 2].hexValue else {
-          throw .percentEncoding(part: part)
-        }
-        decoded.append(high << 4 | low)
-        index += 3
-      } else {
-        decoded.append(bytes[index])
-        index += 1
-      }
-    }
-    guard !decoded.contains(0), let text = String(validating: decoded, as: UTF8.self) else {
-      throw .percentEncoding(part: part)
-    }
+    guard let decoded = PercentEncoding.decode(bytes), !decoded.contains(0),
+      let text = String(validating: decoded, as: UTF8.self)
+    else { throw .percentEncoding(part: part) }
     return text
   }
 }

@@ -1,5 +1,6 @@
 import PushCore
 import TLS
+import Wire
 
 /// The OAuth token endpoint: exchanges a service account's signed assertion for an access token (RFC 7523 §2.1).
 final class AccessTokenIssuer {
@@ -86,20 +87,6 @@ final class AccessTokenIssuer {
   }
 
   private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var index = text.startIndex
-    while index < text.endIndex {
-      let byte = text[index]
-      if byte == UInt8(ascii: "%"), index + 2 < text.endIndex,
-        let value = UInt8(String(decoding: text[index + 1...index + 2], as: UTF8.self), radix: 16)
-      {
-        bytes.append(value)
-        index += 3
-      } else {
-        bytes.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
-        index += 1
-      }
-    }
-    return bytes
+    PercentEncoding.decode(text, plusIsSpace: true) ?? Array(text)
   }
 }
