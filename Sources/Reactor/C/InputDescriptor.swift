@@ -28,35 +28,3 @@ public struct InputDescriptor: Sendable {
     return chunk.isEmpty ? .end : .bytes(chunk)
   }
 }
-
-/// Calls its handler once, on the loop, when a descriptor has input or has ended. Confined to the loop's thread.
-public final class InputWatch {
-  private unowned let loop: EventLoop
-  private let raw: Int32
-  private var then: (() -> Void)?
-  private var watch: Watch?
-
-  /// - Parameter input: not a regular file, which never needs waiting.
-  public init(loop: EventLoop, _ input: InputDescriptor, then: @escaping () -> Void) throws(SystemError) {
-    self.loop = loop
-    raw = input.raw
-    self.then = then
-    watch = try loop.watch(raw, .input, self)
-    loop.own(self)
-  }
-
-  public func close() {
-    if let watch { loop.unwatch(watch, raw) }
-    watch = nil
-    then = nil
-    loop.disown(self)
-  }
-}
-
-extension InputWatch: EventSource {
-  func ready(_ readiness: Readiness) {
-    let then = then
-    close()
-    then?()
-  }
-}

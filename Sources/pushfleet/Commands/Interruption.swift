@@ -15,7 +15,7 @@ final class Interruption {
 
   func wait(for input: InputDescriptor) throws(SystemError) {
     var isThere = false
-    let watch = try InputWatch(loop: loop, input) { isThere = true }
+    let watch = try ForeignDescriptor(input.raw, loop: loop) { isThere = true }
     while !isThere, count == 0 { loop.turn(waitingAtMost: 60) }
     watch.close()
   }

@@ -92,13 +92,14 @@ final class RequestSender: PublisherClient {
     }
   }
 
-  private var inputWatch: InputWatch?
+  private var inputWatch: ForeignDescriptor?
 
   private func waitForInput() {
     guard inputWatch == nil, let input = requests.awaited else { return }
     do {
-      inputWatch = try InputWatch(loop: loop, input) { [weak self] in
+      inputWatch = try ForeignDescriptor(input.raw, loop: loop) { [weak self] in
         guard let self else { return }
+        inputWatch?.close()
         inputWatch = nil
         progressAt = loop.now
         if let publisher { pump(publisher) }
