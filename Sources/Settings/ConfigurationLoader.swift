@@ -129,12 +129,13 @@ extension Configuration {
   /// The largest number of bytes in a queue's name.
   private static let longestName = 255
 
-  private static func isName(_ text: String, longest: Int) -> Bool {
+  /// - Parameter marks: the allowed characters besides letters and digits.
+  fileprivate static func isName(_ text: String, longest: Int, marks: String = "._-") -> Bool {
     (1...longest).contains(text.utf8.count)
       && text.utf8.allSatisfy { byte in
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: "._-".utf8.contains(byte)
+        default: marks.utf8.contains(byte)
         }
       }
   }
@@ -207,7 +208,7 @@ extension AppConfiguration {
     }
     for (name, entry) in reader.has("webhooks") ? reader.entries("webhooks").sorted(by: { $0.0 < $1.0 }) : [] {
       if let webhook = WebhookConfiguration(name: name, entry) { webhooks.append(webhook) }
-      if name.isEmpty || name.utf8.count > Self.longestWebhook || !name.utf8.allSatisfy(Self.isWebhookByte) {
+      if !Configuration.isName(name, longest: Self.longestWebhook, marks: "-_") {
         entry.report("url", "belongs to a webhook whose name isn't 1 to \(Self.longestWebhook) letters, digits, - and _")
       }
     }
@@ -223,13 +224,6 @@ extension AppConfiguration {
   private static let mostSenders = 100
   private static let mostWebhooks = 10
   private static let longestWebhook = 32
-
-  private static func isWebhookByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"): true
-    default: false
-    }
-  }
 }
 
 extension CredentialSet {

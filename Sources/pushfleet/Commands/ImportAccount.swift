@@ -91,9 +91,10 @@ struct ImportFile {
     if path == "-" {
       handle = .standardInput
     } else {
-      guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
-        facts[.type] as? FileAttributeType != .typeDirectory, let opened = FileHandle(forReadingAtPath: path)
-      else { throw CommandFailure(.badInput, "\(SafeText.path(path)) cannot be read\(SafeText.reason(path))") }
+      let reason = SafeText.reason(path)
+      guard reason.isEmpty, let opened = FileHandle(forReadingAtPath: path) else {
+        throw CommandFailure(.badInput, "\(SafeText.path(path)) cannot be read\(reason)")
+      }
       handle = opened
     }
   }

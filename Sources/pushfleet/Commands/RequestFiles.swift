@@ -1,4 +1,3 @@
-import Foundation
 import PushCore
 import Reactor
 import Settings
@@ -36,11 +35,8 @@ final class RequestFiles {
     self.namesApp = namesApp
     self.input = input
     for file in files where file != "-" {
-      let facts = try? FileManager.default.attributesOfItem(atPath: file)
-      guard let facts, facts[.type] as? FileAttributeType != .typeDirectory, FileManager.default.isReadableFile(atPath: file)
-      else {
-        throw CommandFailure(.badInput, "\(SafeText.path(file)) cannot be read\(SafeText.reason(file))")
-      }
+      let reason = SafeText.reason(file)
+      guard reason.isEmpty else { throw CommandFailure(.badInput, "\(SafeText.path(file)) cannot be read\(reason)") }
     }
     totalBytes = ProgressBar.total(of: files)
     self.files = files[...]

@@ -4,17 +4,15 @@ enum Shell: String, CaseIterable {
 
   func script(_ pages: [CommandPage]) -> String {
     switch self {
-    case .bash: Completions.bash(pages)
-    case .zsh: Completions.zsh(pages)
-    case .fish: Completions.fish(pages)
+    case .bash: Self.bash(pages)
+    case .zsh: Self.zsh(pages)
+    case .fish: Self.fish(pages)
     }
   }
-}
 
-private enum Completions {
   private static let others = [("help", "list the commands, or explain one"), ("version", "print the version")]
 
-  static func bash(_ pages: [CommandPage]) -> String {
+  private static func bash(_ pages: [CommandPage]) -> String {
     let noFiles = "compopt +o default 2>/dev/null"
     var cases: [String] = []
     for page in pages {
@@ -53,7 +51,7 @@ private enum Completions {
       """
   }
 
-  static func zsh(_ pages: [CommandPage]) -> String {
+  private static func zsh(_ pages: [CommandPage]) -> String {
     let cases = pages.map { page in
       let values = page.options.filter { $0.value != nil }.map { option in
         let offer =
@@ -103,7 +101,7 @@ private enum Completions {
       """
   }
 
-  static func fish(_ pages: [CommandPage]) -> String {
+  private static func fish(_ pages: [CommandPage]) -> String {
     let names = (pages.map { ($0.name, $0.summary) } + others).map { name, summary in
       "complete -c pushfleet -n __fish_use_subcommand -f -a \(name) -d \(quoted(summary))"
     }

@@ -47,7 +47,7 @@ enum CampaignsCommand: Command {
       return options.print([whole.json], text: whole.text)
     }
     if options.action == "unreached" { return try listUnreached(options, campaign, store) }
-    try CampaignStateChange(options.action).apply(to: campaign, try OperatorSession(options))
+    try change(campaign, options.action, OperatorSession(options))
     let now = try store.campaign(campaign.description.id) ?? campaign
     options.print([now.json], text: "\(now.id) is \(now.state.name)")
   }
@@ -64,6 +64,22 @@ enum CampaignsCommand: Command {
       throw CommandFailure(.badInput, "\(SafeText.value(id)) is ambiguous: \(matches.count) campaign ids begin with it")
     }
     return match
+  }
+
+  /// - Throws: status 65 if the campaign's state doesn't allow the change.
+  private static func change(_ campaign: Campaign, _ verb: String, _ session: OperatorSession) throws {
+    let state: CampaignState = verb == "pause" ? .paused : verb == "resume" ? .running : .cancelled
+    guard try !session.changes(campaign, to: state) else { return }
+    guard let current = try session.store.campaign(campaign.description.id) else {
+      throw CommandFailure(.badInput, "campaign \(campaign.id) ended long ago and is no longer in the registry")
+    }
+    if current.state == state { throw CommandFailure(.badInput, "campaign \(current.id) is \(state.name) already") }
+    guard !current.state.isOver else {
+      throw CommandFailure(
+        .badInput,
+        "campaign \(current.id) is over (\(current.state.name)): there is nothing to \(verb); send a new request instead")
+    }
+    throw CommandFailure(.badInput, "campaign \(current.id) is \(current.state.name): there is nothing to \(verb)")
   }
 
   private static func listUnreached(_ options: Options, _ campaign: Campaign, _ store: DeviceStore) throws {
@@ -122,31 +138,5 @@ enum CampaignsCommand: Command {
 
   private static func erase(_ text: String) {
     Terminal.write(Array("\u{1B}[\(text.split(separator: "\n", omittingEmptySubsequences: false).count)A\u{1B}[J".utf8))
-  }
-}
-
-/// An operator's change of a campaign's state.
-private struct CampaignStateChange {
-  let verb: String
-  let state: CampaignState
-
-  init(_ verb: String) {
-    self.verb = verb
-    state = verb == "pause" ? .paused : verb == "resume" ? .running : .cancelled
-  }
-
-  /// - Throws: status 65 if the campaign's state doesn't allow the change.
-  func apply(to campaign: Campaign, _ session: OperatorSession) throws {
-    guard try !session.changes(campaign, to: state) else { return }
-    guard let current = try session.store.campaign(campaign.description.id) else {
-      throw CommandFailure(.badInput, "campaign \(campaign.id) ended long ago and is no longer in the registry")
-    }
-    if current.state == state { throw CommandFailure(.badInput, "campaign \(current.id) is \(state.name) already") }
-    guard !current.state.isOver else {
-      throw CommandFailure(
-        .badInput,
-        "campaign \(current.id) is over (\(current.state.name)): there is nothing to \(verb); send a new request instead")
-    }
-    throw CommandFailure(.badInput, "campaign \(current.id) is \(current.state.name): there is nothing to \(verb)")
   }
 }
