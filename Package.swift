@@ -119,7 +119,9 @@ let package = Package(
       name: "Benchmarks", dependencies: ["PushCore"], path: "Tests/Benchmarks", swiftSettings: strict,
       linkerSettings: allocator),
 
-    .target(name: "TestSupport", dependencies: ["Wire", "Reactor", "CLinux"], path: "Tests/TestSupport", swiftSettings: door),
+    .target(
+      name: "TestSupport", dependencies: ["Wire", "TLS", "Reactor", "Simulator", "CLinux"],
+      path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),
     .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", "Reactor", "TestSupport"]),
     .testTarget(name: "AMQPTests", dependencies: ["AMQP", "BrokerModel", "Reactor", "Broker", "TestSupport"]),

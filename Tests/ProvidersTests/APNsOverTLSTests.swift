@@ -36,7 +36,7 @@ struct APNsOverTLSTests {
     configuration.certificate = files.server
     configuration.key = files.serverKey
     adjust(&configuration)
-    return try APNsSimulator.launch(configuration)
+    return try RunningSimulator(APNsService.self, configuration)
   }
 
   private func token(_ simulator: RunningSimulator, ca: String? = nil) throws -> APNsCredentials {

@@ -44,7 +44,7 @@ struct FCMOverTLSTests {
     configuration.clientEmail = "sender@example-project.iam.gserviceaccount.com"
     configuration.accountKey = TestKeys.rsa
     adjust(&configuration)
-    return try FCMSimulator.launch(configuration)
+    return try RunningSimulator(FCMService.self, configuration)
   }
 
   @Test("a thousand pushes arrive once each, with one access token bought by a verified assertion")

@@ -16,7 +16,7 @@ import Wire
     var configuration = APNsConfiguration()
     configuration.certificate = certificates.server
     configuration.key = certificates.serverKey
-    let simulator = try APNsSimulator.launch(configuration, journal: Journal(path: path))
+    let simulator = try RunningSimulator(APNsService.self, configuration, journal: Journal(path: path))
     // It has tokens and payloads.
     #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
     let loop = try EventLoop()
@@ -51,7 +51,7 @@ import Wire
     configuration.key = certificates.serverKey
     configuration.clientAuthority = certificates.authority
     let loop = try EventLoop()
-    let simulator = try APNsSimulator(configuration: configuration, loop: loop)
+    let simulator = try ProviderSimulator<APNsService>(configuration: configuration, loop: loop)
     for identity in [nil, try Identity.pem(certificates.clientCombined)] {
       let sender = Sender(total: 1)
       let session = ClientSession(handler: sender)

@@ -17,21 +17,17 @@ final class APNsConnection: ServerSessionHandler {
   }
 
   func requestReceived(_ request: ServerRequest, on session: ServerSession) {
-    let path = request.header(":path") ?? []
-    var entry = JournalEntry(
-      time: service.environment.wallClock(), connection: number, stream: request.stream,
-      method: request.header(":method") ?? [], path: path)
+    var entry = JournalEntry(request, connection: number, at: service.environment.wallClock())
     entry.token =
-      path.starts(with: BroadcastCheck.pathPrefix)
-      ? request.header("apns-channel-id") ?? [] : APNsRequestCheck.token(in: path)
-    entry.headers = request.headers.filter { $0.name.first != UInt8(ascii: ":") && $0.name != Self.authorization }
+      entry.path.starts(with: BroadcastCheck.pathPrefix)
+      ? request.header("apns-channel-id") ?? [] : APNsRequestCheck.token(in: entry.path)
     entry.payload = request.body
-    if path.starts(with: ChannelManagement.pathPrefix) {
+    if entry.path.starts(with: ChannelManagement.pathPrefix) {
       manageChannels(request, &entry, session)
       return service.journal.note(entry)
     }
     let verdict = judge(request, &entry, session)
-    let step = entry.token.isEmpty ? nil : service.decide?(entry.token) ?? service.player.next(entry.token)
+    let step = entry.token.isEmpty ? nil : service.step(for: entry.token)
     perform(verdict, step, &entry, request.stream, session)
     service.journal.note(entry)
   }
@@ -130,10 +126,8 @@ final class APNsConnection: ServerSessionHandler {
   private func perform(
     _ verdict: APNsVerdict, _ step: Step?, _ entry: inout JournalEntry, _ stream: Int32, _ session: ServerSession
   ) {
-    entry.fault = step?.fault?.name
-    if let streams = step?.streams { session.setMaxConcurrentStreams(streams) }
-    let player = FaultPlayer(environment: service.environment, session: session, stream: stream)
-    guard player.isAnswered(step?.fault) else { return player.play(step) }
+    let player = FaultPlayer(step, &entry, service.environment, session)
+    guard player.isAnswered else { return player.play() }
     var answer = verdict
     if answer.status == 200, let status = step?.status {
       answer = APNsVerdict(status: status, reason: step?.reason ?? (status == 200 ? nil : APNsVerdict.usualReason[status]))
@@ -142,7 +136,7 @@ final class APNsConnection: ServerSessionHandler {
     entry.reason = answer.reason
     let headers = headers(answer, step, entry)
     let body = body(answer, step, entry.time)
-    player.play(step) { session.respond(stream, status: answer.status, headers: headers, body: body) }
+    player.play { session.respond(stream, status: answer.status, headers: headers, body: body) }
   }
 
   private func headers(_ answer: APNsVerdict, _ step: Step?, _ entry: JournalEntry) -> [HeaderField] {
@@ -172,12 +166,11 @@ final class APNsConnection: ServerSessionHandler {
   }
 
   func protocolViolated(_ what: String, on session: ServerSession) {
-    service.journal.noteViolation(what, connection: number, at: service.environment.wallClock())
+    service.noteViolation(what, connection: number)
   }
 
   func sessionEnded(_ reason: TransportEnd, of session: ServerSession) { service.connectionEnded(number) }
 
-  private static let authorization = Array("authorization".utf8)
   private static let apnsID = Array("apns-id".utf8)
   private static let requestID = Array("apns-request-id".utf8)
   private static let uniqueID = Array("apns-unique-id".utf8)

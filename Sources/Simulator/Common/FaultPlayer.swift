@@ -3,26 +3,39 @@ import PushCore
 
 /// Performs a step's fault on one stream, after the step's delay.
 struct FaultPlayer {
-  let environment: SimulatorEnvironment
-  let session: any SimulatedConnection
-  let stream: Int32
+  private let step: Step?
+  private let environment: SimulatorEnvironment
+  private let session: any SimulatedConnection
+  private let stream: Int32
+
+  /// Notes the step's fault and sets its limit of streams.
+  init(
+    _ step: Step?, _ entry: inout JournalEntry, _ environment: SimulatorEnvironment, _ session: any SimulatedConnection
+  ) {
+    self.step = step
+    self.environment = environment
+    self.session = session
+    stream = entry.stream
+    entry.fault = step?.fault?.name
+    if let streams = step?.streams { session.setMaxConcurrentStreams(streams) }
+  }
 
   /// True if the request is answered, with or without a fault.
-  func isAnswered(_ fault: Step.Fault?) -> Bool {
-    switch fault {
+  var isAnswered: Bool {
+    switch step?.fault {
     case nil: true
     case .goAway(let plan): plan.lastStream == .this || plan.lastStream == .max
     case .refuse, .stall, .reset, .close: false
     }
   }
 
-  func play(_ step: Step?, answer: (() -> Void)? = nil) {
-    guard let step, step.delayMilliseconds > 0 else { return act(step?.fault, answer) }
-    environment.later(Double(step.delayMilliseconds) / 1000) { act(step.fault, answer) }
+  func play(answer: (() -> Void)? = nil) {
+    guard let step, step.delayMilliseconds > 0 else { return act(answer) }
+    environment.later(Double(step.delayMilliseconds) / 1000) { act(answer) }
   }
 
-  private func act(_ fault: Step.Fault?, _ answer: (() -> Void)?) {
-    switch fault {
+  private func act(_ answer: (() -> Void)?) {
+    switch step?.fault {
     case nil, .stall: break
     case .refuse: session.reset(stream, .refusedStream)
     case .reset(let code): session.reset(stream, code)

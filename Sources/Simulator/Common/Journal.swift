@@ -1,6 +1,8 @@
 import Foundation
 import PushCore
+import Reactor
 import Synchronization
+import Wire
 
 /// The simulator's record of all requests: an NDJSON file, memory, or both. Readable from any thread.
 public final class Journal: Sendable {
@@ -78,4 +80,8 @@ public final class Journal: Sendable {
     try? state.file?.write(contentsOf: Data(state.pending))
     state.pending.removeAll(keepingCapacity: true)
   }
+}
+
+extension Journal: TurnHook {
+  public func turnEnding(at now: MonotonicTime) { flush() }
 }

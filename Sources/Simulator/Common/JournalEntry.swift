@@ -44,6 +44,15 @@ public struct JournalEntry: Sendable {
     public var expires: Int64?
   }
 
+  init(_ request: ServerRequest, connection: Int, at time: Int64) {
+    self.time = time
+    self.connection = connection
+    stream = request.stream
+    method = request.header(":method") ?? []
+    path = request.header(":path") ?? []
+    headers = request.headers.filter { $0.name.first != UInt8(ascii: ":") && !$0.name.elementsEqual("authorization".utf8) }
+  }
+
   public func header(_ name: String) -> String? {
     headers.first { $0.name.elementsEqual(name.utf8) }.map { String(decoding: $0.value, as: UTF8.self) }
   }

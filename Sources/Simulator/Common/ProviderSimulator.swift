@@ -2,23 +2,6 @@ import Reactor
 import TLS
 import Wire
 
-/// A simulator of APNs for tests.
-public typealias APNsSimulator = ProviderSimulator<APNsService>
-/// A simulator of FCM v1 and its token endpoint for tests.
-public typealias FCMSimulator = ProviderSimulator<FCMService>
-/// A simulator of the browsers' push services for tests.
-public typealias WebPushSimulator = ProviderSimulator<WebPushService>
-
-/// A provider's simulator without sockets: makes a machine for each connection.
-public protocol SimulatedService: AnyObject, SendableMetatype {
-  associatedtype Configuration: SimulatorConfiguration
-  var journal: Journal { get }
-  init(configuration: Configuration, journal: Journal, environment: SimulatorEnvironment) throws(CredentialError)
-  func accept() -> any Machine
-  /// Replaces the script for later requests.
-  func play(_ script: Script)
-}
-
 /// The address, TLS files and script of a simulator.
 public protocol SimulatorConfiguration: Sendable {
   var host: String { get set }
@@ -41,7 +24,6 @@ extension SimulatorConfiguration {
 public final class ProviderSimulator<Service: SimulatedService> {
   public let service: Service
   private let listener: Listener
-  private let flusher: JournalFlusher
 
   public var journal: Journal { service.journal }
   /// The actual port.
@@ -52,25 +34,18 @@ public final class ProviderSimulator<Service: SimulatedService> {
     let journal = try journal ?? Journal(keepsEntries: true)
     let service = try Service(configuration: configuration, journal: journal, environment: SimulatorEnvironment(loop: loop))
     self.service = service
-    let tls = try ServerCertificate.context(
-      configuration.certificate, configuration.key, configuration.clientAuthority, protocols: configuration.protocols)
+    let tls = try configuration.certificate.map { certificate throws(CredentialError) in
+      try TLSServerContext(
+        certificate: certificate, key: configuration.key ?? certificate, clientCA: configuration.clientAuthority,
+        requiresClientCertificate: configuration.clientAuthority != nil, alpn: configuration.protocols)
+    }
     listener = try Listener(loop: loop, host: configuration.host, port: configuration.port, tls: tls) { _ in service.accept() }
-    flusher = JournalFlusher(journal)
-    loop.afterEvents(flusher)
+    loop.afterEvents(journal)
   }
 
   public func close() {
     listener.close()
     listener.closeConnections()
     journal.flush()
-  }
-
-  /// Runs a simulator on a separate thread, for tests and demonstrations. Returns once it listens.
-  public static func launch(_ configuration: Service.Configuration, journal: Journal? = nil) throws -> RunningSimulator {
-    let journal = try journal ?? Journal(keepsEntries: true)
-    return try RunningSimulator(journal: journal) { loop in
-      let simulator = try ProviderSimulator(configuration: configuration, loop: loop, journal: journal)
-      return RunningSimulator.Part(port: simulator.port, close: simulator.close)
-    }
   }
 }

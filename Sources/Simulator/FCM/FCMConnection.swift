@@ -20,15 +20,11 @@ final class FCMConnection: ServerSessionHandler {
   }
 
   func requestReceived(_ request: ServerRequest, on session: ServerSession) {
-    let path = request.header(":path") ?? []
-    var entry = JournalEntry(
-      time: service.environment.wallClock(), connection: number, stream: request.stream,
-      method: request.header(":method") ?? [], path: path)
-    entry.headers = request.headers.filter { $0.name.first != UInt8(ascii: ":") && $0.name != Self.authorization }
-    let isToken = path == Self.tokenPath
+    var entry = JournalEntry(request, connection: number, at: service.environment.wallClock())
+    let isToken = entry.path == Self.tokenPath
     let answer = isToken ? exchange(request, &entry) : send(request, &entry)
     let key = isToken ? Self.tokenPath : entry.token
-    perform(answer, key.isEmpty ? nil : service.decide?(key) ?? service.player.next(key), &entry, request.stream, session)
+    perform(answer, key.isEmpty ? nil : service.step(for: key), &entry, request.stream, session)
     service.journal.note(entry)
   }
 
@@ -82,17 +78,15 @@ final class FCMConnection: ServerSessionHandler {
 
   private func perform(_ answer: Answer, _ step: Step?, _ entry: inout JournalEntry, _ stream: Int32, _ session: ServerSession)
   {
-    entry.fault = step?.fault?.name
-    if let streams = step?.streams { session.setMaxConcurrentStreams(streams) }
-    let player = FaultPlayer(environment: service.environment, session: session, stream: stream)
-    guard player.isAnswered(step?.fault) else { return player.play(step) }
+    let player = FaultPlayer(step, &entry, service.environment, session)
+    guard player.isAnswered else { return player.play() }
     let (status, reason, normal) = outcome(answer, step)
     entry.status = status
     entry.reason = reason
     var headers = [HeaderField("content-type", "application/json; charset=UTF-8")]
     if let retryAfter = step?.retryAfter { headers.append(HeaderField("retry-after", retryAfter)) }
     let body = step?.body.map { Array($0.utf8) } ?? normal
-    player.play(step) { session.respond(stream, status: status, headers: headers, body: body) }
+    player.play { session.respond(stream, status: status, headers: headers, body: body) }
   }
 
   /// A script changes only successful answers.
@@ -123,12 +117,11 @@ final class FCMConnection: ServerSessionHandler {
   }
 
   func protocolViolated(_ what: String, on session: ServerSession) {
-    service.journal.noteViolation(what, connection: number, at: service.environment.wallClock())
+    service.noteViolation(what, connection: number)
   }
 
   func sessionEnded(_ reason: TransportEnd, of session: ServerSession) { service.connectionEnded(number) }
 
-  private static let authorization = Array("authorization".utf8)
   private static let tokenPath = Array("/token".utf8)
   private static let notFound = FCMError(status: 404, code: "NOT_FOUND", message: "Requested entity was not found.")
   private static let unauthenticated = FCMError(

@@ -14,17 +14,13 @@ final class WebPushConnection: ServerSessionHandler {
   func requestReceived(_ request: ServerRequest, on session: ServerSession) { answer(request, on: session) }
 
   func answer(_ request: ServerRequest, on connection: any SimulatedConnection) {
-    let path = request.header(":path") ?? []
-    var entry = JournalEntry(
-      time: service.environment.wallClock(), connection: number, stream: request.stream,
-      method: request.header(":method") ?? [], path: path)
-    entry.headers = request.headers.filter { $0.name.first != UInt8(ascii: ":") && $0.name != Self.authorization }
-    if let target = WebPushTarget(path) {
+    var entry = JournalEntry(request, connection: number, at: service.environment.wallClock())
+    if let target = WebPushTarget(entry.path) {
       entry.token = target.id
       let verdict = judge(request, target, &entry)
       perform(verdict, target.vendor, target.id, &entry, request.stream, connection)
     } else {
-      perform(Self.noSubscription, nil, path, &entry, request.stream, connection)
+      perform(Self.noSubscription, nil, entry.path, &entry, request.stream, connection)
     }
     service.journal.note(entry)
   }
@@ -86,11 +82,9 @@ final class WebPushConnection: ServerSessionHandler {
     _ verdict: WebPushAnswer, _ vendor: (any WebPushVendor)?, _ id: [UInt8], _ entry: inout JournalEntry, _ stream: Int32,
     _ connection: any SimulatedConnection
   ) {
-    let step = service.decide?(id) ?? service.player.next(id)
-    entry.fault = step?.fault?.name
-    if let streams = step?.streams { connection.setMaxConcurrentStreams(streams) }
-    let player = FaultPlayer(environment: service.environment, session: connection, stream: stream)
-    guard player.isAnswered(step?.fault) else { return player.play(step) }
+    let step = service.step(for: id)
+    let player = FaultPlayer(step, &entry, service.environment, connection)
+    guard player.isAnswered else { return player.play() }
     var answer = verdict
     // A script changes only successful answers.
     if verdict.reason == nil, let vendor, let status = step?.status {
@@ -103,13 +97,13 @@ final class WebPushConnection: ServerSessionHandler {
     if let body = step?.body { answer.body = Array(body.utf8) }
     if let retryAfter = step?.retryAfter { answer.headers.append(HeaderField("retry-after", retryAfter)) }
     (entry.status, entry.reason) = (answer.status, answer.reason)
-    player.play(step) { connection.respond(stream, status: answer.status, headers: answer.headers, body: answer.body) }
+    player.play { connection.respond(stream, status: answer.status, headers: answer.headers, body: answer.body) }
   }
 
   func protocolViolated(_ what: String, on session: ServerSession) { noteViolation(what) }
 
   func noteViolation(_ what: String) {
-    service.journal.noteViolation(what, connection: number, at: service.environment.wallClock())
+    service.noteViolation(what, connection: number)
   }
 
   func sessionEnded(_ reason: TransportEnd, of session: ServerSession) { connectionEnded() }

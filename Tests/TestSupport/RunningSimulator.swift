@@ -1,32 +1,31 @@
-import Foundation
+import Dispatch
 import Reactor
+import Simulator
 import Synchronization
 
 /// A simulator on a separate thread. Safe to use from any thread. Ends with `stop` or when it is released.
 public final class RunningSimulator: Sendable {
-  /// The data that `launch` needs from the simulator on its thread.
-  struct Part {
-    let port: UInt16
-    let close: () -> Void
-  }
-
   public let port: UInt16
   public let journal: Journal
   private let mailbox: Mailbox
   private let thread: Mutex<ThreadHandle?>
 
-  init(journal: Journal, make: @escaping @Sendable (EventLoop) throws -> Part) throws {
+  /// Returns once the simulator listens.
+  public init<Service: SimulatedService>(
+    _ service: Service.Type, _ configuration: Service.Configuration, journal: Journal? = nil
+  ) throws {
+    let journal = try journal ?? Journal(keepsEntries: true)
     let beginning = Beginning()
     let thread = try startThread(named: "simulator") {
       do {
         let loop = try EventLoop()
-        let part = try make(loop)
-        beginning.succeed(part.port, loop.mailbox)
+        let simulator = try ProviderSimulator<Service>(configuration: configuration, loop: loop, journal: journal)
+        beginning.settle(.success((simulator.port, loop.mailbox)))
         loop.run()
-        part.close()
+        simulator.close()
         loop.turn(waitingAtMost: 0)
       } catch {
-        beginning.fail(error)
+        beginning.settle(.failure(error))
       }
     }
     (port, mailbox) = try beginning.wait()
@@ -48,10 +47,7 @@ private final class Beginning: Sendable {
   private let outcome = Mutex<Result<(UInt16, Mailbox), any Error>?>(nil)
   private let arrived = DispatchSemaphore(value: 0)
 
-  func succeed(_ port: UInt16, _ mailbox: Mailbox) { settle(.success((port, mailbox))) }
-  func fail(_ error: any Error) { settle(.failure(error)) }
-
-  private func settle(_ result: sending Result<(UInt16, Mailbox), any Error>) {
+  func settle(_ result: sending Result<(UInt16, Mailbox), any Error>) {
     outcome.withLock { $0 = result }
     arrived.signal()
   }
