@@ -106,12 +106,13 @@ let package = Package(
       swiftSettings: strict,
       linkerSettings: allocator),
 
+    .target(name: "MachineDriver", dependencies: ["Wire"], path: "Tests/MachineDriver", swiftSettings: strict),
     .target(name: "BrokerModel", dependencies: ["Wire", "AMQP"], path: "Tests/BrokerModel", swiftSettings: strict),
     .target(
       name: "Simulation",
       dependencies: [
         "PushCore", "Wire", "HTTP2", "AMQP", "BrokerModel", "TLS", "Reactor", "DeviceRegistry", "Providers",
-        "Logging", "Broker", "Settings", "Worker", "Simulator",
+        "Logging", "Broker", "Settings", "Worker", "Simulator", "MachineDriver",
       ], path: "Tests/Simulation", swiftSettings: strict),
     .executableTarget(
       name: "fleetsim", dependencies: ["Simulation"], path: "Tests/fleetsim", swiftSettings: strict, linkerSettings: allocator),
@@ -120,7 +121,7 @@ let package = Package(
       linkerSettings: allocator),
 
     .target(
-      name: "TestSupport", dependencies: ["Wire", "TLS", "Reactor", "Simulator", "CLinux"],
+      name: "TestSupport", dependencies: ["MachineDriver", "Wire", "TLS", "Reactor", "Simulator", "CLinux"],
       path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),
     .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", "Reactor", "TestSupport"]),

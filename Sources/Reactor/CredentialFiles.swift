@@ -1,7 +1,8 @@
 import TLS
 
 extension CredentialError {
-  fileprivate static func bytes(_ path: String) throws(CredentialError) -> [UInt8] {
+  /// - Returns: the file's contents.
+  package static func bytes(_ path: String) throws(CredentialError) -> [UInt8] {
     do { return try FileContents.read(path) } catch {
       throw CredentialError(file: path, reason: "cannot be read (\(error))")
     }
@@ -16,37 +17,6 @@ extension Identity {
     let pem = try CredentialError.bytes(path)
     let key = if let keyPath { try CredentialError.bytes(keyPath) } else { pem }
     return try Identity(pem: pem, file: path, key: key, keyFile: keyPath ?? path, passphrase: passphrase)
-  }
-
-  /// Reads a PKCS#12 archive (.p12, .pfx), including Keychain's old ciphers.
-  public static func pkcs12(_ path: String, passphrase: String = "") throws(CredentialError) -> Identity {
-    try Identity(pkcs12: CredentialError.bytes(path), file: path, passphrase: passphrase)
-  }
-}
-
-extension SigningKey {
-  public convenience init(path: String) throws(CredentialError) {
-    try self.init(pem: CredentialError.bytes(path), file: path)
-  }
-}
-
-extension VerifyingKey {
-  public convenience init(path: String) throws(CredentialError) {
-    try self.init(pem: CredentialError.bytes(path), file: path)
-  }
-}
-
-extension TrustStore {
-  public convenience init(file: String) throws(CredentialError) {
-    try self.init(pem: CredentialError.bytes(file), file: file)
-  }
-}
-
-extension TLSClientContext {
-  /// - Parameter ca: path of a PEM file with the trusted authorities; nil for the system's.
-  public convenience init(ca: String? = nil, identity: Identity? = nil, alpn: [String] = []) throws(CredentialError) {
-    let trust = if let ca { try TrustStore(file: ca) } else { try TrustStore.system() }
-    try self.init(trust: trust, identity: identity, alpn: alpn)
   }
 }
 

@@ -1,4 +1,5 @@
 import BrokerModel
+import MachineDriver
 import TestSupport
 import Testing
 import Wire

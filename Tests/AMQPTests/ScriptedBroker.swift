@@ -1,4 +1,5 @@
 import AMQP
+import MachineDriver
 import TestSupport
 import Testing
 import Wire

@@ -1,6 +1,7 @@
 import AMQP
 import Broker
 import BrokerModel
+import MachineDriver
 import TestSupport
 import Testing
 import Wire

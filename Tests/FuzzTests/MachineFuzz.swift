@@ -1,3 +1,4 @@
+import MachineDriver
 import TestSupport
 import Wire
 

@@ -1,4 +1,5 @@
 import HTTP2
+import MachineDriver
 import TestSupport
 import Testing
 import Wire

@@ -1,4 +1,5 @@
 import HTTP2
+import MachineDriver
 import Providers
 import Reactor
 import TestSupport

@@ -1,3 +1,4 @@
+import MachineDriver
 import Reactor
 import Simulator
 import TestSupport

@@ -1,3 +1,4 @@
+import MachineDriver
 import Wire
 
 /// How the bytes between the machines are divided into `receive` calls.

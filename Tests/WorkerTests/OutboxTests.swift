@@ -1,4 +1,5 @@
 import Logging
+import MachineDriver
 import Reactor
 import TestSupport
 import Testing

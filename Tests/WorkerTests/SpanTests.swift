@@ -1,4 +1,5 @@
 import Foundation
+import MachineDriver
 import Providers
 import Testing
 import Wire

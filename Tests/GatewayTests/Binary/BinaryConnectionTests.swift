@@ -1,3 +1,4 @@
+import MachineDriver
 import PushCore
 import Testing
 import Wire

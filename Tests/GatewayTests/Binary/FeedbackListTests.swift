@@ -1,5 +1,6 @@
 import AMQP
 import Broker
+import MachineDriver
 import PushCore
 import Testing
 import Wire

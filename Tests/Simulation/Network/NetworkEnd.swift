@@ -1,3 +1,4 @@
+import MachineDriver
 import Wire
 
 /// One end of a connection: a participant's machine and the data on its way to it.

@@ -1,3 +1,5 @@
+import Wire
+
 /// Drives one machine in memory: the test plays the network and the clock. Keeps the guarantees of a real link: calls are never
 /// re-entrant, `transportClosed` comes exactly once, and a machine that pauses reading gets no bytes.
 public final class MachineDriver: Transport {
