@@ -40,6 +40,8 @@ final class WebhookSender {
   private var isWanted = false
   /// The rests are numbered, so that the end of an earlier one ends no later one.
   private var rest = (isOn: false, number: 0)
+  /// Whether the log says that the broker is connected; nil before the first attempt.
+  private var isConnected: Bool?
   private var isStopping = false
   /// True until the connection has ended.
   private var isClosing = false
@@ -202,8 +204,8 @@ final class WebhookSender {
 extension WebhookSender: ConsumerHandler {
   func ready(_ consumer: Consumer) {
     connection?.established(at: loop.now)
-    if service.isConnected != true { log.info("consuming", ["broker": connection?.address ?? "none"]) }
-    service.isConnected = true
+    if isConnected != true { log.info("consuming", ["webhook": name, "broker": connection?.address ?? "none"]) }
+    isConnected = true
     if isStopping || !isWanted { close() }
   }
 
@@ -237,11 +239,11 @@ extension WebhookSender: ConsumerHandler {
     let seconds = connection?.ended(at: loop.now)
     if case .notFound = reason {
       log.error("a webhook has no queue; `pushfleet topology` declares it", ["queue": queue])
-    } else if let seconds, service.isConnected != false {
-      service.isConnected = false
+    } else if let seconds, isConnected != false {
+      isConnected = false
       log.warning(
         wasEstablished ? "broker connection ended" : "no broker connection",
-        ["reason": "\(reason)", "again_in_seconds": seconds])
+        ["webhook": name, "reason": "\(reason)", "again_in_seconds": seconds])
     }
   }
 }

@@ -34,8 +34,6 @@ public final class WebhookService {
   /// The orders of operators; nil until the registry has named them.
   var modes: [ControlSubject: Control.Mode]?
   var isStopping = false
-  /// Whether the log says that the broker is connected; nil before the first attempt.
-  var isConnected: Bool?
 
   /// - Parameters:
   ///   - version: the program's version, for the metrics.
