@@ -27,7 +27,7 @@ export const appField = (state, value) => [make("label", {}, "Application ", mak
 /// The outcome of a request, as `/v1/fleet/apps/<app>/messages/<id>` answers; nothing is known of another one.
 export function outcome(message, id) {
   if (message?.message_id !== id) return make("p", { class: "note" }, `Nothing is known of ${id} here.`);
-  const words = { accepted: "No result is known yet: it waits, or its result came more than ten minutes after the request. The trace has more." }[message.state];
+  const words = { accepted: "No result is known here: the request waits, or this gateway could not note its result. The trace has more." }[message.state];
   return [make("p", {}, pill(message.state === "accepted" ? "queued" : message.state, { done: "good", accepted: "calm" }[message.state] || "warn"), ` ${id}`),
     words && make("p", { class: "note" }, words), message.result && make("pre", { tabindex: "0", "aria-label": "Result" }, make("code", {}, JSON.stringify(message.result, null, 2)))];
 }

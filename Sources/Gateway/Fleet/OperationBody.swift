@@ -1,7 +1,7 @@
 import DeviceRegistry
 import PushCore
 
-/// The body of an operation: a JSON object with the operator's reason, and what else the operation has; or nothing.
+/// The body of an operation: a JSON object with the operator's reason and the operation's other members. It may be empty.
 struct OperationBody {
   let document: JSONDocument
   private(set) var reason: [UInt8]?

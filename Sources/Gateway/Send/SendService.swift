@@ -165,7 +165,9 @@ final class SendService {
     let ended = Awaited<Outcome>(context.loop.time) { [weak self] outcome in
       guard let self else { return }
       if let question = flight.question {
-        if case .accepted = outcome, rest > 0, context.broker.expected < Self.mostExpected {
+        // A stalled application may have filled the table. Results that come soon are noted even then.
+        let rest = context.broker.expected < Self.mostExpected ? rest : min(rest, Double(self.wait) - wait)
+        if case .accepted = outcome, rest > 0 {
           flight.limit = context.loop.schedule(after: rest) { [context] in context.broker.forget(question) }
         } else {
           context.broker.forget(question)
