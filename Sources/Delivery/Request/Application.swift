@@ -122,8 +122,10 @@ extension Application {
   /// - Parameter name: see ``CredentialPlace/controlNames``.
   func pools(ofPaused name: String) -> [Int] {
     pausable[name, default: []].flatMap { place in
-      let routes = place.sender.map { senders[Array($0.utf8)] } ?? self.routes
-      return routes?.pools(of: place.reach) ?? []
+      guard let sender = place.sender else { return routes.pools(of: place.reach) }
+      // A sender may share a pool with the application, which goes on.
+      let pools = senders[Array(sender.utf8)]?.pools(of: place.reach) ?? []
+      return pools.filter { !routes.pools.contains($0) }
     }
   }
 

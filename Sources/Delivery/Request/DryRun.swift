@@ -22,8 +22,10 @@ struct DryRun {
       case .waiting, .postponed, .delivered: break
       case .unresolved, .refused, .sent, .failed, .sameAs: continue
       }
+      let isAnswered = if case .delivered = recipient.state { true } else { false }
       switch rehearse(entry, PushWay(recipient), at: now, &reports) {
-      case .success where recipient.platform == .fcm && recipient.row < 0 && !isPaused(entry, recipient.pool): break
+      case .success where recipient.platform == .fcm && recipient.row < 0 && (isAnswered || !isPaused(entry, recipient.pool)):
+        break
       case .success: entry.recipients[index].state = .delivered(name: Self.name)
       case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
       }
