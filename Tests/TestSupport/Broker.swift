@@ -188,7 +188,10 @@ public final class Broker: @unchecked Sendable {
     }
   }
 
-  public func raiseMemoryAlarm() throws { try evaluate("ok = vm_memory_monitor:set_vm_memory_high_watermark(0.0000001).") }
+  /// When this returns, the broker has told its connections, so it reads no later publication.
+  public func raiseMemoryAlarm() throws {
+    try evaluate("ok = vm_memory_monitor:set_vm_memory_high_watermark(0.0000001), [_ | _] = rabbit_alarm:get_alarms().")
+  }
   public func clearMemoryAlarm() throws { try evaluate("ok = vm_memory_monitor:set_vm_memory_high_watermark(0.4).") }
 
   /// Closes, like an operator, all connections whose client properties contain the word.
