@@ -118,14 +118,12 @@ extension Application {
   /// The application or one of its senders has web push.
   var hasWebPush: Bool { routes.webpush != nil || senders.values.contains { $0.webpush != nil } }
 
-  /// The pools of a credential or sender that operators have paused.
+  /// The pools of a credential or sender that operators have paused, but for those that a sender shares with the application.
   /// - Parameter name: see ``CredentialPlace/controlNames``.
   func pools(ofPaused name: String) -> [Int] {
     pausable[name, default: []].flatMap { place in
       guard let sender = place.sender else { return routes.pools(of: place.reach) }
-      // A sender may share a pool with the application, which goes on.
-      let pools = senders[Array(sender.utf8)]?.pools(of: place.reach) ?? []
-      return pools.filter { !routes.pools.contains($0) }
+      return senders[Array(sender.utf8)]?.pools(of: place.reach).filter { !routes.pools.contains($0) } ?? []
     }
   }
 

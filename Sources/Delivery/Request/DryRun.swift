@@ -22,10 +22,8 @@ struct DryRun {
       case .waiting, .postponed, .delivered: break
       case .unresolved, .refused, .sent, .failed, .sameAs: continue
       }
-      let isAnswered = if case .delivered = recipient.state { true } else { false }
       switch rehearse(entry, PushWay(recipient), at: now, &reports) {
-      case .success where recipient.platform == .fcm && recipient.row < 0 && (isAnswered || !isPaused(entry, recipient.pool)):
-        break
+      case .success where recipient.platform == .fcm && recipient.row < 0 && !isPaused(entry, recipient): break
       case .success: entry.recipients[index].state = .delivered(name: Self.name)
       case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
       }
@@ -34,8 +32,9 @@ struct DryRun {
   }
 
   /// While FCM can't be asked because of an operator's order, the request doesn't wait for its answer.
-  private func isPaused(_ entry: InFlight, _ pool: Int) -> Bool {
-    controls.isPaused(entry.identity.app) || controls.pausedSince(pool, of: entry.identity.app) != nil
+  private func isPaused(_ entry: InFlight, _ recipient: Recipient) -> Bool {
+    if case .delivered = recipient.state { return false }
+    return controls.isPaused(entry.identity.app) || controls.pausedSince(recipient.pool, of: entry.identity.app) != nil
   }
 
   /// Translates for each platform with a credential. The registry isn't asked.
