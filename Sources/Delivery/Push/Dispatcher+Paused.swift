@@ -21,7 +21,7 @@ extension Dispatcher {
     return Rejection(.unavailable, "an operator drains the application: it accepts no new requests")
   }
 
-  /// Moves what waits in the lanes of paused applications to their hold queues, and dry runs to the ladder, after which they end
+  /// Moves waiting pushes of paused applications to their hold queues, and dry runs to the ladder, after which they end
   /// without FCM's answer. Pushes without an answer are not affected.
   func takeOutPaused(for handler: some DispatchHandler) {
     let paused = controls.pausedApps

@@ -59,7 +59,7 @@ final class SendService {
   /// Seconds to wait for another gateway's answer: the minimum, and the time beyond `wait`, in which that gateway ends its own
   /// waiting and stores its answer.
   private static let (leastAnswerTimeout, answerMargin) = (2.0, 1.0)
-  /// Results to wait for. Beyond these, no result is noted that comes after its answer.
+  /// The most results to wait for after their answers. Beyond these, a result is noted only within the service's time.
   private static let mostExpected = 16_384
   /// Seconds to wait for the broker's confirm.
   private static let confirmTime = 15.0

@@ -2,6 +2,7 @@
 public final class APNsTemplate: Sendable {
   /// The payload with placeholders for the values of each device.
   private let form: [UInt8]
+  /// The place of the first placeholder; nil if there is none.
   private let placeholder: Int?
   /// The message's key; 0 if there is no push key to fill in.
   private let message: Int64

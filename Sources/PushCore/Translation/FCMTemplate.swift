@@ -7,6 +7,7 @@ public struct FCMTemplate: Sendable {
   private let object: [UInt8]?
   /// True if the body or its `mps` object has the address of a page.
   public let usesPage: Bool
+  /// The place of the first placeholder; nil if there is none.
   private let placeholder: Int?
   /// The message's key; 0 if there is no push key to fill in.
   private let message: Int64

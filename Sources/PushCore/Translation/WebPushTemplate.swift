@@ -9,6 +9,7 @@ public struct WebPushSettings: Sendable {
 public final class WebPushTemplate: Sendable {
   /// The payload with placeholders for the values of each device.
   private let form: [UInt8]
+  /// The place of the first placeholder; nil if there is none.
   private let placeholder: Int?
   /// Unix milliseconds; nil: only for a browser that is connected now.
   private let deadline: Int64?
