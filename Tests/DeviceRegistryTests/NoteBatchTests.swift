@@ -186,9 +186,9 @@ struct NoteBatchTests {
       }
       let rule =
         [BadgeCount.Rule.up, .up, .set(Int64.random(in: 0...9, using: &random)), .look].randomElement(using: &random) ?? .up
-      var count = count("m\(Int.random(in: 0..<30, using: &random))", devices, rule, app: Int.random(in: 0...1, using: &random))
-      if Int.random(in: 0..<20, using: &random) == 0 { count.app = Array("unknown".utf8) }
-      return .badges(count)
+      let message = "m\(Int.random(in: 0..<30, using: &random))"
+      let app = Int.random(in: 0..<20, using: &random) == 0 ? Array("unknown".utf8) : apps.randomElement(using: &random) ?? []
+      return .badges(BadgeCount(app: app, messageID: Array(message.utf8), rule: rule, devices: devices))
     }
   }
 

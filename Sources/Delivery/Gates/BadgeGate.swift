@@ -23,28 +23,24 @@ enum BadgeGate: Gate {
     var places: [Int] = []
     var devices: [BadgeCount.Device] = []
     let refusals = refusals(of: entry, in: pipeline)
-    for (index, recipient) in entry.recipients.enumerated() where recipient.state.isToBeSent {
+    for index in entry.recipients.indices where entry.recipients[index].state.isToBeSent {
       // A push that is never sent changes no counter.
-      if let rejection = refusals[PushWay(recipient)] {
+      if !refusals.isEmpty, let rejection = refusals[PushWay(entry.recipients[index])] {
         entry.recipients[index].state = .refused(rejection)
         continue
       }
       places.append(index)
-      if recipient.row >= 0, let rows = entry.registry.rows {
-        devices.append(.number(rows[recipient.row].id))
+      if entry.recipients[index].row >= 0, let rows = entry.registry.rows {
+        devices.append(.number(rows[entry.recipients[index].row].id))
       } else {
-        devices.append(.token(recipient.platform, Array(recipient.token)))
+        devices.append(.token(entry.recipients[index].platform, Array(entry.recipients[index].token)))
       }
     }
     guard !devices.isEmpty else { return .go }
-    let (rule, isRegistryNeeded): (BadgeCount.Rule, Bool) =
+    let rule: BadgeCount.Rule =
       switch badge {
-      case .automatic:
-        (
-          entry.parsed?.isDryRun == true ? .look : .up,
-          entry.parsed?.countsBadge != true || entry.recipients.contains { $0.row >= 0 }
-        )
-      case .number(let number): (.set(Int64(number)), false)
+      case .automatic: entry.parsed?.isDryRun == true ? .look : .up
+      case .number(let number): .set(Int64(number))
       }
     let count = BadgeCount(
       app: pipeline.apps.id(of: entry.identity.app), messageID: entry.identity.messageID, rule: rule, devices: devices)
@@ -53,11 +49,8 @@ enum BadgeGate: Gate {
       for (place, number) in zip(places, numbers) where place < badges.count { badges[place] = number }
       entry.registry.badges = badges
       entry.refuseWithoutCounter()
-    } orElse: { entry in
-      // A fixed number can be sent without the registry.
-      guard !isRegistryNeeded else { return false }
-      entry.refuseWithoutCounter()
-      return true
+    } orElse: {
+      !$0.needsCounter
     }
   }
 
@@ -92,6 +85,12 @@ extension InFlight {
   func fill(_ index: Int) -> DeviceValues {
     let badges = self.registry.badges
     return DeviceValues(badge: index < badges.count ? badges[index] : nil)
+  }
+
+  /// A fixed number, and a request's own number for devices outside the registry, can be sent without the registry.
+  fileprivate var needsCounter: Bool {
+    guard case .automatic? = self.parsed?.badge else { return false }
+    return self.parsed?.countsBadge != true || self.recipients.contains { $0.row >= 0 }
   }
 
   /// Refuses devices without a counter if the badge is `auto`.

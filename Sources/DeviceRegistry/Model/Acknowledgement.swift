@@ -81,7 +81,7 @@ public struct Receipt: Equatable, Sendable {
 }
 
 /// A push's request to the badge counters of its devices.
-public struct BadgeCount: Equatable, Sendable {
+public final class BadgeCount: Sendable {
   public enum Rule: Equatable, Sendable {
     case up
     case set(Int64)
@@ -95,10 +95,10 @@ public struct BadgeCount: Equatable, Sendable {
     case token(Platform, [UInt8])
   }
 
-  public var app: [UInt8]
-  public var messageID: [UInt8]
-  public var rule: Rule
-  public var devices: [Device]
+  public let app: [UInt8]
+  public let messageID: [UInt8]
+  public let rule: Rule
+  public let devices: [Device]
 
   public init(app: [UInt8], messageID: [UInt8], rule: Rule, devices: [Device]) {
     self.app = app
