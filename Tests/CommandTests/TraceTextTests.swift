@@ -1,4 +1,4 @@
-import DeviceRegistry
+@testable import DeviceRegistry
 import Foundation
 import PushCore
 import Testing

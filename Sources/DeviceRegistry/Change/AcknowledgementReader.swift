@@ -114,23 +114,15 @@ private struct AcknowledgementReader {
   }
 
   private func device(_ values: Values) throws(ChangeRefusal) -> DeviceReference {
-    let given = [
-      (AcknowledgementField.registration, ChangeField.registration), (.token, .token), (.installation, .installation),
-    ]
-    .filter { values[$0.0] != nil }
-    guard given.count == 1, let (field, rules) = given.first else {
-      throw .invalid("expected exactly one of registration, token, installation")
-    }
+    let field = try values.only(.registration, .token, .installation)
+    let rules: ChangeField = field == .registration ? .registration : field == .token ? .token : .installation
     let text = try text(values, field)
     try rules.check(text)
     return try rules.reference(text)
   }
 
   private func message(_ values: Values) throws(ChangeRefusal) -> MessageReference {
-    let given = [AcknowledgementField.messageID, .pushKey, .seqno].filter { values[$0] != nil }
-    guard given.count == 1, let field = given.first else {
-      throw .invalid("expected exactly one of message_id, push_key, seqno")
-    }
+    let field = try values.only(.messageID, .pushKey, .seqno)
     let number = try number(values, field)
     let name: [UInt8]
     if let number { name = Array(String(number).utf8) } else { name = try text(values, field) }

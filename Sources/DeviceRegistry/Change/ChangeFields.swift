@@ -28,3 +28,14 @@ extension JSONDocument {
     return fields
   }
 }
+
+extension Dictionary where Key: RawRepresentable<String> {
+  /// The only one of these fields that is there.
+  func only(_ fields: Key...) throws(ChangeRefusal) -> Key {
+    let given = fields.filter { self[$0] != nil }
+    guard given.count == 1 else {
+      throw .invalid("expected exactly one of \(fields.map(\.rawValue).joined(separator: ", "))")
+    }
+    return given[0]
+  }
+}

@@ -114,10 +114,7 @@ private struct ChangeReader {
   }
 
   private func device() throws(ChangeRefusal) -> DeviceReference {
-    let given = [ChangeField.token, .registration, .installation].filter { values[$0] != nil }
-    guard given.count == 1, let field = given.first else {
-      throw .invalid("expected exactly one of token, registration, installation")
-    }
+    let field = try values.only(.token, .registration, .installation)
     return try field.reference(try text(field))
   }
 
@@ -126,10 +123,7 @@ private struct ChangeReader {
   }
 
   private func members() throws(ChangeRefusal) -> GroupMembers {
-    guard (values[.users] == nil) != (values[.registrationIDs] == nil) else {
-      throw .invalid("expected exactly one of registration_ids, users")
-    }
-    guard values[.users] != nil else { return .devices(try devices(.registrationIDs)) }
+    guard try values.only(.registrationIDs, .users) == .users else { return .devices(try devices(.registrationIDs)) }
     let users = try strings(.users, atMost: limits.batch, atLeast: operation == .groupCreate ? 0 : 1)
     for user in users { try ChangeField.users.check(user) }
     return .users(users)

@@ -31,14 +31,6 @@ public struct Acknowledgement: Equatable, Sendable {
   public var isRedelivered = false
   /// True if the registry keeps each message of the application.
   public var isMessageKept = false
-
-  public init(app: [UInt8], device: DeviceReference, operation: Operation, at: Int64, occasion: [UInt8]? = nil) {
-    self.app = app
-    self.device = device
-    self.operation = operation
-    self.at = at
-    self.occasion = occasion
-  }
 }
 
 public enum MessageReference: Equatable, Sendable {

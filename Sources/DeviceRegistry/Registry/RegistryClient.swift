@@ -122,6 +122,16 @@ extension RegistryClient {
     return !isFirst
   }
 
+  private func purgeNotes(
+    _ next: ReferenceWritableKeyPath<RegistryClient, MonotonicTime>, atOnce limit: Int,
+    _ purge: @escaping @Sendable (DeviceStore, _ now: Int64, _ limit: Int) throws -> Int
+  ) {
+    guard isDue(&self[keyPath: next]) else { return }
+    call(.write(.notes) { try purge($0, $1, limit) }) { [weak self] result in
+      if let self, case .success(limit...) = result { self[keyPath: next] = time.now }
+    }
+  }
+
   /// Call this about once a second. Purges run every ten minutes; those of notes and content run every second while more are
   /// due.
   package func lookAfter() {
@@ -129,24 +139,12 @@ extension RegistryClient {
       nextProbe = time.now.advanced(bySeconds: Self.probePause)
       note(.probe)
     }
-    if isDue(&nextPurgeOfNotes) {
-      let (before, limit) = (time.wallClock - Self.notesKept, Self.notesPurgedAtOnce)
-      let purge = RegistryCall.write(.notes) {
-        try $0.purge(.notes, before: before, limit: limit) + $0.purge(.waiting, before: $1, limit: limit)
-          + $0.purge(.requests, before: $1, limit: limit)
-      }
-      call(purge) { [weak self] result in
-        if let self, case .success(Self.notesPurgedAtOnce...) = result { nextPurgeOfNotes = time.now }
-      }
+    purgeNotes(\.nextPurgeOfNotes, atOnce: Self.notesPurgedAtOnce) { store, now, limit in
+      try store.purge(.notes, before: now - Self.notesKept, limit: limit) + store.purge(.waiting, before: now, limit: limit)
+        + store.purge(.requests, before: now, limit: limit)
     }
-    if isDue(&nextPurgeOfContent) {
-      let before = time.wallClock
-      let purge = RegistryCall.write(.notes) { store, _ in
-        try store.purge(.content, before: before, limit: Self.contentPurgedAtOnce)
-      }
-      call(purge) { [weak self] result in
-        if let self, case .success(Self.contentPurgedAtOnce) = result { nextPurgeOfContent = time.now }
-      }
+    purgeNotes(\.nextPurgeOfContent, atOnce: Self.contentPurgedAtOnce) { store, now, limit in
+      try store.purge(.content, before: now, limit: limit)
     }
     guard isDue(&nextPurge) else { return }
     let now = time.wallClock

@@ -20,7 +20,10 @@ extension DeviceStore {
     if let own, own != counter {
       // If only one of them has counted, its counter stays.
       let badges = try badges(of: [own, counter])
-      if badges[own] != nil, badges[counter] == nil, try !isShared(own, beyond: installation, app) { counter = own }
+      let beyond: [SQLValue] = [.int(own), .int(app), .text(installation)]
+      if badges[own] != nil, badges[counter] == nil, try session.firstInt(SQL.sharesCounterBeyond, beyond) == nil {
+        counter = own
+      }
     }
     try session.run(SQL.shareCounter, [.int(app), .text(installation), .int(counter)])
     for old in Set([own, first.counter].compactMap(\.self)) where old != counter { try dropCounter(old) }
@@ -30,10 +33,6 @@ extension DeviceStore {
   private func leaveCounter(of device: Found) throws(RegistryError) {
     guard try session.firstInt(SQL.sharesCounter, [.int(device.counter), .int(device.id)]) != nil else { return }
     try session.run(SQL.setCounter, [.int(device.id), .int(-1 - (makeSalt() & Int64.max >> 1))])
-  }
-
-  private func isShared(_ counter: Int64, beyond installation: [UInt8], _ app: Int64) throws(RegistryError) -> Bool {
-    try session.firstInt(SQL.sharesCounterBeyond, [.int(counter), .int(app), .text(installation)]) != nil
   }
 
   /// Binds a user to devices with these counters. A counter restarts at 0 unless one of its devices already belongs to the

@@ -39,7 +39,8 @@ extension DeviceStore {
         return pages.isEmpty ? .notes(of: tally.apps) : .allNotes
       } write: { () throws(RegistryError) in
         // Shared rows are written in the order of their keys. Otherwise writers for several applications could deadlock.
-        try keepMessages(messages.sorted { $0.key < $1.key })
+        let ordered = messages.sorted { $0.key < $1.key }
+        try session.runEach(SQL.keepMessage, ordered.map { [.int($0.key), .blob($0.id), .int($0.now)] })
         try keepPages(isNew.sorted { $0.page.digest.lexicographicallyPrecedes($1.page.digest) }, &answers)
         try countBadges(&tally)
       }
@@ -48,10 +49,6 @@ extension DeviceStore {
     }
     hasWritten = try noteRequests(&requests, &answers) || hasWritten
     return (answers, hasWritten)
-  }
-
-  private func keepMessages(_ messages: [(key: Int64, id: [UInt8], now: Int64)]) throws(RegistryError) {
-    try session.runEach(SQL.keepMessage, messages.map { [.int($0.key), .blob($0.id), .int($0.now)] })
   }
 
   /// Like ``SQLSession/lookAndWrite(_:write:)``; a failure also clears the cached names.
