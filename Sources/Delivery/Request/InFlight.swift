@@ -320,6 +320,12 @@ package final class InFlight {
     return { $0 < first.others.lowerBound || others.contains($0) }
   }
 
+  /// The `apns-id` of a device's push.
+  func apnsID(of recipient: Recipient) -> [UInt8] {
+    fields.route.apns?.stamp(token: recipient.token).id ?? fields.parsed?.request.apnsID
+      ?? DeviceIdentity.apnsID(messageID: fields.identity.messageID, token: Array(recipient.token))
+  }
+
   func wantsResult(_ setting: ResultsSetting) -> Bool {
     setting != .none || fields.source.reply == .allowed && fields.delivery.properties.replyTo?.isEmpty == false
   }

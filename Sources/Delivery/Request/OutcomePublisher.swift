@@ -315,12 +315,6 @@ struct FanOutResult {
 }
 
 extension InFlight {
-  /// The `apns-id` of a device's push.
-  func apnsID(of recipient: Recipient) -> [UInt8] {
-    self.route.apns?.stamp(token: recipient.token).id ?? self.parsed?.request.apnsID
-      ?? DeviceIdentity.apnsID(messageID: self.identity.messageID, token: Array(recipient.token))
-  }
-
   var resultTargets: [SendResult.Target] {
     var targets: [SendResult.Target] = []
     targets.reserveCapacity(self.recipients.count)
