@@ -1,4 +1,5 @@
 import AMQP
+import Logging
 import Reactor
 import TLS
 import Wire
@@ -71,6 +72,13 @@ public final class BrokerConnection {
     let seconds = backoff.next(using: &time.random)
     timer = time.schedule(after: seconds) { [weak self] in self?.start() }
     return seconds
+  }
+
+  /// Does the same, and logs the end unless `stop` was called.
+  package func ended(_ reason: ConnectionEnd, _ log: Log?, _ fields: Log.Fields) {
+    let message = isEstablished ? "broker connection ended" : "no broker connection"
+    guard let seconds = ended(at: time.now) else { return }
+    log?.warning(message, fields + ["reason": "\(reason)", "again_in_seconds": seconds])
   }
 
   /// Stops reconnecting. The machine in use closes its connection itself.

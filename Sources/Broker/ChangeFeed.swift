@@ -186,8 +186,6 @@ extension ChangeFeed: ConsumerHandler {
       return
     }
     if case .notFound = reason { onQueueLost?() }
-    guard let seconds = connection.ended(at: time.now) else { return }
-    log.warning(
-      "broker connection ended", ["role": content.role, "reason": "\(reason)", "again_in_seconds": seconds])
+    connection.ended(reason, log, ["role": content.role])
   }
 }

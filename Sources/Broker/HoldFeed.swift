@@ -202,8 +202,8 @@ extension HoldFeed: ConsumerHandler {
       connection?.stop()
       connection = nil
       onQueueLost?()
-    } else if let seconds = connection?.ended(at: time.now) {
-      log.warning("broker connection ended", ["role": "hold queues", "reason": "\(reason)", "again_in_seconds": seconds])
+    } else {
+      connection?.ended(reason, log, ["role": "hold queues"])
     }
   }
 }

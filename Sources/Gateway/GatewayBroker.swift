@@ -208,12 +208,7 @@ extension GatewayBroker: PublisherHandler {
     isDeclared = false
     forgetBlock()
     answers = [:]
-    let wasEstablished = connection.isEstablished
-    if let seconds = connection.ended(at: loop.now) {
-      log.warning(
-        wasEstablished ? "broker connection ended" : "no broker connection",
-        ["reason": "\(reason)", "again_in_seconds": seconds])
-    }
+    connection.ended(reason, log, [:])
     onClosed?()
     onClosed = nil
   }

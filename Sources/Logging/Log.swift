@@ -30,6 +30,8 @@ public struct Log: Sendable {
 
     package init(_ members: [(key: String, value: any LogValue)]) { self.members = members }
     package init(dictionaryLiteral members: (String, any LogValue)...) { self.init(members.map { ($0, $1) }) }
+
+    package static func + (one: Fields, other: Fields) -> Fields { Fields(one.members + other.members) }
   }
 
   package func debug(_ message: String, _ fields: @autoclosure () -> Fields = [:]) {

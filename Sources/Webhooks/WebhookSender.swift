@@ -235,15 +235,12 @@ extension WebhookSender: ConsumerHandler {
       connection = nil
       return open()
     }
-    let wasEstablished = connection?.isEstablished == true
-    let seconds = connection?.ended(at: loop.now)
     if case .notFound = reason {
+      connection?.ended(at: loop.now)
       log.error("a webhook has no queue; `pushfleet topology` declares it", ["queue": queue])
-    } else if let seconds, isConnected != false {
+    } else {
+      connection?.ended(reason, isConnected == false ? nil : log, ["webhook": name])
       isConnected = false
-      log.warning(
-        wasEstablished ? "broker connection ended" : "no broker connection",
-        ["webhook": name, "reason": "\(reason)", "again_in_seconds": seconds])
     }
   }
 }

@@ -316,12 +316,8 @@ final class BrokerSession: Acknowledger {
   private func noteEnd(_ connection: BrokerConnection, _ role: String, _ reason: ConnectionEnd) {
     lastReason = "\(reason)"
     if reason.isRefusal, !hasBeenLetIn, !isDraining { handler?.brokerRefused("\(reason)") }
-    let wasEstablished = connection.isEstablished
-    if wasEstablished, !isDraining { connectionsEnded += 1 }
-    guard let seconds = connection.ended(at: time.now) else { return }
-    log.warning(
-      wasEstablished ? "broker connection ended" : "no broker connection",
-      ["role": role, "reason": "\(reason)", "again_in_seconds": seconds])
+    if connection.isEstablished, !isDraining { connectionsEnded += 1 }
+    connection.ended(reason, log, ["role": role])
   }
 }
 
