@@ -22,13 +22,7 @@ struct BinaryRequest {
     priority = frame.priority == 10 ? .high : .normal
     body = Self.body(frame, payload, life, priority)
     if case .failure = SendRequest.parse(body, limits: limits) { throw refusal }
-    var properties = BasicProperties()
-    properties.contentType = Array("application/json".utf8)
-    properties.deliveryMode = 2
-    properties.messageID = id
-    properties.appID = app
-    properties.timestamp = UInt64(clamping: life.since)
-    self.properties = properties
+    properties = BasicProperties(json: id, app: app, at: life.since)
   }
 
   private struct Life {

@@ -89,14 +89,22 @@ final class ChangeService {
   }
 
   private func properties(_ app: [UInt8]) -> BasicProperties {
-    var properties = BasicProperties()
-    properties.contentType = Array("application/json".utf8)
-    properties.deliveryMode = 2
-    properties.messageID = UUIDText.random()
-    properties.appID = app
-    properties.timestamp = UInt64(max(context.loop.wallClock / 1000, 0))
+    var properties = BasicProperties(json: UUIDText.random(), app: app, at: context.loop.wallClock / 1000)
     properties.userID = context.broker.user
     return properties
+  }
+}
+
+extension BasicProperties {
+  /// Those of a JSON object for workers.
+  /// - Parameter seconds: Unix time.
+  init(json messageID: [UInt8], app: [UInt8], at seconds: Int64) {
+    self.init()
+    contentType = Array("application/json".utf8)
+    deliveryMode = 2
+    self.messageID = messageID
+    appID = app
+    timestamp = UInt64(clamping: seconds)
   }
 }
 

@@ -21,13 +21,10 @@ struct FleetMessages {
     guard path[2] == "apps", path.count > 4 else { return nil }
     switch (path[4], path.count) {
     case ("explain", 5): return Route(methods: ["POST"], errorFormat: .own, work: .console(ConsoleRoutes.rights, show))
-    case ("test", 5): return Route(methods: ["POST"], errorFormat: .own, work: .console([.operate], send))
-    case ("trace", 5):
-      return Route(methods: ["GET"], errorFormat: .own, work: .console(ConsoleRoutes.rights, trace))
+    case ("test", 5): return .operate(send)
+    case ("trace", 5): return .view(trace)
     case ("messages", 6):
-      return Route(
-        methods: ["GET"], errorFormat: .own,
-        work: .console(ConsoleRoutes.rights) { call, key in states.take(call, key, app: call.path[3], id: call.path[5]) })
+      return .view { call, key in states.take(call, key, app: call.path[3], id: call.path[5]) }
     default: return nil
     }
   }

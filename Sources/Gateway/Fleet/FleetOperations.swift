@@ -17,27 +17,21 @@ struct FleetOperations {
   /// Nil if the path doesn't exist.
   func route(_ path: [String]) -> Route? {
     if let route = letters.route(path) ?? messages.route(path) { return route }
-    func view(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
-      Route(methods: ["GET"], errorFormat: .own, work: .console(ConsoleRoutes.rights, work))
-    }
-    func operate(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
-      Route(methods: ["POST"], errorFormat: .own, work: .console([.operate], work))
-    }
     switch (path[2], path.count) {
-    case ("status", 3): return view(showStatus)
-    case ("apps", 3): return view(listApps)
-    case ("apps", 5) where path[4] == "forget": return operate(forget)
-    case ("apps", 5): return Verb(rawValue: path[4]).map { verb in operate { control(verb, ofApp: $0, $1) } }
-    case ("lanes", 3): return view(listLanes)
-    case ("lanes", 5): return Verb(rawValue: path[4]).map { verb in operate { control(verb, ofLane: $0, $1) } }
-    case ("credentials", 3): return view(listCredentials)
-    case ("credentials", 5): return Verb(rawValue: path[4]).map { verb in operate { control(verb, ofCredential: $0, $1) } }
-    case ("campaigns", 3): return view(listCampaigns)
-    case ("campaigns", 4): return view(showCampaign)
-    case ("campaigns", 5) where path[4] == "unreached": return view(listUnreached)
-    case ("campaigns", 5): return Self.campaignVerbs[path[4]].map { state in operate { change($0, $1, to: state) } }
-    case ("audit", 3): return view(listAudit)
-    case ("devices", 3): return view(FleetDevices(registry: registry).find)
+    case ("status", 3): return .view(showStatus)
+    case ("apps", 3): return .view(listApps)
+    case ("apps", 5) where path[4] == "forget": return .operate(forget)
+    case ("apps", 5): return Verb(rawValue: path[4]).map { verb in .operate { control(verb, ofApp: $0, $1) } }
+    case ("lanes", 3): return .view(listLanes)
+    case ("lanes", 5): return Verb(rawValue: path[4]).map { verb in .operate { control(verb, ofLane: $0, $1) } }
+    case ("credentials", 3): return .view(listCredentials)
+    case ("credentials", 5): return Verb(rawValue: path[4]).map { verb in .operate { control(verb, ofCredential: $0, $1) } }
+    case ("campaigns", 3): return .view(listCampaigns)
+    case ("campaigns", 4): return .view(showCampaign)
+    case ("campaigns", 5) where path[4] == "unreached": return .view(listUnreached)
+    case ("campaigns", 5): return Self.campaignVerbs[path[4]].map { state in .operate { change($0, $1, to: state) } }
+    case ("audit", 3): return .view(listAudit)
+    case ("devices", 3): return .view(FleetDevices(registry: registry).find)
     default: return nil
     }
   }

@@ -25,6 +25,20 @@ struct Route {
   var work: Work
 }
 
+extension Route {
+  typealias FleetWork = (HTTPCall, GatewayKey) -> Void
+
+  /// Shows something of the fleet.
+  static func view(_ work: @escaping FleetWork) -> Route {
+    Route(methods: ["GET"], errorFormat: .own, work: .console(ConsoleRoutes.rights, work))
+  }
+
+  /// Changes something of the fleet.
+  static func operate(_ work: @escaping FleetWork) -> Route {
+    Route(methods: ["POST"], errorFormat: .own, work: .console([.operate], work))
+  }
+}
+
 /// The paths of the HTTP door (docs/openapi.yaml).
 final class Routes {
   private let context: GatewayContext

@@ -18,26 +18,20 @@ struct LetterRoutes {
 
   /// Nil if the path isn't one of these.
   func route(_ path: [String]) -> Route? {
-    func view(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
-      Route(methods: ["GET"], errorFormat: .own, work: .console(ConsoleRoutes.rights, work))
-    }
-    func operate(_ work: @escaping (HTTPCall, GatewayKey) -> Void) -> Route {
-      Route(methods: ["POST"], errorFormat: .own, work: .console([.operate], work))
-    }
     let isOfApp = path[2] == "apps" && path.count > 4
     switch (path[2], isOfApp ? path[4] : "", path.last, path.count) {
-    case ("dead", _, _, 3): return view { look($0, $1, heldApp: nil) }
-    case ("dead", _, "replay", 4): return operate { begin($0, $1, "dead replay", heldApp: nil) }
-    case ("dead", _, "drop", 4): return operate { begin($0, $1, "dead drop", heldApp: nil) }
+    case ("dead", _, _, 3): return .view { look($0, $1, heldApp: nil) }
+    case ("dead", _, "replay", 4): return .operate { begin($0, $1, "dead replay", heldApp: nil) }
+    case ("dead", _, "drop", 4): return .operate { begin($0, $1, "dead drop", heldApp: nil) }
     // A look counts as a return of each request.
     case ("apps", "held", _, 5):
       return Route(
         methods: ["GET"], errorFormat: .own, work: .console([.operate]) { look($0, $1, heldApp: $0.path[3]) })
-    case ("apps", "held", "drop", 6): return operate { begin($0, $1, "held drop", heldApp: $0.path[3]) }
-    case ("apps", "discard", _, 5): return operate(discard)
-    case ("jobs", _, _, 3): return view(list)
-    case ("jobs", _, _, 4): return view(show)
-    case ("jobs", _, "stop", 5): return operate(stop)
+    case ("apps", "held", "drop", 6): return .operate { begin($0, $1, "held drop", heldApp: $0.path[3]) }
+    case ("apps", "discard", _, 5): return .operate(discard)
+    case ("jobs", _, _, 3): return .view(list)
+    case ("jobs", _, _, 4): return .view(show)
+    case ("jobs", _, "stop", 5): return .operate(stop)
     default: return nil
     }
   }

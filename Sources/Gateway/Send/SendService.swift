@@ -240,12 +240,7 @@ final class SendService {
   }
 
   private func properties(_ request: Request, _ id: [UInt8]) -> BasicProperties {
-    var properties = BasicProperties()
-    properties.contentType = Array("application/json".utf8)
-    properties.deliveryMode = 2
-    properties.messageID = id
-    properties.appID = request.app
-    properties.timestamp = UInt64(max(context.loop.wallClock / 1000, 0))
+    var properties = BasicProperties(json: id, app: request.app, at: context.loop.wallClock / 1000)
     properties.userID = context.broker.user
     if let sender = request.key.sender { properties.headers.append(MessageHeaders.sender, .string(sender)) }
     if let environment = request.key.environment?.name {
