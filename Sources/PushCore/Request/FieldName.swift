@@ -8,6 +8,7 @@ public protocol FieldName: CaseIterable, RawRepresentable, Sendable where RawVal
 }
 
 extension FieldName {
+  public static var acceptsCamelCase: Bool { true }
   public var wireName: String { spelling(String(describing: self), separator: "_") }
 }
 

@@ -12,7 +12,6 @@ public enum RequestField: UInt8, FieldName {
 public enum EnvelopeField: UInt8, FieldName {
   case message, validateOnly
 
-  public static let acceptsCamelCase = true
   static let table = NameTable<EnvelopeField>()
 }
 
@@ -21,7 +20,6 @@ public enum MessageField: UInt8, FieldName {
   case token, fid, topic, condition
   case name, notification, data, apns, android, androidV2, webpush, fcmOptions
 
-  public static let acceptsCamelCase = true
   static let table = NameTable<MessageField>()
 }
 
@@ -41,7 +39,6 @@ public enum NotificationKey: UInt8, FieldName {
 enum PlainNotificationKey: UInt8, FieldName {
   case title, body, image
 
-  static let acceptsCamelCase = true
   static let table = NameTable<PlainNotificationKey>()
 
   var key: NotificationKey {
@@ -58,7 +55,6 @@ public enum AndroidKey: UInt8, FieldName {
   case collapseKey, priority, ttl, restrictedPackageName, data, notification, fcmOptions
   case directBootOk, bandwidthConstrainedOk, restrictedSatelliteOk
 
-  public static let acceptsCamelCase = true
   static let table = NameTable<AndroidKey>()
 }
 
@@ -70,7 +66,6 @@ public enum AndroidNotificationKey: UInt8, FieldName {
   case defaultSound, defaultVibrateTimings, defaultLightSettings, vibrateTimings
   case visibility, notificationCount, lightSettings, image, bypassProxyNotification, proxy
 
-  public static let acceptsCamelCase = true
   static let table = NameTable<AndroidNotificationKey>()
 }
 
@@ -79,7 +74,6 @@ public enum AndroidV2Key: UInt8, FieldName {
   case collapseKey, ttl, restrictedPackageName, data, remoteNotification, backgroundSync, fcmOptions
   case directBootOk, bandwidthConstrainedOk, restrictedSatelliteOk
 
-  public static let acceptsCamelCase = true
   static let table = NameTable<AndroidV2Key>()
   var common: AndroidKey? { Self.commons[Int(rawValue)] }
   private static let commons = allCases.map { key in AndroidKey.allCases.first { $0.wireName == key.wireName } }
@@ -89,7 +83,6 @@ public enum AndroidV2Key: UInt8, FieldName {
 public enum RemoteNotificationKey: UInt8, FieldName {
   case notification, mutableContent, useAsV1DataMessage
 
-  public static let acceptsCamelCase = true
   static let table = NameTable<RemoteNotificationKey>()
 }
 
@@ -100,7 +93,6 @@ public enum AndroidNotificationV2Key: UInt8, FieldName {
   case defaultSound, defaultVibrateTimings, defaultLightSettings, vibrateTimings
   case visibility, notificationCount, lightSettings, image, id
 
-  public static let acceptsCamelCase = true
   static let table = NameTable<AndroidNotificationV2Key>()
   var common: AndroidNotificationKey? { Self.commons[Int(rawValue)] }
   private static let commons = allCases.map { key in AndroidNotificationKey.allCases.first { $0.wireName == key.wireName } }
@@ -109,7 +101,6 @@ public enum AndroidNotificationV2Key: UInt8, FieldName {
 enum LightSettingsKey: UInt8, FieldName {
   case color, lightOnDuration, lightOffDuration
 
-  static let acceptsCamelCase = true
   static let table = NameTable<LightSettingsKey>()
 }
 
@@ -117,7 +108,6 @@ enum LightSettingsKey: UInt8, FieldName {
 enum LightColorKey: UInt8, FieldName {
   case red, green, blue, alpha
 
-  static let acceptsCamelCase = true
   static let table = NameTable<LightColorKey>()
 }
 
@@ -125,7 +115,6 @@ enum LightColorKey: UInt8, FieldName {
 public enum APNsKey: UInt8, FieldName {
   case headers, payload, fcmOptions, liveActivityToken
 
-  public static let acceptsCamelCase = true
   static let table = NameTable<APNsKey>()
 }
 
@@ -143,7 +132,6 @@ public enum APNsHeader: UInt8, FieldName {
 public enum WebpushKey: UInt8, FieldName {
   case headers, data, notification, fcmOptions
 
-  public static let acceptsCamelCase = true
   static let table = NameTable<WebpushKey>()
 }
 
@@ -151,7 +139,6 @@ public enum WebpushKey: UInt8, FieldName {
 enum LabelOptionsKey: UInt8, FieldName {
   case analyticsLabel
 
-  static let acceptsCamelCase = true
   static let table = NameTable<LabelOptionsKey>()
 }
 
@@ -159,7 +146,6 @@ enum LabelOptionsKey: UInt8, FieldName {
 enum ImageOptionsKey: UInt8, FieldName {
   case analyticsLabel, image
 
-  static let acceptsCamelCase = true
   static let table = NameTable<ImageOptionsKey>()
 }
 
@@ -167,7 +153,6 @@ enum ImageOptionsKey: UInt8, FieldName {
 enum LinkOptionsKey: UInt8, FieldName {
   case analyticsLabel, link
 
-  static let acceptsCamelCase = true
   static let table = NameTable<LinkOptionsKey>()
 }
 
