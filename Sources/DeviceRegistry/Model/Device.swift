@@ -59,7 +59,6 @@ public struct DeviceRows: Sendable {
   public init() {}
 
   public var count: Int { rows.count }
-  public var isEmpty: Bool { rows.isEmpty }
   public subscript(_ index: Int) -> DeviceRow { rows[index] }
 
   public func token(_ index: Int) -> ArraySlice<UInt8> {
