@@ -7,9 +7,7 @@ import Reactor
 package final class FiguresServer {
   private let endpoint: Endpoint
   private let loop: EventLoop
-  private let home: String
-  private let metrics: () -> String
-  private let readiness: () -> HTTPAnswer
+  private let answer: (_ path: String) -> HTTPAnswer
   private var server: HTTPServer?
 
   /// Seconds between attempts to open the port.
@@ -27,9 +25,15 @@ package final class FiguresServer {
   ) throws(HTTPServerError) {
     self.endpoint = endpoint
     self.loop = loop
-    self.home = home
-    self.metrics = metrics
-    self.readiness = readiness
+    answer = { path in
+      switch path {
+      case "/": .text(200, home)
+      case "/metrics": HTTPAnswer(status: 200, contentType: "text/plain; version=0.0.4", body: metrics())
+      case "/livez": .text(200, "alive\n")
+      case "/readyz": readiness()
+      default: .text(404, "there are /, /metrics, /livez and /readyz\n")
+      }
+    }
     do throws(HTTPServerError) { try open() } catch {
       guard error.isPassing else { throw error }
       waits(error)
@@ -54,14 +58,4 @@ package final class FiguresServer {
   /// Ends connections that are too slow. Call about once a second.
   package func lookAround() { server?.endSlow() }
   package func stop() { server?.stop() }
-
-  private func answer(_ path: String) -> HTTPAnswer {
-    switch path {
-    case "/": .text(200, home)
-    case "/metrics": HTTPAnswer(status: 200, contentType: "text/plain; version=0.0.4", body: metrics())
-    case "/livez": .text(200, "alive\n")
-    case "/readyz": readiness()
-    default: .text(404, "there are /, /metrics, /livez and /readyz\n")
-    }
-  }
 }

@@ -183,21 +183,14 @@ public final class HTTPServer: @unchecked Sendable {
   private static let stopRounds = 400
   /// Microseconds.
   private static let stopPause: UInt32 = 5_000
-  static let stopping = HTTPAnswer(
-    status: 503, contentType: "text/plain; charset=UTF-8", headers: ["Retry-After": "1", "Connection": "close"],
-    body: "the server is stopping\n")
-  private static let crowded = HTTPAnswer(
-    status: 503, contentType: "text/plain; charset=UTF-8", headers: ["Retry-After": "5", "Connection": "close"],
-    body: "too many request bodies are being received\n")
-  private static let ambiguous = HTTPAnswer(
-    status: 400, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
-    body: "the headers can be read in more than one way\n")
-  private static let otherVersion = HTTPAnswer(
-    status: 505, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
-    body: "only HTTP/1.1 and HTTP/1.0 are supported\n")
-  private static let tooLong = HTTPAnswer(
-    status: 413, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
-    body: "the body is too large\n")
+  static let stopping = HTTPAnswer.text(503, "the server is stopping\n", headers: ["Retry-After": "1", "Connection": "close"])
+  private static let crowded = HTTPAnswer.text(
+    503, "too many request bodies are being received\n", headers: ["Retry-After": "5", "Connection": "close"])
+  private static let ambiguous = HTTPAnswer.text(
+    400, "the headers can be read in more than one way\n", headers: ["Connection": "close"])
+  private static let otherVersion = HTTPAnswer.text(
+    505, "only HTTP/1.1 and HTTP/1.0 are supported\n", headers: ["Connection": "close"])
+  private static let tooLong = HTTPAnswer.text(413, "the body is too large\n", headers: ["Connection": "close"])
 
   // MARK: On the thread that serves
 
