@@ -57,7 +57,10 @@ let package = Package(
       name: "DeviceRegistry", dependencies: ["PushCore", "Wire", "Reactor", "Logging", "CSQLite", "CPostgres"],
       swiftSettings: door),
     .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
-    .target(name: "StatusHTTP", dependencies: ["Wire", "Reactor", "CMicroHTTPD"], swiftSettings: door),
+    .target(
+      name: "StatusHTTP", dependencies: ["Wire", "Reactor", "CMicroHTTPD"],
+      resources: ["console.css", "dom.js", "parts.js"].map { .embedInCode("Pages/\($0)") },
+      swiftSettings: door),
     .target(
       name: "Broker", dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Logging"],
       swiftSettings: strict),
@@ -84,11 +87,8 @@ let package = Package(
       dependencies: [
         "PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Logging", "Broker", "Settings",
       ],
-      resources: [
-        "console.html", "console.css", "console.js", "dom.js", "letters.js", "pages.js", "parts.js", "runbook.md", "search.js",
-        "testsend.js",
-      ]
-      .map { .embedInCode("Console/\($0)") },
+      resources: ["console.html", "console.js", "letters.js", "pages.js", "runbook.md", "search.js", "testsend.js"]
+        .map { .embedInCode("Console/\($0)") },
       swiftSettings: strict),
     .target(
       name: "Webhooks",

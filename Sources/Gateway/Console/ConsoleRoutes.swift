@@ -22,7 +22,7 @@ struct ConsoleRoutes {
     case "session" where call.session == nil && call.proxyUser(login) == nil:
       return get(.open { $0.answer(.json(200) { _ in }) })
     case "session": return get(.console(Self.rights, describe))
-    case let name: return ConsoleFiles.answer(name).map { answer in get(.open { $0.answer(answer) }) }
+    case let name: return PageFiles.console.answer(name).map { answer in get(.open { $0.answer(answer) }) }
     }
   }
 
