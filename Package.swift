@@ -59,7 +59,7 @@ let package = Package(
     .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
     .target(
       name: "StatusHTTP", dependencies: ["Wire", "Reactor", "CMicroHTTPD"],
-      resources: ["console.css", "dom.js", "parts.js"].map { .embedInCode("Pages/\($0)") },
+      resources: ["console.css", "dom.js", "icon.svg", "parts.js"].map { .embedInCode("Pages/\($0)") },
       swiftSettings: door),
     .target(
       name: "Broker", dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Logging"],
@@ -80,7 +80,7 @@ let package = Package(
         "PushCore", "Wire", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging", "Broker",
         "Settings", "Delivery",
       ],
-      resources: [.embedInCode("Telemetry/dashboard.html")],
+      resources: [.embedInCode("Telemetry/worker.html"), .embedInCode("Telemetry/worker.js")],
       swiftSettings: strict),
     .target(
       name: "Gateway",

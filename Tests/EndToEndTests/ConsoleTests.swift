@@ -184,7 +184,7 @@ struct ConsoleTests {
     let address = try startConsole(site, config)
     let probe = HTTPProbe(port: try #require(URL(string: address)?.port.map { UInt16($0) }))
     let scripts = ["console.js", "dom.js", "letters.js", "pages.js", "parts.js", "search.js", "testsend.js"]
-    for name in ["", "console.css", "runbook.md"] + scripts {
+    for name in ["", "console.css", "icon.svg", "runbook.md"] + scripts {
       let answer = try #require(probe.ask("/console/\(name)"))
       let policy = try #require(answer.headers["content-security-policy"])
       #expect(answer.status == 200 && answer.headers["x-content-type-options"] == "nosniff", "\(name)")

@@ -39,7 +39,9 @@ final class QuietFleet {
     }
   }
 
-  deinit { server.stop() }
+  deinit { stop() }
+
+  func stop() { server.stop() }
 
   func move(to seconds: Double) { now.seconds.withLock { $0 = seconds } }
 

@@ -5,6 +5,8 @@ import Wire
 
 /// Serves `/metrics`, the probes `/livez` and `/readyz`, and a page at `/` with `/status.json` and `/history.json`.
 final class MetricsServer {
+  private static let page = PageFiles(["": PackageResources.worker_html, "worker.js": PackageResources.worker_js])
+
   private let server: HTTPServer
   private let report: @Sendable () -> WorkerReport
   private let history: WorkerHistory
@@ -22,9 +24,7 @@ final class MetricsServer {
     self.report = report
     server = try HTTPServer(host: endpoint.host, port: endpoint.port) { path in
       switch path {
-      case "/": return DashboardPage.answer()
-      case "/status.json":
-        return Self.json(report().json)
+      case "/status.json": return Self.json(report().json)
       case "/history.json": return Self.json(Array(history.json.utf8))
       case "/metrics": return .init(status: 200, contentType: "text/plain; version=0.0.4", body: MetricsText.of(report()))
       case "/livez":
@@ -34,9 +34,10 @@ final class MetricsServer {
         let health = board.health(at: clock())
         return Self.probe(health.isReady, health.readiness)
       default:
-        return .init(
-          status: 404, contentType: "text/plain",
-          body: "there are /, /metrics, /status.json, /history.json, /livez and /readyz\n")
+        return Self.page.answer(String(path.dropFirst()))
+          ?? .init(
+            status: 404, contentType: "text/plain",
+            body: "there are /, /metrics, /status.json, /history.json, /livez and /readyz\n")
       }
     }
   }

@@ -1,6 +1,8 @@
-"""Opens a page in headless Chromium, in three widths, light and dark, and says how each looks; then waits for a text to appear.
+"""Opens a page in headless Chromium, in three widths, light and dark, and says how each looks; then waits for a text to appear,
+and for the page to say that the worker is gone.
 
-Usage: browser.py CHROMIUM URL FOLDER WORD    prints one JSON object per view, then reads a line, and prints another when WORD stands in the page.
+Usage: browser.py CHROMIUM URL FOLDER WORD    prints one JSON object per view, then reads a line, and prints another when WORD stands in the page;
+                                           then the same for "No answer".
        browser.py CHROMIUM URL FOLDER --pictures PLACE    takes whole pages into PLACE: the pictures of docs/operate/watching.md
 It speaks the DevTools protocol over Chromium's pipes: https://chromedevtools.github.io/devtools-protocol/
 """
@@ -12,7 +14,7 @@ import subprocess
 import sys
 import time
 
-WIDTHS = [390, 820, 1440]
+WIDTHS = [375, 820, 1440]
 # Seconds within which a page shows what is waited for.
 TIMEOUT = 25
 
@@ -142,8 +144,9 @@ def look(browser, url, word):
                 "ink": browser.evaluate("getComputedStyle(document.body).color"),
                 "complaints": browser.complaints,
             }), flush=True)
-    sys.stdin.readline()
-    print(json.dumps({"live": browser.wait(f"document.body.innerText.includes({json.dumps(word)})")}), flush=True)
+    for name, words in (("live", word), ("dead", "No answer")):
+        sys.stdin.readline()
+        print(json.dumps({name: browser.wait(f"document.body.innerText.includes({json.dumps(words)})")}), flush=True)
 
 
 if __name__ == "__main__":
