@@ -351,6 +351,8 @@ struct ConsoleTests {
     try browser.go("dead?app=\(Site.app)&id=a9&look=1", 0)
     #expect(try browser.shows("1 of 15 dead letters", 0))
     try browser.click("/v1/fleet/dead/drop", 0)
+    let news = "document.getElementById('news').textContent"
+    #expect(try browser.holds("\(news) === 'Done: Drop 1 dead letter. Messages: 1'", 0))
     #expect(try browser.holds("document.activeElement.textContent === '0 of 14 dead letters'", 0))
     try browser.go("dead/a3?app=\(Site.app)", 0)
     #expect(try browser.holds("document.querySelector('pre')?.textContent === '{}'", 0))
@@ -389,6 +391,14 @@ struct ConsoleTests {
     #expect(try browser.holds(isLater, 0))
     #expect(try browser.value("document.activeElement.tagName", 0) as? String == "H2")
     #expect(try eventually { try site.depths(["dead"]) == [71] })
+    // A job may be stopped as soon as it is shown.
+    try browser.go("dead?app=\(Self.silent)&look=1", 0)
+    #expect(try browser.shows("60 of 71 dead letters", 0))
+    try browser.click("/v1/fleet/dead/replay", 0, ["rate": "1"])
+    #expect(try browser.value(news, 0) as? String == "Begun: Replay 60 dead letters")
+    #expect(try browser.holds("\(stops).length === 1", 0))
+    try browser.click(try #require(try browser.value("\(stops)[0].dataset.post", 0) as? String), 0)
+    #expect(try browser.holds("\(stops).length === 0", 0))
     // A replayed letter is dead again.
     try browser.go("dead?app=\(Site.app)&look=1", 0)
     try browser.click("/v1/fleet/dead/replay", 0, ["rate": "50", "reason": "fixed"])
@@ -413,7 +423,7 @@ struct ConsoleTests {
     try browser.click(discard, 0)
     #expect(try browser.shows("0 of 0 held requests", 0))
     let actions = Site.objects(try site.run(["audit", "--json"] + config).output).compactMap { $0["action"] as? String }
-    let jobs = ["discard", "held drop", "dead replay", "dead replay", "dead drop", "dead drop", "dead drop"]
+    let jobs = ["discard", "held drop", "dead replay", "dead replay", "dead replay", "dead drop", "dead drop", "dead drop"]
     #expect(actions == jobs.flatMap { [$0, "\($0) begun"] } + ["pause"])
     #expect(browser.takeComplaints().isEmpty)
     worker.signal(SIGTERM)

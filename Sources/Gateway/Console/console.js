@@ -1,4 +1,4 @@
-import { make, morph } from "./dom.js";
+import { make, morph, number } from "./dom.js";
 import { pages, problems } from "./pages.js";
 
 // Milliseconds between two states, and the time for which a worker that is gone is shown; states that the rates' lines show.
@@ -217,12 +217,26 @@ at("page").addEventListener("click", event => {
   say("dialog-refusal");
   at("dialog").showModal();
 });
+let newsTimer = 0;
+function announce(words) {
+  at("news").textContent = words;
+  clearTimeout(newsTimer);
+  newsTimer = setTimeout(() => { at("news").textContent = ""; }, 5000);
+}
+
 /// Waits a moment for the end of a job, so that the page shows its effect.
-async function ended(job) {
+async function follow(job, what) {
+  announce(`${job ? "Begun" : "Done"}: ${what}`);
   for (let i = 0; job && i < 10; i++) {
-    if (!["waiting", "running"].includes((await ask("/v1/fleet/jobs/" + job)).state)) return;
+    const one = await ask("/v1/fleet/jobs/" + job).catch(() => ({ state: "running" }));
+    if (!["waiting", "running"].includes(one.state)) {
+      announce(`${one.state === "done" ? "Done" : "Stopped"}: ${what}. Messages: ${number(one.messages)}`);
+      break;
+    }
     await new Promise(resolve => setTimeout(resolve, 300));
   }
+  again = true;
+  poll();
 }
 
 for (const choice of document.querySelectorAll("[data-minutes]")) choice.addEventListener("click", () => {
@@ -239,13 +253,9 @@ at("order").addEventListener("submit", async event => {
   if (order.fields === "rate") body.rate = at("rate").value ? Number(at("rate").value) : null;
   at("confirm").disabled = true;
   try {
-    const event = await ask(order.post, body);
+    const { job } = await ask(order.post, body);
     at("dialog").close();
-    at("news").textContent = `Done: ${order.what}`;
-    setTimeout(() => { at("news").textContent = ""; }, 5000);
-    await ended(event.job);
-    again = true;
-    poll();
+    follow(job, order.what);
   } catch (error) {
     if (error.status === 401) showLogin("Log in again: the session has ended, or the key is revoked.");
     else say("dialog-refusal", error.message);
