@@ -552,6 +552,9 @@ struct ConsoleTests {
     try browser.go("apps", 0)
     #expect(try browser.shows("wrong text in <title>", 0))
     try browser.order(0, ["value": "document.querySelector('[data-post]').click()"])
+    try browser.order(0, ["value": "document.querySelector('[data-minutes=\"15\"]').click()"])
+    let until = "new Date(document.getElementById('until').value)"
+    #expect(try browser.value("\(until) - Date.now() >= 15 * 60 * 1000", 0) as? Bool == true)
     #expect(try browser.value(Browser.faintText, 0) as? [String] == [])
     #expect(browser.takeComplaints().isEmpty)
     worker.signal(SIGTERM)
