@@ -414,6 +414,7 @@ struct ConsoleTests {
     #expect(try browser.shows("It is no held request.", 0))
     try browser.go("held?app=\(Self.other)&look=1", 0)
     #expect(try browser.shows("3 of 3 held requests", 0) && browser.shows("Discard all 3", 0))
+    #expect(try browser.value("document.querySelectorAll('[data-post$=drop]').length", 0) as? Int == 0)
     // A deletion needs a reason.
     let discard = "/v1/fleet/apps/\(Self.other)/discard"
     try browser.order(0, ["value": "document.querySelector('[data-post=\"\(discard)\"]').click()"])

@@ -34,8 +34,7 @@ function allHeld(state, query) {
   const one = (state.apps || []).find(one => one.app === query.app), ready = query.look && state.letters?.ready;
   return [make("h1", {}, query.app ? `Held requests of ${query.app}` : held.title), filterForm(held, query.app || only(state), query, null, state),
     make("p", { class: "note" }, inline("An application's requests wait here while it is paused, or while its provider is in trouble. The broker counts **each look as a return**: after two, a request is processed alone; after 50 it is a dead letter. So look a few times only.")),
-    one?.state === "paused" && ready > 0 && make("div", { class: "row card" }, button(state, "apps/" + encode(query.app), "discard", `Discard all ${number(ready)} held requests of ${query.app}`, "", "All of them are deleted for good, with those that come until it is done. The application stays paused.", {}, `Discard all ${number(ready)}`)),
-    query.app && found(held, state, query), jobTable(state)];
+    query.app && found(held, state, query, one?.state === "paused" && ready > 0 && !Object.keys(inQueue(held, filters(query))).length && button(state, "apps/" + encode(query.app), "discard", `Discard all ${number(ready)} held requests of ${query.app}`, "", "All of them are deleted for good, with those that come until it is done. The application stays paused.", {}, `Discard all ${number(ready)}`)), jobTable(state)];
 }
 
 function filterForm(queue, app, query, more, state) {
@@ -45,14 +44,14 @@ function filterForm(queue, app, query, more, state) {
     make("input", { type: "hidden", name: "look", value: "1" }), make("button", {}, "Look"), selected && make("a", { href: `#/${queue.page}?` + new URLSearchParams({ ...queue === held && app && { app }, look: 1 }) }, "All"));
 }
 
-function found(queue, state, query) {
+function found(queue, state, query, discard) {
   if (!query.look) return [];
   const seen = state.letters, filter = filters(query);
   if (!seen) return make("p", { class: "note" }, state.refusals.letters || "Looking…");
   const link = more => `#/${queue.page}?` + new URLSearchParams({ ...filter, ...more, look: 1 });
   return [card(`${number(seen.matched)} of ${number(seen.ready)} ${queue.many}`,
     make("p", { class: "note" }, described(inQueue(queue, filter)), seen.seen < seen.ready && ` Only the ${number(seen.seen)} oldest were looked at.`),
-    seen.matched > 0 && make("div", { class: "row" }, changes(queue, state, filter, seen.matched)),
+    seen.matched > 0 && make("div", { class: "row" }, discard || changes(queue, state, filter, seen.matched)),
     table(`${queue.title} by reason`, [["Messages", "n"], queue === dead ? ["Application", ""] : null, queue === dead ? ["Error", "name"] : null, ["From", ""], ["Oldest", ""], ["Newest", ""], ["Reason", "wide"], ["", ""]].filter(Boolean), seen.groups.map((group, i) => [
       String(i), number(group.count), ...queue === dead ? [group.app ? linked(group.app) : "", group.error || ""] : [], group.origin || "", time(group.oldest), time(group.newest), group.reason,
       isSelectable(group) && make("a", { href: link(of(queue, group)) }, "Only these")]), "None."),
@@ -75,7 +74,7 @@ function changes(queue, state, { id, ...query }, count) {
 
 function described(filter) {
   const words = Object.entries(filter).map(([name, value]) => `${name} ${value}`);
-  return words.length ? `Selected by ${words.join(", ")}.` : "Nothing is left out.";
+  return words.length ? `Selected by ${words.join(", ")}.` : "No filter is set.";
 }
 
 function letterTable(queue, letters, app) {
