@@ -293,7 +293,7 @@ struct ConsoleTests {
     let actions = Site.objects(try site.run(["audit", "--json"] + config).output).compactMap { $0["action"] as? String }
     #expect(actions == ["resume", "pause", "rate", "resume", "pause", "resume", "pause"])
     try browser.go("audit", viewer)
-    #expect(try browser.shows("wrong text", viewer))
+    #expect(try browser.shows("wrong text", viewer) && browser.shows("no limit → 7/s", viewer))
 
     // A worker that is killed.
     try browser.go("fleet", operator_)

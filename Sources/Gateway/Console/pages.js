@@ -202,10 +202,12 @@ function auditTable(events) {
     one.number, time(one.at), [one.actor, make("span", { class: "note" }, ` from ${one.origin}`)], one.action, one.subject, details(one), one.reason || ""]), "There is none.");
 }
 
-/// The effect of an operation, from the state after it.
-function details({ action, after }) {
+const limit = rate => rate ? `${number(rate)}/s` : "no limit";
+
+/// The effect of an operation, from the states before and after it.
+function details({ action, before, after }) {
   const { rate, until, messages, filter, target, devices } = after;
-  return [action === "rate" && (rate ? `${number(rate)} a second` : "no limit"), action === "pause" && until && `until ${time(until)}`, messages != null && (messages === 1 ? "1 message" : `${number(messages)} messages`),
+  return [action === "rate" && `${limit(before.rate)} → ${limit(rate)}`, action === "pause" && until && `until ${time(until)}`, messages != null && (messages === 1 ? "1 message" : `${number(messages)} messages`),
     filter && Object.entries(filter).map(([name, value]) => `${name} ${value}`).join(", "), target && `to a ${target}`, devices != null && (devices === 1 ? "1 device" : `${number(devices)} devices`)].filter(Boolean).join("; ");
 }
 
