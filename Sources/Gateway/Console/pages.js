@@ -136,7 +136,7 @@ function credentialTable(state, app) {
 const appColumns = [["Application", "name"], ["State", "wide"], ["Limit", "n"], ["In hand", "n"], ["Held", "n"], ["Accepted", "n"], ["Failed", "n"], ["", "wide"]];
 function appRow(state, one) {
   const its = figures(state, one.app);
-  return [one.app, linked(one.app), control(one), one.rate == null ? "–" : `${number(one.rate)}/s`, number(its.inHand), make("a", { href: `#/held?app=${encode(one.app)}&look=1`, "aria-label": `Held requests of ${one.app}` }, number(held(state, one.app))), number(its.delivered), number(its.failed), operations(state, one)];
+  return [one.app, linked(one.app), [control(one), problems(state).some(found => found.app === one.app && found.kind === "bad") && pill("in trouble")], one.rate == null ? "–" : `${number(one.rate)}/s`, number(its.inHand), make("a", { href: `#/held?app=${encode(one.app)}&look=1`, "aria-label": `Held requests of ${one.app}` }, number(held(state, one.app))), number(its.delivered), number(its.failed), operations(state, one)];
 }
 
 function applications(state) {
