@@ -119,7 +119,7 @@ function operations(state, one) {
     one.state === "running" ? pause : button(state, path, "resume", `Resume ${one.app}`, "", `Its requests are sent again, those that wait first.${waits ? ` ${number(waits)} wait.` : ""}`),
     one.state === "paused" && change,
     one.state === "draining" ? pause : button(state, path, "drain", `Drain ${one.app}`, "", "Waiting requests are sent, and new ones are refused as dead letters."),
-    button(state, path, "rate", `Limit of ${one.app}`, "rate=" + (one.rate ?? ""), "Limits its pushes. Requests beyond the limit wait.", null, "Limit"));
+    button(state, path, "rate", `Set the limit of ${one.app}`, "rate=" + (one.rate ?? ""), "Limits its pushes. Requests beyond the limit wait.", null, "Limit"));
 }
 
 /// The application of a credential, which is the beginning of its name.
@@ -173,7 +173,7 @@ function progress(one) {
 }
 
 function campaignTable(state) {
-  return table("Campaigns", [["Campaign", "name"], ["Application", ""], ["State", ""], ["Progress", "wide"], ["Accepted", "n"], ["Failed", "n"], ["Left", "n"], ["Begun", ""], ["", "wide"]], (state.campaigns || []).map(one => [
+  return table("Campaigns", [["Campaign", "name"], ["Application", ""], ["State", ""], ["Progress", "wide"], ["Accepted", "n"], ["Failed", "n"], ["Time left", "n"], ["Begun", ""], ["", "wide"]], (state.campaigns || []).map(one => [
     one.id, [make("a", { href: "#/campaigns/" + encode(one.id) }, one.target || one.id), make("div", { class: "note" }, one.message_id)], linked(one.app), pill(one.state), progress(one), number(one.sent), number(one.failed), duration(one.seconds_left), time(one.created_at), campaignButtons(state, one)]), "There is none.");
 }
 
@@ -214,7 +214,7 @@ function details({ action, before, after }) {
 /// A date alone is its beginning in UTC.
 const moment = (by, name) => by === "gone_since" && /^\d{4}-\d\d-\d\d$/.test(name) ? name + "T00:00:00Z" : name;
 
-const testLink = (state, app, to) => state.me.rights.includes("operate") && make("a", { href: "#/test?" + new URLSearchParams({ app, to }), "aria-label": `Send a test to ${to}` }, "Test");
+const testLink = (state, app, to, words = "Test") => state.me.rights.includes("operate") && make("a", { href: "#/test?" + new URLSearchParams({ app, to }), "aria-label": `Send a test to ${to}` }, words);
 
 function devices(state, args, query) {
   const columns = [["Registration", "name"], ["Platform", ""], ["State", ""], ["User", ""], ["Installation", ""], ["Topics", "wide"], ["Registered", ""], ["Seen", ""], ["", ""]];
@@ -228,8 +228,8 @@ function devices(state, args, query) {
       one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen),
       [make("a", { href: "#/search?" + new URLSearchParams({ app: query.app, by: "token", id: one.registration }), "aria-label": `Last pushes to ${one.registration}` }, "Pushes"), " ",
       one.state === "active" && testLink(state, query.app, one.registration)]]), "There is none."),
-      query.by === "user" && make("div", { class: "row" }, testLink(state, query.app, "/users/" + encode(query.name)), button(state, "apps/" + encode(query.app), "forget", `Forget the user ${query.name}`, "",
-        "Deletes the user, the devices and their tokens from the registry, for good. The audit doesn't name the user, so the reason shouldn't either.", { user: query.name }, "Forget this user")))];
+      query.by === "user" && make("div", { class: "row" }, testLink(state, query.app, "/users/" + encode(query.name), "Send a test"), button(state, "apps/" + encode(query.app), "forget", `Forget the user ${query.name}`, "",
+        "Deletes the user, the devices with their tokens, topics and badges, and the memberships of groups, for good. Messages in queues, dead letters, results, the trace and campaigns to the user stay as long as is configured. The audit doesn't name the user, so the reason shouldn't either.", { user: query.name }, "Forget this user")))];
 }
 
 function audit(state, args, query) {
