@@ -23,7 +23,7 @@ enum DeadCommand: Command {
     drop deletes letters for good. On a terminal it asks first; elsewhere it needs --yes.
     """,
     .list(
-      [.config()] + LetterFilter.entries + [
+      [.config()] + LetterFilter.entries(of: "letters", since: "given up") + [
         .option("rate", "N/s", "replay at most N letters a second; also N/m and N/h"),
         .flag("dry-run", "only say what would be done"), .flag("yes", "don't ask"),
         .json("one JSON object per group or letter; replay and drop print one at the end"), .option("id", "ID"),

@@ -5,17 +5,19 @@ import Settings
 extension LetterFilter {
   static let item = UsageForm.Item.group(
     "FILTERS", ["--app", "--error", "--origin", "--reason", "--since", "--limit", "--id"])
-  static let entries: [PageEntry] = [
-    .option("app", "APP", "only letters of this application"),
-    .option("error", "CODE", "only letters with this code (x-push-error); - for those that the broker gave up"),
-    .option(
-      "origin", "NAME",
-      "only letters from this queue (x-push-origin), such as send.high or registry; - for those without one"),
-    .option("reason", "TEXT", "only letters whose reason contains this text, in upper or lower case"),
-    .option("since", "TIME", "only letters given up since then: 90s, 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z"),
-    .option("limit", "N", "at most N, the oldest first"),
-    .operand("ID", "only letters with one of these message ids (or --id ID)"),
-  ]
+  static func entries(of letters: String, since givenUp: String) -> [PageEntry] {
+    [
+      .option("app", "APP", "only \(letters) of this application"),
+      .option("error", "CODE", "only \(letters) with this code (x-push-error); - for those that the broker gave up"),
+      .option(
+        "origin", "NAME",
+        "only \(letters) from this queue (x-push-origin), such as send.high or registry; - for those without one"),
+      .option("reason", "TEXT", "only \(letters) whose reason contains this text, in upper or lower case"),
+      .option("since", "TIME", "only \(letters) \(givenUp) since then: 90s, 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z"),
+      .option("limit", "N", "at most N, the oldest first"),
+      .operand("ID", "only \(letters) with one of these message ids (or --id ID)"),
+    ]
+  }
 
   /// - Parameter now: Unix milliseconds.
   init(_ options: Options, now: Int64) throws(CommandFailure) {

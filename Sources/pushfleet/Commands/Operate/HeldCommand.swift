@@ -22,7 +22,7 @@ enum HeldCommand: Command {
     application first: otherwise workers may send the requests meanwhile.
     """,
     .list(
-      [.config()] + LetterFilter.entries + [
+      [.config()] + LetterFilter.entries(of: "requests", since: "held") + [
         .flag("dry-run", "only say what would be done"), .flag("yes", "don't ask"),
         .json("one JSON object per group or request; drop prints one at the end"), .option("id", "ID"),
       ]),
