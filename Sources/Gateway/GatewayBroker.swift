@@ -41,7 +41,7 @@ final class GatewayBroker {
   private(set) var user: [UInt8]?
   private var isDeclared = false
   private var confirmations = Slab<Waiting>()
-  private var answers: [UInt64: Answer] = [:]
+  private var answers: [UInt64: (then: Answer, limit: TimerToken?)] = [:]
   private var lastQuestion: UInt64
   private var onClosed: (() -> Void)?
   /// Fires when waiting callers are answered that the broker blocks.
@@ -108,13 +108,24 @@ final class GatewayBroker {
   /// it must call `forget`. The end of the connection silently drops all pending answers.
   func expectAnswer(_ answer: @escaping Answer) -> UInt64 {
     lastQuestion += 1
-    answers[lastQuestion] = answer
+    answers[lastQuestion] = (answer, nil)
     return lastQuestion
   }
 
   var expected: Int { answers.count }
 
-  func forget(_ question: UInt64) { answers[question] = nil }
+  func forget(_ question: UInt64) { _ = take(question) }
+
+  /// Forgets the question after some seconds. Until then, its answer may come.
+  func forget(_ question: UInt64, after seconds: Double) {
+    answers[question]?.limit = loop.schedule(after: seconds) { [weak self] in self?.forget(question) }
+  }
+
+  private func take(_ question: UInt64) -> Answer? {
+    guard let (then, limit) = answers.removeValue(forKey: question) else { return nil }
+    if let limit { loop.cancel(limit) }
+    return then
+  }
 
   /// Counts the ready messages of a queue; nil if the broker can't be asked or has no such queue.
   func countReady(_ queue: String, _ answered: @escaping (Int?) -> Void) {
@@ -199,7 +210,7 @@ extension GatewayBroker: PublisherHandler {
     guard let text = reply.properties.correlationID, let question = UInt64(String(decoding: text, as: UTF8.self)),
       !reply.isTruncated
     else { return }
-    answers.removeValue(forKey: question)?(reply.body)
+    take(question)?(reply.body)
   }
 
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
@@ -207,7 +218,7 @@ extension GatewayBroker: PublisherHandler {
     self.publisher = nil
     isDeclared = false
     forgetBlock()
-    answers = [:]
+    for question in answers.keys { forget(question) }
     connection.ended(reason, log, [:])
     onClosed?()
     onClosed = nil

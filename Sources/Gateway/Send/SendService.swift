@@ -168,7 +168,7 @@ final class SendService {
         // A stalled application may have filled the table. Results that come soon are noted even then.
         let rest = context.broker.expected < Self.mostExpected ? rest : min(rest, Double(self.wait) - wait)
         if case .accepted = outcome, rest > 0 {
-          flight.limit = context.loop.schedule(after: rest) { [context] in context.broker.forget(question) }
+          context.broker.forget(question, after: rest)
         } else {
           context.broker.forget(question)
         }
@@ -179,7 +179,6 @@ final class SendService {
     if wait + rest > 0 {
       flight.question = context.broker.expectAnswer { [weak self] result in
         if ended.isOver { self?.learn(name, result) }
-        if let limit = flight.limit { self?.context.loop.cancel(limit) }
         flight.result = result
         if flight.isConfirmed { ended.end(as: .result(result)) }
       }
@@ -206,8 +205,6 @@ final class SendService {
   /// One publication and its state.
   private final class Flight {
     var question: UInt64?
-    /// Of the wait for a late result.
-    var limit: TimerToken?
     var isConfirmed = false
     var result: [UInt8]?
   }
