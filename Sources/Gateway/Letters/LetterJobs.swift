@@ -54,8 +54,8 @@ final class LetterJobs {
   private(set) var jobs: [Job] = []
   /// By the job's number; nil until the order has begun.
   private var runs: [Int: (any LetterRun)?] = [:]
-  /// Operations that the registry doesn't know yet.
-  private var unrecorded = 0
+  /// What the registry doesn't know yet of each job, by its number: its beginning, then its end.
+  private var unrecorded: [Int: [Job]] = [:]
 
   init(_ worker: any LetterWorker, _ registry: RegistryClient, _ context: GatewayContext) {
     self.worker = worker
@@ -67,7 +67,7 @@ final class LetterJobs {
     side.handler = self
   }
 
-  var isIdle: Bool { runs.isEmpty && unrecorded == 0 }
+  var isIdle: Bool { runs.isEmpty && unrecorded.isEmpty }
 
   /// - Parameters:
   ///   - check: asked when the order's turn has come.
@@ -182,9 +182,18 @@ final class LetterJobs {
     jobs.removeAll { old.contains($0.number) }
   }
 
-  /// Records the beginning or the end of the job. Tries for a minute. After that an ended job says that the audit lacks it.
-  private func record(_ job: Job, attempt: Int = 1) {
-    if attempt == 1 { unrecorded += 1 }
+  /// Records the beginning or the end of the job. The end waits until its beginning is recorded.
+  private func record(_ job: Job) {
+    unrecorded[job.number, default: []].append(job)
+    if unrecorded[job.number]?.count == 1 { recordFirst(of: job.number) }
+  }
+
+  /// Tries for a minute. After that an ended job says that the audit lacks it.
+  private func recordFirst(of number: Int, attempt: Int = 1) {
+    guard let job = unrecorded[number]?.first else {
+      unrecorded[number] = nil
+      return
+    }
     var operation = job.operation
     if case .messages(var removal) = operation.action {
       removal.count = job.ended.map { _ in job.outcome.count }
@@ -193,17 +202,20 @@ final class LetterJobs {
     registry.call(.write(.campaigns) { [operation] store, now in try store.perform(operation, now: now) }) {
       [weak self] result in
       guard let self else { return }
-      guard case .failure(let error) = result else { return unrecorded -= 1 }
-      guard attempt == Self.recordAttempts else {
-        if attempt == 1 { log.warning("an operation isn't recorded yet", ["job": job.number, "reason": "\(error)"]) }
-        loop.schedule(after: Self.recordPause) { [weak self] in self?.record(job, attempt: attempt + 1) }
-        return
+      if case .failure(let error) = result {
+        guard attempt == Self.recordAttempts else {
+          if attempt == 1 { log.warning("an operation isn't recorded yet", ["job": number, "reason": "\(error)"]) }
+          loop.schedule(after: Self.recordPause) { [weak self] in self?.recordFirst(of: number, attempt: attempt + 1) }
+          return
+        }
+        log.error("an operation isn't recorded", ["messages": job.outcome.count, "reason": "\(error)"])
+        if job.ended != nil, let index = index(number) {
+          jobs[index].state = .failed
+          jobs[index].outcome.failure = "the audit has no record of it: \(error)"
+        }
       }
-      unrecorded -= 1
-      log.error("an operation isn't recorded", ["messages": job.outcome.count, "reason": "\(error)"])
-      guard job.ended != nil, let index = index(job.number) else { return }
-      jobs[index].state = .failed
-      jobs[index].outcome.failure = "the audit has no record of it: \(error)"
+      unrecorded[number]?.removeFirst()
+      recordFirst(of: number)
     }
   }
 
