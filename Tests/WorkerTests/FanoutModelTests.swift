@@ -152,6 +152,34 @@ struct FanoutModelTests {
     #expect(try model.store.unreached(by: campaign, after: 0, limit: 9).map(\.id) == [2])
   }
 
+  @Test("a device that is gone is in the campaign's list although its page goes to the ladder before a push")
+  func listedBeforePushes() throws {
+    let model = try FanoutModel(devices: 6, workers: 1)
+    let worker = model.workers[0]
+    let delivered = ReplyMeaning(reaction: .delivered, reason: "", status: 200)
+    let busy = ReplyMeaning(reaction: .retry(.perDevice, .unavailable), reason: "test", status: 503)
+    worker.answer = { $0 <= 2 ? busy : delivered }
+    model.request("b")
+    for _ in 0..<3 { try step(0, of: model) }
+    #expect(model.queue.count == 1 && worker.held.isEmpty)
+    let token = Array(String(repeating: "0", count: 64).utf8)
+    var device = Registration(app: FanoutModel.app, platform: .apns, token: token)
+    let user = Array("ada".utf8)
+    device.user = user
+    _ = try model.store.apply([.register(device)], now: 2)
+    _ = try model.store.perform(FleetOperation(.forget(user: user, app: FanoutModel.app), by: [], from: []), now: 3)
+    model.deliver(to: 0)
+    #expect(worker.loop.run { worker.pipeline.table.acknowledgeable.contains { !$0.recipients.isEmpty } })
+    // A gate's question fails, so the page isn't in the lanes.
+    _ = worker.pipeline.dispatcher.pools[0].popFirst()
+    for entry in worker.pipeline.table.acknowledgeable { worker.pipeline.refuseOrPutOff(entry, .unavailable(.down, "test")) }
+    worker.answer = { _ in delivered }
+    model.finish()
+    #expect(model.results.map { String(decoding: $0, as: UTF8.self) } == [#"{"message_id":"b","success":5,"failure":1}"#])
+    let campaign = try #require(try model.store.campaigns(limit: 1).first?.description.id)
+    #expect(try model.store.unreached(by: campaign, after: 0, limit: 9).map(\.id) == [1])
+  }
+
   @Test("a page with too many pending devices begins again once its failures are confirmed, and each fails once")
   func beginsAgain() throws {
     let devices = PageTicket.mostPending + 2

@@ -26,8 +26,6 @@ struct AudienceWork {
   var claimant: [UInt8] = []
   /// The number of devices of an abandoned page that may have been reached.
   private(set) var unknown = 0
-  /// Devices of a campaign that were no longer registered when the page began again.
-  private(set) var unregistered: [UnreachedDevice] = []
   /// The page must begin again, after the registry has saved its record.
   var beginsAgain = false
   /// The record to save; nil once it is saved.
@@ -44,12 +42,12 @@ struct AudienceWork {
   // MARK: a page
 
   /// Begins a page with the devices that are registered now and the record of earlier deliveries.
-  /// - Returns: how many of the ticket's pending devices are no longer registered.
-  mutating func begin(_ page: inout PageTicket, _ read: AudiencePage, _ record: PageRecord?) -> Int {
+  /// - Returns: those of the ticket's pending devices that are no longer registered.
+  mutating func begin(_ page: inout PageTicket, _ read: AudiencePage, _ record: PageRecord?) -> [PageTicket.Device] {
     account(for: record, on: &page)
     guard let pending = page.pending else {
       page.isLast = read.isLast
-      return 0
+      return []
     }
     var left = Set(pending.map(\.id))
     for index in 0..<read.devices.count { left.remove(read.devices[index].id) }
@@ -57,13 +55,9 @@ struct AudienceWork {
     page.failed += Int64(left.count)
     page.failureCounts.add(.notRegistered, on: nil, devices: Int64(left.count))
     let unregistered = pending.filter { left.contains($0.id) }
-    if page.campaign.isEmpty {
-      page.failures += unregistered
-    } else {
-      self.unregistered = unregistered.map { UnreachedDevice(id: $0.id, salt: $0.salt, error: .notRegistered) }
-    }
+    if page.campaign.isEmpty { page.failures += unregistered }
     page.pending?.removeAll { left.contains($0.id) }
-    return left.count
+    return unregistered
   }
 
   /// Ends a page unsent because its campaign was cancelled. If the page was not begun, it has no successor and ends the chain.

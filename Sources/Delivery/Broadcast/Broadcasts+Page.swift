@@ -59,10 +59,13 @@ extension Broadcasts {
 
   private func beginPage(_ entry: InFlight, _ read: AudiencePage, _ record: PageRecord?) -> [AudienceStep] {
     guard var page = entry.broadcast.page, var work = entry.broadcast.work else { return [] }
-    observers.note(.unregistered(work.begin(&page, read, record)), entry)
+    let unregistered = work.begin(&page, read, record)
+    observers.note(.unregistered(unregistered.count), entry)
     observers.note(.pageBegun, entry)
     entry.broadcast.page = page
     entry.broadcast.work = work
+    // The page may be put off before a device of it ends.
+    noteUnreached(entry, unregistered)
     resolver.addRecipients(of: read.devices, to: entry, skipping: work.settledBefore)
     return platformFailures(entry) + chain(entry, isChained: page.isLast || page.pending != nil, after: read.next)
   }

@@ -6,7 +6,7 @@ extension Broadcasts {
   /// Every device of the page has ended or waits for its next attempt.
   func devicesEnded(_ entry: InFlight) -> [AudienceStep] {
     guard var page = entry.broadcast.page, var work = entry.broadcast.work else { return [] }
-    noteUnreached(entry, work)
+    noteUnreached(entry)
     let end = work.end(&page, entry.recipients, entry.registry.rows)
     entry.broadcast.page = page
     entry.broadcast.work = work
@@ -23,10 +23,10 @@ extension Broadcasts {
     }
   }
 
-  /// Adds the failed devices of a campaign's page to its list in the registry, each once.
-  private func noteUnreached(_ entry: InFlight, _ work: AudienceWork) {
+  /// Adds the failed devices of a campaign's page to its list in the registry, each once, and those that are not registered any more.
+  func noteUnreached(_ entry: InFlight, _ unregistered: [PageTicket.Device] = []) {
     guard let campaign = entry.broadcast.page?.campaign, !campaign.isEmpty else { return }
-    var unreached = work.unregistered
+    var unreached = unregistered.map { UnreachedDevice(id: $0.id, salt: $0.salt, error: .notRegistered) }
     for recipient in entry.recipients {
       guard case .failed(let error) = recipient.state, let row = entry.registry.rows?[recipient.row] else { continue }
       unreached.append(UnreachedDevice(id: row.id, salt: row.salt, error: error))
@@ -96,7 +96,7 @@ extension Broadcasts {
     let isOnItsWayToLadder = work.stage == .ending && (work.beginsAgain || page.pending != nil)
     guard work.stage == .sending || entry.ledger.isReportDue || isOnItsWayToLadder else { return }
     // The other worker doesn't send to settled devices, so it can't add them.
-    if entry.ledger.owed == 0 { noteUnreached(entry, work) }
+    if entry.ledger.owed == 0 { noteUnreached(entry) }
     registry?.note(Self.save(SettledDevices(of: entry, work).record, of: page))
   }
 
