@@ -22,7 +22,9 @@ struct BinaryRequest {
     priority = frame.priority == 10 ? .high : .normal
     body = Self.body(frame, payload, life, priority)
     if case .failure = SendRequest.parse(body, limits: limits) { throw refusal }
-    properties = BasicProperties(json: id, app: app, at: life.since)
+    var properties = BasicProperties()
+    properties.describeJSON(id, app: app, at: life.since)
+    self.properties = properties
   }
 
   private struct Life {

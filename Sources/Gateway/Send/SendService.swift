@@ -237,7 +237,8 @@ final class SendService {
   }
 
   private func properties(_ request: Request, _ id: [UInt8]) -> BasicProperties {
-    var properties = BasicProperties(json: id, app: request.app, at: context.loop.wallClock / 1000)
+    var properties = BasicProperties()
+    properties.describeJSON(id, app: request.app, at: context.loop.wallClock / 1000)
     properties.userID = context.broker.user
     if let sender = request.key.sender { properties.headers.append(MessageHeaders.sender, .string(sender)) }
     if let environment = request.key.environment?.name {
