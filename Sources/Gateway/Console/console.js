@@ -161,7 +161,7 @@ function begin(me) {
   at("login").hidden = true;
   for (const id of ["nav", "user"]) at(id).hidden = false;
   at("zone").textContent = `Times are local (${zoneName()}), those of traces UTC.`;
-  at("key").textContent = `${me.key} (${me.rights.filter(right => ["view", "operate"].includes(right)).join(", ")})`;
+  at("key").textContent = `${me.key} (${me.rights.includes("operate") ? "may operate" : "may only view"})`;
   poll();
 }
 

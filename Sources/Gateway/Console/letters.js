@@ -54,7 +54,7 @@ function found(queue, state, query, discard) {
     seen.matched > 0 && make("div", { class: "row" }, discard || changes(queue, state, filter, seen.matched)),
     table(`${queue.title} by reason`, [["Messages", "n"], queue === dead ? ["Application", ""] : null, queue === dead ? ["Error", "name"] : null, ["From", ""], ["Oldest", ""], ["Newest", ""], ["Reason", "wide"], ["", ""]].filter(Boolean), seen.groups.map((group, i) => [
       String(i), number(group.count), ...queue === dead ? [group.app ? linked(group.app) : "", group.error || ""] : [], group.origin || "", time(group.oldest), time(group.newest), group.reason,
-      isSelectable(group) && make("a", { href: link(of(queue, group)) }, "Only these")]), "None."),
+      isSelectable(group) && Object.entries(of(queue, group)).some(([name, value]) => filter[name] !== value) && make("a", { href: link(of(queue, group)) }, "Only these")]), "None."),
     seen.notices && make("p", { class: "note" }, seen.notices)),
   seen.letters.length > 0 && card("The oldest", letterTable(queue, seen.letters, query.app))];
 }

@@ -67,14 +67,15 @@ export function problems(state) {
   const dead = queue(state, "dead")?.ready, quarantine = queue(state, "quarantine")?.ready;
   if (quarantine) add("bad", "Requests in quarantine", { waits: quarantine, words: "They have ended a worker, or are suspected of it.", section: "pushfleetquarantine" });
   if (dead) add("warn", "Dead letters", { waits: dead, words: "Look at them, then replay or drop them.", link: "#/dead?look=1", section: "pushfleetdeadletters" });
-  for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: by(one) });
-  for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, words: by(one) });
-  for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: by(one) });
+  for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: toResume(one), section: "pushfleetholdqueue" });
+  for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, words: toResume(one) });
+  for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: toResume(one) });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
   return found;
 }
 
 const by = one => [one.by && `By ${one.by}`, one.reason && `because: ${one.reason}`, one.until && `until ${time(one.until)}`].filter(Boolean).join(", ");
+const toResume = one => [by(one), "Resume it when the reason is gone"].filter(Boolean).join(". ");
 
 const problemList = found => make("ul", { class: "problems", "aria-label": "Problems" }, found.map(one => make("li", { class: one.kind }, make("strong", {}, one.link || one.app ? make("a", { href: one.link || "#/apps/" + encode(one.app) }, one.title) : one.title),
   make("p", {}, one.since && `Since ${time(one.since)}. `, one.waits > 0 && `${number(one.waits)} waiting. `, one.words && [inline(sentence(one.words)), " "], runbook(one.section)))));
