@@ -138,8 +138,8 @@ extension AppConfiguration {
     }
   }
 
-  /// The places of the credentials and senders that operators can pause, by name. A credential that a sender takes over from the application is paused by
-  /// the application's name only.
+  /// The places of the credentials and senders that operators can pause, by name. A credential that a sender takes over from
+  /// the application is paused by the application's name only.
   package var pausable: [String: [CredentialPlace]] {
     sources.reduce(into: [:]) { pausable, credential in
       var named = credential.place
