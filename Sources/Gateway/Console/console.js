@@ -1,5 +1,6 @@
 import { make, morph, number } from "./dom.js";
 import { pages, problems } from "./pages.js";
+import { tell, verdict } from "./parts.js";
 
 // Milliseconds between two states, and the time for which a worker that is gone is shown; states that the rates' lines show.
 const period = 2000, memory = 15 * 60 * 1000, span = 60;
@@ -92,14 +93,9 @@ async function poll() {
   } catch (error) {
     if (own !== round) return;
     if (error.status === 401) return showLogin("Log in again: the session has ended, or the key is revoked.");
-    if (++failures > 1 || !shown) tell("bad", "no answer");
+    if (++failures > 1 || !shown) tell(at("state"), "bad", "no answer");
   }
   if (!document.hidden) timer = setTimeout(poll, period);
-}
-
-function tell(tone, words) {
-  at("state").className = "pill " + tone;
-  if (at("state").textContent !== words) at("state").textContent = words;
 }
 
 function render(isAsking = false) {
@@ -118,9 +114,8 @@ function render(isAsking = false) {
     if (document.activeElement === document.body) focusOn(substitute(lost));
     lost = null;
   }
-  const found = problems(state), worst = found.some(one => one.kind === "bad") ? "bad" : found.length ? "warn" : "good";
   at("state").href = "#/fleet";
-  tell(worst, found.length === 0 ? "no problem" : found.length === 1 ? "1 problem" : `${found.length} problems`);
+  tell(at("state"), ...verdict(problems(state)));
 }
 
 function focusOn(node) {
@@ -150,7 +145,7 @@ function showLogin(words) {
   at("dialog").close();
   for (const id of ["nav", "user"]) at(id).hidden = true;
   morph(at("page"), []);
-  tell("calm", "");
+  tell(at("state"), "calm", "");
   at("login").hidden = false;
   say("refusal", words);
   at("secret").focus();

@@ -4,8 +4,16 @@ import { make } from "./dom.js";
 export const encode = encodeURIComponent;
 export const card = (title, ...parts) => make("section", { class: "card" }, title && make("h2", {}, title), parts);
 export const sum = (items, value) => items.reduce((all, item) => all + (value(item) || 0), 0);
-const tones = { ok: "good", running: "good", paused: "warn", draining: "warn", held: "bad", gone: "bad", cancelled: "calm", completed: "calm" };
+const tones = { ok: "good", running: "good", open: "good", paused: "warn", draining: "warn", probing: "warn", held: "bad", gone: "bad", cancelled: "calm", completed: "calm", idle: "calm", connecting: "calm", closing: "calm", closed: "calm" };
 export const pill = (word, tone) => make("span", { class: "pill " + (tone || tones[word] || "bad") }, word);
+
+/// Shows the state in the head of the page.
+export function tell(node, tone, words) {
+  node.className = "pill " + tone;
+  if (node.textContent !== words) node.textContent = words;
+}
+/// The kind of the worst problem, and the number of all in words.
+export const verdict = found => [found.some(one => one.kind === "bad") ? "bad" : found.length ? "warn" : "good", `${found.length || "no"} problem${found.length > 1 ? "s" : ""}`];
 export const linked = app => make("a", { href: "#/apps/" + encode(app) }, app);
 
 /// A button that opens the dialog of an operation; nothing without the right. The first of a row keeps the focus when its operation

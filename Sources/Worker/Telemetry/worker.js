@@ -1,5 +1,5 @@
 import { duration, inline, make, morph, number, rate, spark, table, time } from "./dom.js";
-import { card, pill, sum } from "./parts.js";
+import { card, pill, sum, tell, verdict } from "./parts.js";
 
 // Milliseconds between two reports and between two samples, and the time that rates, tables and lines are about.
 const period = 2000, pause = 5000, moment = 10000, minute = 60000, span = 15 * minute;
@@ -30,10 +30,10 @@ function quantile(share, bounds, counts, old = []) {
 const short = seconds => seconds == null ? "–" : seconds < 10 ? `${number(seconds * 1000)} ms` : duration(seconds);
 const share = (part, all) => all ? `${(100 * part / all).toFixed(1)} %` : "–";
 
-/// Each problem with its severity, title and explanation.
+/// Each problem with its kind, title and explanation.
 function problems() {
   const { now, pools, registry } = status, found = [], age = Date.parse(status.at);
-  const add = (is, kind, title, words = "") => is && found.push([kind, title, words]);
+  const add = (is, kind, title, words = "") => is && found.push({ kind, title, words });
   add(failures > 1, "bad", "No answer", `The worker has ended, or can't be reached. The figures are of ${time(status.at)}.`);
   add(status.live !== "ok", "bad", "Hanging", status.live);
   add(status.ready === "draining", "warn", "Draining", "It takes no requests any more.");
@@ -95,13 +95,12 @@ function page(found) {
   const { process, now } = status, last = sampleOf(status), old = earlier(last, minute, samples.filter(one => one.apps)), isFresh = last.at === old.at;
   const queues = [...Object.entries(status.queues || {}), ...status.holds.map(one => [`hold ${one.app}`, one.ready])], dead = queues.find(([name]) => name.endsWith(".dead"))?.[0] || "";
   const facts = [`fleet ${dead.replace(/\.dead$/, "") || "–"}`, `version ${status.version}`, `up ${duration((last.at - Date.parse(status.started_at)) / 1000)}`, `${status.shards_ready} of ${status.shards} shards connected`, time(status.at)];
-  const tones = { open: "good", probing: "warn", paused: "warn", "backing off": "bad", stopped: "bad" };
   return [make("h1", {}, `Worker ${status.worker} `, make("span", { class: "note" }, facts.join(", "))),
-    make("ul", { class: "problems", "aria-label": "Problems" }, found.map(([kind, title, words]) => make("li", { class: kind }, make("strong", {}, title), make("p", {}, inline(words))))),
+    make("ul", { class: "problems", "aria-label": "Problems" }, found.map(({ kind, title, words }) => make("li", { class: kind }, make("strong", {}, title), make("p", {}, inline(words))))),
     activity(last, dead),
     counts("Applications", ["Application", "Accepted/s", "Failed/s", "Accepted", "Failed", "Tried again", "Dead letters", "In hand", "Held"], status.apps.map(app => application(app, last, old)), "No request has come."),
     card("Credentials and connections", table("Credentials and connections", [["Credential", "name"], ["State", ""], ["Connections", "n"], ["On streams", "n"]], status.pools.map(pool => [pool.pool, pool.pool,
-      pill(pool.credential_ok ? pool.state : "refused", pool.credential_ok && (pool.in_trouble ? "warn" : tones[pool.state] || "calm")), number(pool.connections), number(pool.streams)]), "None is configured.")),
+      pill(pool.credential_ok ? pool.state : "refused", pool.credential_ok && pool.in_trouble && "warn"), number(pool.connections), number(pool.streams)]), "None is configured.")),
     make("div", { class: "beside" }, counts("Outcomes since the start", ["Outcome", "Pushes", "Share"], outcomes()),
       counts(`Times ${isFresh ? "since the start" : "of the last minute"}`, ["", "50 %", "95 %", "99 %"], status.times.histograms.map((one, i) => measured(one, isFresh ? [] : old.times[i])).filter(row => row[1] !== "–"), "Nothing was measured."),
       card("Dead letters by reason", table("Dead letters", [["Reason", "wide"], ["Error", ""], ["Application", "name"], ["Count", "n"]],
@@ -115,9 +114,8 @@ function page(found) {
 }
 
 function show() {
-  const found = status ? problems() : [["bad", "No answer"]], words = `${found.length || "no"} problem${found.length > 1 ? "s" : ""}`;
-  at("state").className = "pill " + (found.find(([kind]) => kind === "bad") || found[0] || ["good"])[0];
-  if (at("state").textContent !== words) at("state").textContent = words;
+  const found = status ? problems() : [{ kind: "bad", title: "No answer" }];
+  tell(at("state"), ...verdict(found));
   if (status) morph(at("page"), page(found));
 }
 
