@@ -71,7 +71,7 @@ struct FleetTextTests {
     let lines = FleetText(picture([try report(Self.pod)], consumers: 1), width: 200, hasColour: false).lines
     #expect(
       cells(lines, "WORKER")
-        == ["WORKER", "STATE", "UP", "SHARDS", "HELD", "ON STREAMS", "SENT/S", "FAILED/S", "SENT", "FAILED"])
+        == ["WORKER", "STATE", "UP", "SHARDS", "IN HAND", "ON STREAMS", "SENT/S", "FAILED/S", "SENT", "FAILED"])
     #expect(
       cells(lines, Self.pod)
         == [Self.pod, "ok", "1 min 30 s", "1", "1,234,567", "0", "1,234", "0", "98,765,432", "3"])

@@ -27,11 +27,16 @@ struct KeysTests {
     #expect(
       key.prefix(5) == [made, "billing", RegistrySite.app, "send", "5/s"] && key.last == "never" && lines.count == 2, "\(lines)"
     )
-    #expect(try site.run(["keys", "revoke", made]).status == 0)
+    #expect(try site.run(["keys", "revoke", made, "--reason", "lost"]).status == 0)
     #expect(try site.run(["keys", "list"]).lines.last?.contains("revoked 20") == true)
     let json = try site.run(["keys", "list", "--json"]).objects
     #expect(json.first?["id"] as? String == made && json.first?["revoked_at"] as? String != nil)
     #expect(json.first?["name"] as? String == "billing")
+    let events = try site.run(["audit", "--json"]).objects
+    #expect(events.map { $0["action"] as? String } == ["key revoke", "key create"])
+    #expect(events.allSatisfy { $0["subject"] as? String == "key:\(made)" && $0["app"] as? String == RegistrySite.app })
+    #expect((events.last?["after"] as? [String: Any])?["rights"] as? [String] == ["send"])
+    #expect(events.first?["reason"] as? String == "lost")
     for name in ["", "a\nb", String(repeating: "a", count: 65)] {
       #expect(try site.run(["keys", "create", "--rights", "send", "--name", name]).status == 64)
     }

@@ -25,10 +25,15 @@ enum AuditSchema {
         "action",
         [
           "type": "string",
-          "examples": ["pause", "drain", "resume", "rate", "campaign cancel", "discard", "held drop", "test", "forget user"],
+          "examples": [
+            "pause", "drain", "resume", "rate", "campaign cancel", "discard", "held drop", "test", "forget user", "key create",
+          ],
         ]
       ),
-      ("subject", ["type": "string", "examples": ["app:com.example.app", "lane:send.normal", "queue:push.dead"]]),
+      (
+        "subject",
+        ["type": "string", "examples": ["app:com.example.app", "lane:send.normal", "queue:push.dead", "key:wjQD9zrx-2oc"]]
+      ),
       ("reason", ["type": ["string", "null"]]), ("before", ["description": "the subject's state", "type": "object"]),
       ("after", ["type": "object"]),
     ])

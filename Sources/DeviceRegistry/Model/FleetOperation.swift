@@ -16,6 +16,9 @@ public struct FleetOperation: Sendable {
     case test(app: [UInt8], target: String)
     /// Deletes a user. The record doesn't name the user.
     case forget(user: [UInt8], app: [UInt8])
+    case createKey(GatewayKey)
+    /// - Parameter id: the key's.
+    case revokeKey(id: [UInt8])
   }
 
   /// Messages that an operator has removed from a queue, or sent back from it.
@@ -80,6 +83,16 @@ public struct AuditEvent: Equatable, Sendable {
     self.app = app
     self.action = Array(action.utf8)
     subject = Array("\(kind):".utf8) + name
+  }
+
+  /// An operation on a key of several applications belongs to the whole fleet.
+  mutating func describe(_ action: String, _ key: GatewayKey) {
+    describe(action, "key", key.id, of: key.apps.count == 1 ? key.apps.first : nil)
+    after = JSONObjectWriter.object {
+      $0.set("name", key.name)
+      $0.set("apps", key.apps)
+      $0.set("rights", key.rightNames)
+    }
   }
 
   public var json: [UInt8] { JSONObjectWriter.object(write) }

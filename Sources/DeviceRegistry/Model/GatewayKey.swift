@@ -39,6 +39,8 @@ public struct GatewayKey: Equatable, Sendable {
   /// Name and id, as records of operations name the key.
   public var title: [UInt8] { name.map { $0 + Array(" (".utf8) + id + Array(")".utf8) } ?? id }
 
+  public var rightNames: [[UInt8]] { rights.map(\.rawValue).sorted().map { Array($0.utf8) } }
+
   public init(id: [UInt8], hash: [UInt8], apps: [[UInt8]], rights: Set<KeyRight>, rate: Int64? = nil, createdAt: Int64) {
     self.id = id
     self.hash = hash

@@ -2,12 +2,12 @@ import PushCore
 
 /// The gateway's keys of backends and secrets of devices, both as hashes.
 extension DeviceStore {
-  public func createKey(_ key: GatewayKey) throws(RegistryError) {
-    try write(
-      .devices, SQL.insertKey,
+  func createKey(_ key: GatewayKey) throws(RegistryError) {
+    try session.run(
+      SQL.insertKey,
       [
         .text(key.id), .blob(key.hash), .text(Array(key.apps.joined(separator: [0x2C]))),
-        .text(Array(key.rights.map(\.rawValue).sorted().joined(separator: ",").utf8)), .int(key.rate), .int(key.createdAt),
+        .text(Array(key.rightNames.joined(separator: [0x2C]))), .int(key.rate), .int(key.createdAt),
         .text(key.sender), .int(key.environment), .blob(key.account?.publicKey), .text(key.account?.tokenURI),
         .text(key.name),
       ])
@@ -36,8 +36,8 @@ extension DeviceStore {
   }
 
   /// False if the key doesn't exist or was already revoked.
-  public func revokeKey(_ id: [UInt8], now: Int64) throws(RegistryError) -> Bool {
-    try write(.devices, SQL.revokeKey, [.text(id), .int(now)]) > 0
+  func revokeKey(_ id: [UInt8], now: Int64) throws(RegistryError) -> Bool {
+    try session.run(SQL.revokeKey, [.text(id), .int(now)]) > 0
   }
 
   public func keyUsed(_ id: [UInt8], now: Int64) throws(RegistryError) {

@@ -56,6 +56,14 @@ extension DeviceStore {
         guard let devices = try forgetUser(user, of: app) else { return .failure(.init(reason: "there is no such user")) }
         event.describe("forget user", "app", app, of: app)
         event.after = JSONObjectWriter.object { $0.set("devices", Int64(devices)) }
+      case .createKey(let key):
+        try createKey(key)
+        event.describe("key create", key)
+      case .revokeKey(let id):
+        guard let key = try key(id), try revokeKey(id, now: now) else {
+          return .failure(.init(reason: "there is no valid key of this id"))
+        }
+        event.describe("key revoke", key)
       }
       event.number = try session.insert(
         SQL.insertAuditEvent,
@@ -68,7 +76,10 @@ extension DeviceStore {
   }
 
   private static func intent(of action: FleetOperation.Action) -> TransactionIntent {
-    if case .forget = action { .devices } else { .campaigns }
+    switch action {
+    case .forget, .createKey, .revokeKey: .devices
+    default: .campaigns
+    }
   }
 
   private func change(

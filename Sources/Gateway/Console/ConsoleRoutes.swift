@@ -44,7 +44,7 @@ struct ConsoleRoutes {
   private static func description(_ key: GatewayKey, cookie: String? = nil) -> HTTPAnswer {
     .json(200, headers: ["Cache-Control": "no-store"].merging(cookie.map { ["Set-Cookie": $0] } ?? [:]) { $1 }) {
       $0.set("key", key.title)
-      $0.set(Array("rights".utf8), key.rights.map { Array($0.rawValue.utf8) }.sorted { $0.lexicographicallyPrecedes($1) })
+      $0.set("rights", key.rightNames)
       $0.set(Array("apps".utf8), key.apps)
     }
   }

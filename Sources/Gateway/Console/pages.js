@@ -71,6 +71,7 @@ export function problems(state) {
   for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, words: toResume(one) });
   for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: toResume(one) });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
+    else if (one.state === "paused") add("warn", `Campaign ${one.id} of ${one.app} is paused`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "Resume it when the reason is gone, or cancel it" });
   return found;
 }
 
@@ -186,7 +187,7 @@ function oneCampaign(state, id, query) {
     card(null, progress(one), make("p", { class: "note" }, "Message ", make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "id", id: one.message_id }) }, one.message_id), `. Begun ${time(one.created_at)}. `, one.finished_at ? `Finished ${time(one.finished_at)}.` : one.seconds_left ? `About ${duration(one.seconds_left)} left.` : ""), campaignButtons(state, one)),
     make("dl", { class: "tiles" }, facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
     card("Failed devices by reason", table("Failed devices by reason", [["Reason", "name"], ["Platform", ""], ["Devices", "n"]], (one.failures || []).map(row => [`${row.error} ${row.platform}`, row.error, row.platform || "", number(row.count)]), "None."),
-      one.failed > 0 && make("p", {}, make("a", { href: "#/dead?" + new URLSearchParams({ app: one.app, id: one.message_id, look: 1 }) }, "Its dead letters"))),
+      one.failed > 0 && make("p", {}, make("a", { href: "#/dead?" + new URLSearchParams({ app: one.app, id: one.message_id, look: 1 }) }, "Dead letters of its message, if there are any"))),
     (one.failed > 0 || query.after) && card("Devices that were not reached", unreachedTable(state, one),
       make("p", { class: "row" }, query.after && make("a", { href: `#/campaigns/${encode(id)}` }, "First"),
         state.unreached?.length >= 50 && make("a", { href: `#/campaigns/${encode(id)}?after=${state.unreached.at(-1).number}` }, "More"))),
@@ -207,9 +208,10 @@ const limit = rate => rate ? `${number(rate)}/s` : "no limit";
 
 /// The effect of an operation, from the states before and after it.
 function details({ action, before, after }) {
-  const { rate, until, messages, filter, target, devices } = after;
+  const { rate, until, messages, filter, target, devices, rights } = after;
   return [action === "rate" && `${limit(before.rate)} → ${limit(rate)}`, action === "pause" && until && `until ${time(until)}`, messages != null && (messages === 1 ? "1 message" : `${number(messages)} messages`),
-    filter && Object.entries(filter).map(([name, value]) => `${name} ${value}`).join(", "), target && `to a ${target}`, devices != null && (devices === 1 ? "1 device" : `${number(devices)} devices`)].filter(Boolean).join("; ");
+    filter && Object.entries(filter).map(([name, value]) => `${name} ${value}`).join(", "), target && `to a ${target}`, devices != null && (devices === 1 ? "1 device" : `${number(devices)} devices`),
+    rights && `for ${rights.join(", ")}`].filter(Boolean).join("; ");
 }
 
 /// A date alone is its beginning in UTC.
@@ -229,7 +231,7 @@ function devices(state, args, query) {
       one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen),
       [make("a", { href: "#/search?" + new URLSearchParams({ app: query.app, by: "token", id: one.registration }), "aria-label": `Last pushes to ${one.registration}` }, "Pushes"), " ",
       one.state === "active" && testLink(state, query.app, one.registration)]]), "There is none."),
-      query.by === "user" && make("div", { class: "row" }, testLink(state, query.app, "/users/" + encode(query.name), "Send a test"), button(state, "apps/" + encode(query.app), "forget", `Forget the user ${query.name}`, "",
+      query.by === "user" && make("div", { class: "row" }, (state.devices || []).some(one => one.state === "active") && testLink(state, query.app, "/users/" + encode(query.name), "Send a test"), button(state, "apps/" + encode(query.app), "forget", `Forget the user ${query.name}`, "",
         "Deletes the user, the devices with their tokens, topics and badges, and the memberships of groups, for good. Messages in queues, dead letters, results, the trace and campaigns to the user stay as long as is configured. The audit doesn't name the user, so the reason shouldn't either.", { user: query.name }, "Forget this user")))];
 }
 

@@ -11,15 +11,16 @@ enum KeysCommand: Command {
     forms: [
       .action(
         "create", "--config", ["--name"], ["--app"], "--rights", ["--rate"], ["--sender"], ["--environment"],
-        ["--service-account", ["--url"]], ["--json"]),
+        ["--service-account", ["--url"]], ["--reason"], ["--json"]),
       .action("list", "--config", ["--json"]),
-      .action("revoke", "ID", "--config", ["--json"]),
+      .action("revoke", "ID", "--config", ["--reason"], ["--json"]),
     ],
     """
     A key gives a backend access to the gateway, for the key's applications and rights: send (requests, and groups and topics of
     tokens), register (devices, users, groups and topics), ack (acknowledgements on behalf of devices), view (see the fleet),
     operate (pause, resume and the like). `create` prints the key once; the registry keeps only its hash. With --service-account it prints no key. Instead it writes a file for Firebase's
-    libraries, whose private key is not in the registry. Running gateways refuse a revoked key within five seconds.
+    libraries, whose private key is not in the registry. Running gateways refuse a revoked key within five seconds. The audit
+    records who created and revoked a key.
     """,
     [
       .config(), .option("name", "NAME", "a name for people, up to 64 bytes; shown with the id in the audit and the console"),
@@ -32,7 +33,7 @@ enum KeysCommand: Command {
         "service-account", "FILE",
         "write a service account for one application, for the gateway's endpoint /token"),
       .option("url", "URL", "for that file, the gateway's address as senders know it (gateway.http.listen)"),
-      .json("one JSON object per line"),
+      OperatorSession.reasonOption, .json("one JSON object per line"),
     ],
     example: "pushfleet keys create --config pushfleet.json5 --app com.example.app --rights send")
 
@@ -50,7 +51,7 @@ enum KeysCommand: Command {
   private static func create(_ options: Options) throws {
     let rights = try self.rights(try options.required("rights", "what the key is for, of send, register, ack, view, operate"))
     let rate = try options.integer("rate", in: 1...1_000_000) ?? defaultRate
-    let session = try RegistrySession(options, isReading: false)
+    let session = try OperatorSession(options, isReading: false)
     let apps = try self.apps(options, session.configuration)
     let key = NewSecret(.key)
     var kept = GatewayKey(
@@ -65,11 +66,11 @@ enum KeysCommand: Command {
       return try create(kept, file, try AccountAddress(options, session.configuration), session, isJSON: options.asJSON)
     }
     if options["url"] != nil { throw CommandFailure(.usage, "--url needs --service-account") }
-    try session.store.createKey(kept)
+    try session.perform(.createKey(kept))
     let shown = options.asJSON ? (description(kept) + ["key": key.text]).line : key.text
     do throws(StandardOutput.Failure) { try StandardOutput.write(shown + [UInt8(ascii: "\n")]) } catch {
       let id = String(decoding: key.id, as: UTF8.self)
-      let isRevoked = (try? session.store.revokeKey(key.id, now: RegistrySession.now)) == true
+      let isRevoked = (try? session.perform(.revokeKey(id: key.id))) != nil
       throw CommandFailure(
         .unavailable,
         "standard output can't be written: the key was not shown, and it is "
@@ -83,7 +84,7 @@ enum KeysCommand: Command {
   private static func description(_ key: GatewayKey) -> JSONObject {
     [
       "id": key.id, "name": JSONOptional(key.name), "apps": key.apps,
-      "rights": key.rights.map(\.rawValue).sorted().map { Array($0.utf8) },
+      "rights": key.rightNames,
       "sender": JSONOptional(key.sender), "environment": JSONOptional(key.environment?.name),
     ]
   }
@@ -116,7 +117,7 @@ enum KeysCommand: Command {
 
   /// Creates a key as a service account file, without printing a key.
   private static func create(
-    _ key: GatewayKey, _ file: String, _ address: AccountAddress, _ session: RegistrySession, isJSON: Bool
+    _ key: GatewayKey, _ file: String, _ address: AccountAddress, _ session: OperatorSession, isJSON: Bool
   ) throws {
     guard key.apps.count == 1, let app = key.apps.first else {
       throw CommandFailure(.usage, "--service-account is for one application: name it with --app")
@@ -136,7 +137,7 @@ enum KeysCommand: Command {
     do {
       kept.account = GatewayAccount(
         publicKey: try SelfSignedCertificates.publicKey(of: privateKey), tokenURI: address.tokenURI)
-      try session.store.createKey(kept)
+      try session.perform(.createKey(kept))
     } catch {
       try? FileManager.default.removeItem(atPath: file)
       throw error
@@ -191,11 +192,10 @@ enum KeysCommand: Command {
       throw CommandFailure(.usage, "name the id of one key; `pushfleet keys list` shows them")
     }
     let id = Array(options.operands[0].utf8)
-    let store = try RegistrySession(options, isReading: true).store
-    guard try store.revokeKey(id, now: RegistrySession.now) else {
-      guard try store.key(id) != nil else { throw CommandFailure(.badInput, "there is no key of this id") }
-      return Terminal.say("pushfleet: it has been revoked before")
-    }
+    let session = try OperatorSession(options)
+    guard let key = try session.store.key(id) else { throw CommandFailure(.badInput, "there is no key of this id") }
+    guard key.revokedAt == nil else { return Terminal.say("pushfleet: it has been revoked before") }
+    try session.perform(.revokeKey(id: id))
     guard options.asJSON else {
       return Terminal.say("pushfleet: revoked; running gateways refuse it within five seconds")
     }
@@ -213,7 +213,7 @@ extension TextTable {
         (.text("ID", least: .max), { String(printing: $0.id) }),
         (.text("NAME", least: 8, rank: 4), { $0.name.map { String(printing: $0) } ?? "-" }),
         (.name("APPS", least: 12, rank: 2), { $0.apps.map { String(printing: $0) }.joined(separator: ",") }),
-        (.text("RIGHTS", least: .max, rank: 1), { $0.rights.map(\.rawValue).sorted().joined(separator: ",") }),
+        (.text("RIGHTS", least: .max, rank: 1), { $0.rightNames.map { String(printing: $0) }.joined(separator: ",") }),
         (.figure("RATE", rank: 5), { $0.rate.map { "\(Figures.count($0))/s" } ?? "-" }),
         (.figure("CREATED", rank: 6), { Figures.time($0.createdAt) }), (.text("USED", least: .max, rank: 3), use),
       ], of: keys)

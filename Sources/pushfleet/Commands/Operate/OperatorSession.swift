@@ -14,10 +14,13 @@ struct OperatorSession {
 
   static let reasonOption = PageEntry.option("reason", "TEXT", "why; shown wherever the state is shown, and in the audit")
 
-  init(_ options: Options) throws { try self.init(options, because: Self.reason(options)) }
+  init(_ options: Options, isReading: Bool = true) throws {
+    try self.init(options, because: Self.reason(options), isReading: isReading)
+  }
 
-  init(_ options: Options, because reason: [UInt8]?) throws {
-    let session = try RegistrySession(options, isReading: true)
+  /// - Parameter isReading: as for ``RegistrySession``.
+  init(_ options: Options, because reason: [UInt8]?, isReading: Bool = true) throws {
+    let session = try RegistrySession(options, isReading: isReading)
     (configuration, store) = (session.configuration, session.store)
     self.reason = reason
   }

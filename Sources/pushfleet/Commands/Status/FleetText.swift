@@ -43,7 +43,7 @@ struct FleetText {
         (.name("WORKER", least: 14), \.name),
         (.text("STATE", least: 10, rank: 1), { String($0.state.prefix { $0 != ":" }.prefix(24)) }),
         (.text("UP", least: 12, rank: 7), { $0.uptime.map(Figures.duration) ?? "-" }),
-        (.figure("SHARDS", rank: 9), { Figures.count($0.shards) }), (.figure("HELD", rank: 6), { Figures.count($0.inHand) }),
+        (.figure("SHARDS", rank: 9), { Figures.count($0.shards) }), (.figure("IN HAND", rank: 6), { Figures.count($0.inHand) }),
         (.figure("ON STREAMS", rank: 8), { Figures.count($0.onStreams) }),
         (.figure("SENT/S", rank: 3), { rate($0.deliveredPerSecond) }),
         (.figure("FAILED/S", rank: 2), { rate($0.failedPerSecond) }),
