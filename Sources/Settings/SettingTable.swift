@@ -79,7 +79,7 @@ extension Setting {
     ],
     "Metrics and log": [
       Setting("metrics", .text("`host:port`, or `host` for port 9464"))
-        .help("Address of `/metrics` (for Prometheus), `/livez`, `/readyz` and a status page at `/`."),
+        .help("Address of `/metrics` (for Prometheus), `/livez`, `/readyz` and, for this machine, a status page at `/`."),
       Setting("log", .choice(LogLevel.allCases.map(\.rawValue), "info"), "Lowest level that is logged."),
       Setting("logFormat", .choice(LogFormat.allCases.map(\.rawValue)), unset: "`text` on a terminal, otherwise `json`")
         .help("Format of a line of the [log](operate/watching.md#log)."),

@@ -44,7 +44,7 @@ package final class FiguresServer {
   private func open() throws(HTTPServerError) {
     let side = LoopSide<FiguresServer>(loop.mailbox)
     side.handler = self
-    server = try HTTPServer(host: endpoint.host, port: endpoint.port) { path, reply in
+    server = try HTTPServer(host: endpoint.host, port: endpoint.port) { path, _, reply in
       side.pass(reply) { reply.send($0.answer(path)) }
     }
   }

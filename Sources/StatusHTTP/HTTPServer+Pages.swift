@@ -4,13 +4,13 @@
 extension HTTPServer {
   public typealias Answer = HTTPAnswer
   /// Returns the answer for a path.
-  public typealias Pages = @Sendable (String) -> HTTPAnswer
+  public typealias Pages = @Sendable (String, _ isFromThisMachine: Bool) -> HTTPAnswer
   /// Gets a path and answers it now or later.
-  public typealias LatePages = @Sendable (String, HTTPReply) -> Void
+  public typealias LatePages = @Sendable (String, _ isFromThisMachine: Bool, HTTPReply) -> Void
 
   /// - Parameter host: an address, or a name. The first address of a name is used.
   public convenience init(host: String, port: UInt16, handler: @escaping Pages) throws(HTTPServerError) {
-    try self.init(host: host, port: port, lateHandler: { path, reply in reply.send(handler(path)) })
+    try self.init(host: host, port: port, lateHandler: { path, isOwn, reply in reply.send(handler(path, isOwn)) })
   }
 
   /// - Parameter host: an address, or a name. The first address of a name is used.
@@ -29,8 +29,12 @@ extension HTTPServer {
             body: "only GET and HEAD are supported\n"))
       }
       let path = request.target.prefix { $0 != UInt8(ascii: "?") }
-      lateHandler(String(decoding: path, as: UTF8.self), reply)
+      lateHandler(String(decoding: path, as: UTF8.self), Self.isLoopback(request.peerAddress), reply)
     }
+  }
+
+  static func isLoopback(_ peer: [UInt8]) -> Bool {
+    peer.starts(with: "127.".utf8) || peer == Array("::1".utf8) || peer.starts(with: "::ffff:127.".utf8)
   }
 
   /// True if a request to a loopback listener uses a name other than localhost. In a DNS rebinding attack, a web page makes its

@@ -32,7 +32,7 @@ struct DoctorManagementTests {
     let queues = String(
       decoding: try JSONSerialization.data(withJSONObject: ["items": policies, "page": 1, "page_count": 1]), as: UTF8.self)
     let port = try FreePorts.take(1)[0]
-    let server = try HTTPServer(host: "127.0.0.1", port: port) { path in
+    let server = try HTTPServer(host: "127.0.0.1", port: port) { path, _ in
       let parts = path.split(separator: "/").map(String.init)
       var body = answer ?? queues
       if answer == nil, parts.count == 6, parts[1] == "exchanges" {

@@ -37,6 +37,19 @@ struct OperationTests {
     #expect(try store.controls().map(\.subject.kind) == ["lane", "app", "app", "app"])
   }
 
+  @Test("a new end or reason of a pause doesn't change its beginning", arguments: Backend.all)
+  func pausedAgain(_ backend: Backend) throws {
+    let registry = try backend.open()
+    defer { withExtendedLifetime(registry) {} }
+    let app = ControlSubject.app(bytes("a"))
+    for (now, until, since) in [(1, Int64(9), Int64(1)), (5, 20, 1), (30, 40, 30)] as [(Int64, Int64, Int64)] {
+      try perform(.pause(app, until: until), registry.store, now: now)
+      #expect(try registry.store.control(app).since == since)
+    }
+    try perform(.drain(app), registry.store, now: 35)
+    #expect(try registry.store.control(app).since == 35)
+  }
+
   @Test("a forgotten user leaves no token, no membership and no name, and other users stay", arguments: Backend.all)
   func forget(_ backend: Backend) throws {
     let registry = try backend.open()

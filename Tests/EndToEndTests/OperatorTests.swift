@@ -309,8 +309,10 @@ struct OperatorTests {
     let credentials = try door.json("GET", "/v1/fleet/credentials", view)["credentials"] as? [[String: Any]]
     #expect(credentials?.map { $0["state"] as? String } == ["paused", "running"])
     let events = try door.json("GET", "/v1/fleet/audit", view)["events"] as? [[String: Any]]
-    #expect(events?.compactMap { $0["action"] as? String } == ["pause", "pause", "rate", "resume", "pause"])
-    #expect((try door.json("GET", "/v1/fleet/audit", one)["events"] as? [[String: Any]])?.count == 1)
+    let keys = Array(repeating: "key create", count: 3)
+    #expect(events?.compactMap { $0["action"] as? String } == ["pause", "pause", "rate", "resume", "pause"] + keys)
+    let ofOne = try door.json("GET", "/v1/fleet/audit", one)["events"] as? [[String: Any]]
+    #expect(ofOne?.compactMap { $0["action"] as? String } == ["rate", "key create"])
 
     let status = try door.json("GET", "/v1/fleet/status", view)
     #expect((status["workers"] as? [[String: Any]])?.count == 1 && status["silent_shards"] as? Int == 0)
@@ -346,7 +348,8 @@ struct OperatorTests {
       #expect(answer.status == status, "\(path) \(body): \(answer.status) \(answer.body)")
     }
     #expect(try site.pushes().isEmpty)
-    #expect(try (door.json("GET", "/v1/fleet/audit", view)["events"] as? [Any])?.isEmpty == true)
+    let events = try door.json("GET", "/v1/fleet/audit", view)["events"] as? [[String: Any]]
+    #expect(events?.allSatisfy { $0["action"] as? String == "key create" } == true)
     let result = try door.json("POST", "\(app)/test?wait=20", operate.key, body)
     #expect(result["success"] as? Int == 1)
     let id = try #require(result["message_id"] as? String)
@@ -450,12 +453,13 @@ struct OperatorTests {
     try site.publish((0..<50).map { ([:], ["app_id": Site.app, "message_id": "\($0)"]) })
     try site.drain()
     #expect(try site.depths(["dead"]) == [50])
-    let replay = try site.start(["dead", "replay", "--rate", "10/s"] + config)
+    let replay = try site.start(["dead", "replay", "--rate", "10/s", "--because", "fixed"] + config)
     #expect(try eventually { try site.depths(["send.normal"])[0] > 0 })
     try site.peer(["delete", "\(site.prefix).dead"])
     #expect(replay.wait() == 69, "\(replay.outputSoFar)")
     let events = Site.objects(try site.run(["audit", "--json"] + config).output)
-    #expect(events.first?["action"] as? String == "dead replay", "\(events)")
+    #expect(events.map { $0["action"] as? String } == ["dead replay", "dead replay begun"], "\(events)")
+    #expect(events.allSatisfy { $0["reason"] as? String == "fixed" })
     #expect(((events.first?["after"] as? [String: Any])?["messages"] as? Int ?? 0) > 0)
   }
 
@@ -505,13 +509,13 @@ struct OperatorTests {
     for _ in 0..<4 { #expect(try site.run(["lanes", "pause", "send.high"] + config).status == 0) }
     for _ in 0..<4 { #expect(try site.run(["apps", "rate", Self.other, "5/s"] + config).status == 0) }
     let one = try door.key("view", ["--app", Site.app]).key
-    let events = try door.json("GET", "/v1/fleet/audit?limit=2", one)["events"] as? [[String: Any]]
-    #expect(events?.compactMap { $0["app"] as? String } == [Site.app, Site.app])
+    let events = try door.json("GET", "/v1/fleet/audit?limit=3", one)["events"] as? [[String: Any]]
+    #expect(events?.compactMap { $0["app"] as? String } == Array(repeating: Site.app, count: 3))
     let all = try door.key("view", ["--app", "\(Site.app),\(Self.other)"]).key
     let whole = try door.json("GET", "/v1/fleet/audit?limit=1000", all)["events"] as? [[String: Any]]
-    #expect(whole?.count == 10)
+    #expect(whole?.count == 12)
     let own = try door.json("GET", "/v1/fleet/audit?limit=1000&app=\(Site.app)", all)["events"] as? [[String: Any]]
-    #expect(own?.count == 2)
+    #expect(own?.count == 3)
     #expect(try door.ask("GET", "/v1/fleet/audit?app=\(Self.other)", one).status == 403)
   }
 

@@ -1,9 +1,10 @@
 import Foundation
 import Glibc
-import StatusHTTP
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import StatusHTTP
 
 @Suite("The HTTP server", .serialized)
 struct ServerTests {
@@ -55,6 +56,12 @@ struct ServerTests {
     #expect(try ChildProcess.run(["/usr/bin/python3", "-c", program]) == (0, "here\n"))
   }
 
+  @Test("knows which peers are on this machine")
+  func peers() {
+    let peers = ["127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1", "10.0.0.1", "::ffff:10.0.0.1", "1270.0.0.1", "::11", ""]
+    #expect(peers.map { HTTPServer.isLoopback(Array($0.utf8)) } == [true, true, true, true, false, false, false, false, false])
+  }
+
   @Test("serves pages on loopback only under an address or localhost; elsewhere under any name")
   func misled() throws {
     let names = [
@@ -63,7 +70,7 @@ struct ServerTests {
     ]
     for listener in ["127.0.0.1", "localhost", "0.0.0.0"] {
       let port = try FreePorts.take(1)[0]
-      let server = try HTTPServer(host: listener, port: port) { _ in
+      let server = try HTTPServer(host: listener, port: port) { _, _ in
         HTTPAnswer(status: 200, contentType: "text/plain", body: "figures\n")
       }
       defer { server.stop() }

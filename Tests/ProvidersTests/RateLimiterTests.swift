@@ -41,6 +41,22 @@ struct RateLimiterTests {
     #expect(total <= rate * seconds && total >= rate * (seconds - 1) - shards, "\(total)")
   }
 
+  @Test("shares below one a second meet the rate together after idle time too, one push after the other")
+  func sharesAfterIdling() {
+    let shards = 9
+    var shares = (0..<shards).map { RateLimiter(.perSecond(1 / Double(shards)), phase: Double($0) / Double(shards), at: start) }
+    var sent: [Double] = []
+    for tenth in 0..<600 {
+      let now = start.advanced(bySeconds: 25 + Double(tenth) / 10)
+      for shard in shares.indices where shares[shard].available(at: now) > 0 {
+        shares[shard].take()
+        sent.append(Double(tenth) / 10)
+      }
+    }
+    #expect(sent.count >= 50 && sent.count <= 61, "\(sent)")
+    for (earlier, later) in zip(sent, sent.dropFirst(2)) { #expect(later - earlier > 1, "\(sent)") }
+  }
+
   @Test("idle time saves up no more than the burst")
   func burst() {
     var rateLimiter = RateLimiter(.perMinute(6000), at: start)

@@ -59,6 +59,12 @@ final class QuietFleet {
 
 @Suite("A worker's HTTP status")
 struct MetricsServerTests {
+  @Test("shows other machines only the metrics and the probes")
+  func others() {
+    #expect(["/metrics", "/livez", "/readyz"].allSatisfy(MetricsServer.isForAll))
+    #expect(!["/", "/status.json", "/history.json", "/worker.js", "", "/metrics/"].contains(where: MetricsServer.isForAll))
+  }
+
   @Test("is live and ready while every shard's loop turns, publishes and consumes")
   func probes() throws {
     let fleet = try QuietFleet()

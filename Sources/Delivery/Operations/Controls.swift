@@ -27,10 +27,10 @@ package final class Controls {
   /// False until the registry has answered once. Hold queues aren't consumed before.
   package private(set) var areKnown: Bool
   /// By application.
-  private var limiters: [Int: RateLimiter] = [:] { didSet { hasRates = !limiters.isEmpty } }
+  private var limiters: [Int: RateLimiter] = [:]
   package private(set) var hasRates = false
-  /// The fleet's consuming shards, which share each application's rate.
-  private var sharers = 1
+  /// The fleet's consuming shards, which share each application's rate. While it is nil, applications with a rate have to wait.
+  private var sharers: Int?
   private var isWaking = false
   private var isAsking = false
   /// Called after each answer of the registry.
@@ -141,20 +141,26 @@ package final class Controls {
   package func divideRates(among sharers: Int) {
     self.sharers = sharers
     limit()
+    time.ensureHooksRun()
   }
 
   private func limit() {
+    hasRates = byApp.values.contains { $0.rate != nil }
     for app in limiters.keys where byApp[app]?.rate == nil { limiters[app] = nil }
+    guard let sharers else { return }
     for (app, control) in byApp {
       guard let rate = control.rate else { continue }
       let share = RateLimiter.Limit.perSecond(Double(rate) / Double(sharers))
-      if limiters[app] == nil { limiters[app] = RateLimiter(share, at: time.now) }
+      if limiters[app] == nil {
+        limiters[app] = RateLimiter(share, phase: .random(in: 0..<1, using: &time.random), at: time.now)
+      }
       limiters[app]?.change(share, at: time.now)
     }
   }
 
   /// The number of pushes that may be sent now for each of the applications. If there are none, the shard gets a turn when there are.
   func allowance(of apps: Set<Int>) -> Int {
+    guard sharers != nil else { return apps.contains { byApp[$0]?.rate != nil } ? 0 : .max }
     let least = apps.reduce(Int.max) { min($0, limiters[$1]?.available(at: time.now) ?? .max) }
     guard least <= 0, !isWaking else { return least }
     isWaking = true

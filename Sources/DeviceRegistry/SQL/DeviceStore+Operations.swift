@@ -93,7 +93,7 @@ extension DeviceStore {
     if action == "rate" {
       new.until = old.until
     } else {
-      new.since = now
+      if new.mode != old.mode(at: now) { new.since = now }
       new.actor = operation.actor
       new.reason = operation.reason
     }

@@ -18,7 +18,7 @@ final class LetterJobs {
   struct Job {
     let number: Int
     let order: LetterOrder
-    let operation: FleetOperation
+    var operation: FleetOperation
     let began: Int64
     var state = State.waiting
     var done = 0
@@ -96,8 +96,9 @@ final class LetterJobs {
 
   private func index(_ number: Int) -> Int? { jobs.firstIndex { $0.number == number } }
 
+  /// - Parameter operator: who stops it; nil for the process itself.
   /// - Returns: false if the job has ended already.
-  func stop(_ number: Int) -> Bool {
+  func stop(_ number: Int, by operator: (actor: [UInt8], origin: [UInt8])? = nil) -> Bool {
     guard let index = index(number) else { return false }
     switch jobs[index].state {
     case .waiting:
@@ -105,6 +106,7 @@ final class LetterJobs {
       return true
     case .running:
       jobs[index].state = .stopped
+      if let `operator` { (jobs[index].operation.actor, jobs[index].operation.origin) = `operator` }
       runs[number]??.stop()
       return true
     case .done, .failed, .stopped: return false
@@ -197,6 +199,7 @@ final class LetterJobs {
     var operation = job.operation
     if case .messages(var removal) = operation.action {
       removal.count = job.ended.map { _ in job.outcome.count }
+      if job.state == .stopped, job.ended != nil { removal.action += " stopped" }
       operation.action = .messages(removal)
     }
     registry.call(.write(.campaigns) { [operation] store, now in try store.perform(operation, now: now) }) {

@@ -149,7 +149,9 @@ struct LetterRoutes {
 
   private func stop(_ call: HTTPCall, _ key: GatewayKey) {
     guard let job = job(call, key) else { return }
-    guard jobs.stop(job.number) else { return call.refuse("InvalidParameters", "the job has ended", status: 409) }
+    guard jobs.stop(job.number, by: (key.title, call.request.peerAddress)) else {
+      return call.refuse("InvalidParameters", "the job has ended", status: 409)
+    }
     call.answer(.json(200) { $0.set("job", Int64(job.number)) })
   }
 }

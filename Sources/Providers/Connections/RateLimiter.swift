@@ -16,7 +16,8 @@ package struct RateLimiter {
   package enum Limit {
     /// A provider's quota: a full burst and a minute's refill are together at most this number, which counts as at least 1.
     case perMinute(Int)
-    /// A rate that is never exceeded after the start: the first push waits for its turn. A burst is at most a second's pushes.
+    /// A rate that is never exceeded: the first push waits for its turn, also after idle time if the rate is below one push a second.
+    /// A burst is at most a second's pushes.
     case perSecond(Double)
   }
 
@@ -29,11 +30,15 @@ package struct RateLimiter {
   private var tokens: Double
   private var filledAt: MonotonicTime
   private(set) var rampStart: MonotonicTime?
+  private let phase: Double
 
-  package init(_ limit: Limit, at now: MonotonicTime) {
+  /// - Parameter phase: the part of a push that a rate has saved when it begins. Shards that share a rate have different ones, so
+  ///   that they don't send at the same moment.
+  package init(_ limit: Limit, phase: Double = 0, at now: MonotonicTime) {
     self.limit = limit
+    self.phase = phase
     (burst, perSecond) = Self.shape(limit, 1)
-    if case .perMinute = limit { tokens = burst } else { tokens = 0 }
+    if case .perMinute = limit { tokens = burst } else { tokens = phase }
     filledAt = now
     raisedAt = now
   }
@@ -106,7 +111,10 @@ package struct RateLimiter {
     // The share rises linearly, so the mean of its ends is exact except at the end of the ramp.
     let mean = (share(at: filledAt) + share(at: now)) / 2
     let ceiling = rampStart == nil ? burst : max(1, burst * share(at: now))
-    tokens = min(ceiling, tokens + elapsed * perSecond * mean)
+    let saved = tokens + elapsed * perSecond * mean
+    // Nobody has waited for the token.
+    let wasIdle = if case .perSecond(..<1) = limit { saved > 1.1 } else { false }
+    tokens = wasIdle ? phase : min(ceiling, saved)
     filledAt = now
     if granted < 1 { raise(at: now) }
     if let start = rampStart, now.seconds(since: start) >= Self.rampSeconds { rampStart = nil }

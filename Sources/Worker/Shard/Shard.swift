@@ -250,9 +250,9 @@ package final class Shard: TurnHook {
     let controls = pipeline.dispatcher.controls
     guard time.now >= nextFleetSize, pools.hasQuotas || controls.hasRates else { return }
     broker.countShards { [weak self] count in
-      guard let self, let count else { return }
-      nextFleetSize = time.now.advanced(bySeconds: FleetSize.interval)
-      let shards = fleetSize.counted(count, at: time.now)
+      guard let self else { return }
+      if count != nil { nextFleetSize = time.now.advanced(bySeconds: FleetSize.interval) }
+      guard let shards = fleetSize.counted(count, orElse: configuration.shards, at: time.now) else { return }
       controls.divideRates(among: shards)
       if pools.divideQuotas(among: shards) { log.info("the fleet's quotas are divided", ["among_shards": shards]) }
     }

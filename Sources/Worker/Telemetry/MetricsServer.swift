@@ -3,7 +3,8 @@ import Reactor
 import StatusHTTP
 import Wire
 
-/// Serves `/metrics`, the probes `/livez` and `/readyz`, and a page at `/` with `/status.json` and `/history.json`.
+/// Serves `/metrics` and the probes `/livez` and `/readyz`, and to this machine also a page at `/` with `/status.json` and
+/// `/history.json`: it has no login, and shows applications and operators.
 final class MetricsServer {
   private static let page = PageFiles(["": PackageResources.worker_html, "worker.js": PackageResources.worker_js])
 
@@ -22,7 +23,10 @@ final class MetricsServer {
     let report = { @Sendable in WorkerReport(board, version: version, now: clock()) }
     self.history = history
     self.report = report
-    server = try HTTPServer(host: endpoint.host, port: endpoint.port) { path in
+    server = try HTTPServer(host: endpoint.host, port: endpoint.port) { path, isFromThisMachine in
+      guard isFromThisMachine || Self.isForAll(path) else {
+        return .text(403, "other machines may read /metrics, /livez and /readyz: use the console, or forward this port\n")
+      }
       switch path {
       case "/status.json": return Self.json(report().json)
       case "/history.json": return Self.json(Array(history.json.utf8))
@@ -41,6 +45,8 @@ final class MetricsServer {
       }
     }
   }
+
+  static func isForAll(_ path: String) -> Bool { ["/metrics", "/livez", "/readyz"].contains(path) }
 
   private static func json(_ text: [UInt8]) -> HTTPServer.Answer {
     let headers = ["Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"]

@@ -8,8 +8,8 @@ enum DeadCommand: Command {
     forms: [
       .action("list", "--config", LetterFilter.item, ["--json"], .hidden(["ID"])),
       .action("show", "--config", LetterFilter.item, ["--json"], ["ID..."]),
-      .action("replay", "--config", LetterFilter.item, ["--rate"], ["--dry-run"], ["--json"], ["ID..."]),
-      .action("drop", "--config", LetterFilter.item, ["--yes"], ["--dry-run"], ["--json"], ["ID..."]),
+      .action("replay", "--config", LetterFilter.item, ["--rate"], ["--because"], ["--dry-run"], ["--json"], ["ID..."]),
+      .action("drop", "--config", LetterFilter.item, ["--because"], ["--yes"], ["--dry-run"], ["--json"], ["ID..."]),
     ],
     """
     Dead letters are requests, registry changes and acknowledgements that will not be tried again. list counts them by
@@ -24,7 +24,7 @@ enum DeadCommand: Command {
     """,
     .list(
       [.config()] + LetterFilter.entries(of: "letters", since: "given up") + [
-        .option("rate", "N/s", "replay at most N letters a second; also N/m and N/h"),
+        .option("rate", "N/s", "replay at most N letters a second; also N/m and N/h"), OperatorSession.becauseOption,
         .flag("dry-run", "only say what would be done"), .flag("yes", "don't ask"),
         .json("one JSON object per group or letter; replay and drop print one at the end"), .option("id", "ID"),
       ]),
@@ -36,7 +36,7 @@ enum DeadCommand: Command {
     case "list": try LetterPlace.dead.list(options, filter)
     case "show": try LetterPlace.dead.show(options, filter)
     case "replay": try replay(options, filter)
-    default: try LetterPlace.dead.drop(options, filter)
+    default: try LetterPlace.dead.drop(options, filter, because: OperatorSession.reason(options, in: "because"))
     }
   }
 
@@ -45,8 +45,13 @@ enum DeadCommand: Command {
   private static func replay(_ options: Options, _ filter: LetterFilter) throws {
     let isDry = options.has("dry-run")
     let replay = try LetterReplay(try options.configuration(), filter, rate: try rate(options["rate"]), isDry: isDry)
-    try OperatorSession.recording(
-      options, "dead replay", LetterPlace.dead, filter, count: { isDry ? 0 : replay.replayed }, replay.run)
+    if isDry {
+      try replay.run()
+    } else {
+      try OperatorSession.recording(
+        options, "dead replay", LetterPlace.dead, filter, because: OperatorSession.reason(options, in: "because"),
+        count: { replay.replayed }, replay.run)
+    }
     if options.asJSON { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
     if replay.isInterrupted { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }
     let refused = replay.refused.values.reduce(0, +)

@@ -83,7 +83,7 @@ struct LetterPlace {
   ///   - action: the action's name in the audit.
   ///   - check: called before anything is removed; throws if it may not be.
   func drop(
-    _ options: Options, _ filter: LetterFilter, as action: String? = nil, because reason: [UInt8]? = nil,
+    _ options: Options, _ filter: LetterFilter, because reason: [UInt8]?, as action: String? = nil,
     check: () throws -> Void = {}
   ) throws {
     let isSure = options.has("yes")

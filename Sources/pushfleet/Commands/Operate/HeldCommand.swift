@@ -8,7 +8,7 @@ enum HeldCommand: Command {
     forms: [
       .action("list", "--config", LetterFilter.item, ["--json"]),
       .action("show", "--config", LetterFilter.item, ["--json"], ["ID..."]),
-      .action("drop", "--config", LetterFilter.item, ["--yes"], ["--dry-run"], ["--json"], ["ID..."]),
+      .action("drop", "--config", LetterFilter.item, ["--because"], ["--yes"], ["--dry-run"], ["--json"], ["ID..."]),
     ],
     """
     An application's requests wait in its hold queue while an operator has paused it, or while its provider is in trouble. list
@@ -23,7 +23,7 @@ enum HeldCommand: Command {
     """,
     .list(
       [.config()] + LetterFilter.entries(of: "requests", since: "held") + [
-        .flag("dry-run", "only say what would be done"), .flag("yes", "don't ask"),
+        OperatorSession.becauseOption, .flag("dry-run", "only say what would be done"), .flag("yes", "don't ask"),
         .json("one JSON object per group or request; drop prints one at the end"), .option("id", "ID"),
       ]),
     example: "pushfleet held list --config pushfleet.json5 --app com.example.app")
@@ -37,14 +37,14 @@ enum HeldCommand: Command {
     switch options.action {
     case "list": try place.list(options, filter)
     case "show": try place.show(options, filter)
-    default: try place.drop(options, filter)
+    default: try place.drop(options, filter, because: OperatorSession.reason(options, in: "because"))
     }
   }
 
   /// Drops what waits in the hold queue of a paused application.
   static func discard(_ options: Options, _ session: OperatorSession, app: String) throws {
     try LetterPlace.held(app).drop(
-      options, LetterFilter(app: app), as: "discard", because: OperatorSession.reason(options)
+      options, LetterFilter(app: app), because: OperatorSession.reason(options), as: "discard"
     ) {
       guard try session.store.control(.app(Array(app.utf8))).mode(at: RegistrySession.now) == .paused else {
         throw CommandFailure(.badInput, "\(app) is not paused, so workers send what waits: `pushfleet apps pause` comes first")

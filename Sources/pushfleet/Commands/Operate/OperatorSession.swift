@@ -25,10 +25,13 @@ struct OperatorSession {
     self.reason = reason
   }
 
-  static func reason(_ options: Options) throws(CommandFailure) -> [UInt8]? {
-    guard let reason = options["reason"].map({ Array($0.utf8) }) else { return nil }
+  /// For commands whose `--reason` selects messages.
+  static let becauseOption = PageEntry.option("because", "TEXT", "why; shown in the audit")
+
+  static func reason(_ options: Options, in option: String = "reason") throws(CommandFailure) -> [UInt8]? {
+    guard let reason = options[option].map({ Array($0.utf8) }) else { return nil }
     guard FleetOperation.isReason(reason) else {
-      throw CommandFailure(.usage, "--reason: at most \(FleetOperation.longestReason) bytes, without control characters")
+      throw CommandFailure(.usage, "--\(option): at most \(FleetOperation.longestReason) bytes, without control characters")
     }
     return reason
   }
@@ -74,35 +77,34 @@ struct OperatorSession {
     return try store.perform(operation, now: RegistrySession.now)
   }
 
-  /// Removes messages, or sends them back, and records it if a registry is configured. A removal that fails midway is recorded too.
+  /// Removes messages, or sends them back, and records its beginning and its end if a registry is configured. A removal that
+  /// fails midway is recorded too.
   /// - Parameter count: the removed messages; asked after the removal.
-  /// - Throws: status 69 if that can't be recorded; the messages are gone nevertheless.
+  /// - Throws: status 69 if the end can't be recorded; the messages are gone nevertheless.
   static func recording(
-    _ options: Options, _ action: String, _ place: LetterPlace, _ filter: LetterFilter, because reason: [UInt8]? = nil,
+    _ options: Options, _ action: String, _ place: LetterPlace, _ filter: LetterFilter, because reason: [UInt8]?,
     count: () -> Int, _ remove: () throws -> Void
   ) throws {
+    func record(_ count: Int?) throws {
+      guard try options.configuration().registry != nil else { return }
+      do {
+        let session = try OperatorSession(options, because: reason)
+        let queue = place.queue(session.configuration.topology)
+        let selection = filter.members + (options["rate"].map { [("rate", Array($0.utf8))] } ?? [])
+        try session.perform(
+          .messages(.init(action, app: filter.app.map { Array($0.utf8) }, queue: queue, count: count, filter: selection)))
+      } catch {
+        let what = count.map(place.count) ?? "begins"
+        throw CommandFailure(.unavailable, "\(action): \(what); the registry has no record of it: \(error)")
+      }
+    }
+    do { try record(nil) } catch { Terminal.complain("\(error)") }
     let outcome = Result { try remove() }
-    do { try record(options, action, place, filter, reason, count()) } catch {
+    do { try record(count()) } catch {
       guard case .failure = outcome else { throw error }
       Terminal.complain("\(error)")
     }
     try outcome.get()
-  }
-
-  private static func record(
-    _ options: Options, _ action: String, _ place: LetterPlace, _ filter: LetterFilter, _ reason: [UInt8]?, _ count: Int
-  ) throws {
-    guard count > 0, try options.configuration().registry != nil else { return }
-    do {
-      let session = try OperatorSession(options, because: reason)
-      try session.perform(
-        .messages(
-          .init(
-            action, app: filter.app.map { Array($0.utf8) }, queue: place.queue(session.configuration.topology), count: count,
-            filter: filter.members + (options["rate"].map { [("rate", Array($0.utf8))] } ?? []))))
-    } catch {
-      throw CommandFailure(.unavailable, "\(action): \(place.count(count)); the registry has no record of it: \(error)")
-    }
   }
 
   /// The user, also behind sudo.
