@@ -42,10 +42,7 @@ struct FleetTests {
     for worker in workers { worker.signal(SIGTERM) }
     for worker in workers { #expect(worker.wait() == 0) }
     let text = try String(contentsOfFile: site.file("fcm.ndjson"), encoding: .utf8)
-    let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-    let times = try Site.objects(text).filter { ($0["path"] as? String)?.hasSuffix("messages:send") == true }.map {
-      try format.parse($0["time"] as? String ?? "").timeIntervalSince1970
-    }
+    let times = try site.times(in: "fcm.ndjson") { ($0["path"] as? String)?.hasSuffix("messages:send") == true }
     // Ten a second, and of each worker the burst of a second.
     let most = times.map { begin in times.count { (begin..<begin + 3).contains($0) } }.max() ?? 0
     #expect(times.count > 60 && most < 50, "\(most) in three seconds")

@@ -216,6 +216,20 @@ struct OperatorTests {
     #expect(try site.deliveries().values.allSatisfy { $0 == 1 } && site.depths(["dead"]) == [0])
   }
 
+  @Test("a rate is kept when many shards start with a backlog", arguments: [(2, 10), (40, 300)])
+  func rateOfManyShards(_ rate: Int, _ requests: Int) throws {
+    let (site, config) = try start(settings: "shards: 8,")
+    #expect(try site.run(["apps", "rate", Site.app, "\(rate)/s"] + config).status == 0)
+    try site.send(tokens: (0..<requests).map(token), app: Site.app)
+    let worker = try site.startWorker()
+    #expect(try site.followJournal().waitForLines(requests, seconds: 60))
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    let times = try site.times(in: "journal.ndjson") { $0["token"] != nil }
+    let most = times.map { begin in times.count { (begin..<begin + 1).contains($0) } }.max() ?? 0
+    #expect(times.count == requests && most <= 2 * rate, "\(most) in a second")
+  }
+
   @Test("requests wait in a paused lane, those of other lanes are sent")
   func lane() throws {
     let (site, config) = try start()

@@ -395,6 +395,14 @@ final class Site {
     }
   }
 
+  /// When the simulator received each of these entries, in Unix seconds.
+  func times(in journal: String, where isMeant: ([String: Any]) -> Bool) throws -> [Double] {
+    let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    return try Self.objects(try String(contentsOfFile: file(journal), encoding: .utf8)).filter(isMeant).map {
+      try format.parse($0["time"] as? String ?? "").timeIntervalSince1970
+    }
+  }
+
   /// The number of each device's pushes.
   func deliveries() throws -> [String: Int] {
     try pushes().reduce(into: [:]) { counts, push in if push.status == 200 { counts[push.token, default: 0] += 1 } }
