@@ -58,6 +58,7 @@ struct DocumentedLinesTests {
     ("docs/operate/runbook.md", "pushfleet campaigns cancel ID", .elsewhere("SteeringTests")),
     ("docs/operate/runbook.md", "pushfleet apps list", .elsewhere("OperatorTests.pause")),
     ("docs/operate/runbook.md", "pushfleet credentials list", .elsewhere("OperatorTests.credential")),
+    ("docs/operate/runbook.md", "pushfleet webhooks list", .elsewhere("WebhookTests")),
     ("docs/operate/scale.md", "rabbitmq-queues rebalance quorum", .here),
     ("docs/operate/scale.md", "pushfleet campaigns --follow", .here),
     ("docs/configuration.md", "pushfleet vapid create vapid.pem", .here),
