@@ -12,6 +12,7 @@ FETCHED = ROOT / ".build/kubernetes"
 # Values that the chart must refuse, and a word of the refusal.
 REFUSED = [
     ("gatway.enabled=true", "gatway"), ("gateway.replicas=two", "replicas"), ("worker.replicas=0", "replicas"),
+    ("console.replicas=2", "replicas"),
     ("keda.enabled=true,worker.replicas=3", "exclude each other"), ("monitoring.docs=docs.example.org", "docs"),
     ("secrets.worker=A b", "secrets"),
 ]
@@ -84,13 +85,14 @@ def check():
         yield from compare("base", [])
         example = "examples/fleet"
         yield from compare(example, ["--values", f"{example}/values.yaml", "--set-file", f"config={example}/config.json5"])
-        without = charted("--set", "gateway.enabled=false")
-        yield from check_objects(without, "the chart without gateways")
-        with_webhooks = charted("--set", "gateway.enabled=false,networkPolicy.enabled=false,webhooks.enabled=true,webhooks.replicas=2")
+        without = charted("--set", "gateway.enabled=false,console.enabled=false")
+        yield from check_objects(without, "the chart without gateways and console")
+        with_webhooks = charted(
+            "--set", "gateway.enabled=false,console.enabled=false,networkPolicy.enabled=false,webhooks.enabled=true,webhooks.replicas=2")
         if by_name(with_webhooks)["Deployment pushfleet-webhooks"]["spec"]["replicas"] != 2:
             yield "the chart without gateways has no two pods of webhooks"
-        if any("gateway" in one["metadata"]["name"] for one in without + with_webhooks):
-            yield "the chart without gateways has objects of gateways"
+        if any(part in one["metadata"]["name"] for one in without + with_webhooks for part in ("gateway", "console")):
+            yield "the chart without gateways and console has objects of these"
     except RuntimeError as error:
         yield str(error)
     for values, word in REFUSED:
