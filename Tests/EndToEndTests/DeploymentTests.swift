@@ -29,12 +29,12 @@ struct DeploymentTests {
     // Docker mounts them under the names of docker-compose.yml.
     let compose = try DocumentTests.text("docker-compose.yml")
     let secrets = compose.matches(of: /\n  ([a-z_]+): \{ file: deploy\/compose\/secrets\/([^ ]+) \}/).map { ($0.1, $0.2) }
-    #expect(secrets.count == 10 && Set(secrets.map { String($0.1) }).isSubset(of: names))
+    #expect(secrets.count == 11 && Set(secrets.map { String($0.1) }).isSubset(of: names))
     var config = try DocumentTests.text("deploy/compose/config.json5")
     for (name, file) in secrets { config = config.replacing("\"/run/secrets/\(name)\"", with: "\"\(folder)/\(file)\"") }
     #expect(!config.contains("/run/secrets"))
     // RabbitMQ's file has the passwords that the others are given.
-    let passwords = try ["broker", "gateway-broker", "webhooks-broker", "operator-password"].map { name in
+    let passwords = try ["broker", "gateway-broker", "webhooks-broker", "operator-password", "console-broker"].map { name in
       let text = try String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8).trimmingCharacters(
         in: .whitespacesAndNewlines)
       return text.firstMatch(of: /pushfleet-[a-z]+:([0-9a-f]+)@/).map { String($0.1) } ?? text
@@ -42,7 +42,7 @@ struct DeploymentTests {
     let check = """
       import base64, hashlib, json, sys
       users = {user["name"]: user for user in json.load(open(sys.argv[1]))["users"]}
-      for name, password in zip(["worker", "gateway", "webhooks", "operator"], sys.argv[2:]):
+      for name, password in zip(["worker", "gateway", "webhooks", "operator", "operator"], sys.argv[2:]):
           kept = base64.b64decode(users["pushfleet-" + name]["password_hash"])
           assert kept[4:] == hashlib.sha256(kept[:4] + password.encode()).digest(), name
       assert users["billing"]["password_hash"] == "" and not any("administrator" in user["tags"] for user in users.values())
