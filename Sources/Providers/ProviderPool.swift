@@ -57,7 +57,7 @@ public final class ProviderPool {
     self.kind = kind
     self.time = time
     provider = kind.provider
-    rateLimiter = settings.messagesPerMinute.map { RateLimiter(.perMinute($0), at: time.now) }
+    rateLimiter = settings.messagesPerMinute.map { RateLimiter(perMinute: $0, at: time.now) }
     connections = ConnectionSet(provider.endpoint, settings, time: time, dialer: dialer)
     connections.pool = self
     provider.pool = self
@@ -281,7 +281,7 @@ public final class ProviderPool {
   public var isPaced: Bool { rateLimiter != nil }
 
   public func changePace(messagesPerMinute: Int) {
-    rateLimiter?.change(.perMinute(messagesPerMinute), at: time.now)
+    rateLimiter?.change(perMinute: messagesPerMinute, at: time.now)
     rearm()
   }
 

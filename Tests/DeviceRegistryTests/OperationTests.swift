@@ -37,6 +37,28 @@ struct OperationTests {
     #expect(try store.controls().map(\.subject.kind) == ["lane", "app", "app", "app"])
   }
 
+  @Test("a rate is granted once, whoever asks, and little of it is saved up", arguments: Backend.all)
+  func grants(_ backend: Backend) throws {
+    let registry = try backend.open()
+    defer { withExtendedLifetime(registry) {} }
+    let (one, other, app) = (registry.store, try registry.another(), bytes("a"))
+    #expect(try one.grantPushes(7, of: app, now: 1) == 7, "no rate")
+    try perform(.rate(.app(app), 50), one)
+    #expect(try one.grantPushes(100, of: app, now: 1_000_000) == 10)
+    #expect(try other.grantPushes(100, of: app, now: 1_000_000) == 0)
+    #expect(try [one, other, one].map { try $0.grantPushes(2, of: app, now: 1_000_100) } == [2, 2, 1])
+    #expect(try other.grantPushes(100, of: app, now: 2_000_000) == 10)
+    // A worker's clock may be wrong.
+    #expect(try one.grantPushes(100, of: app, now: 9_000_000) == 10 && other.grantPushes(1, of: app, now: 2_000_000) == 1)
+    try perform(.rate(.app(app), 1), one)
+    let slow = try (0..<50).reduce(0) { try $0 + one.grantPushes(5, of: app, now: 3_000_000 + Int64($1) * 100) }
+    #expect(slow == 5 || slow == 6)
+    try perform(.rate(.app(app), 10_000_000), one)
+    #expect(try one.grantPushes(9_000_000, of: app, now: 4_000_000) == 2_000_000)
+    try perform(.rate(.app(app), nil), one)
+    #expect(try one.grantPushes(3, of: app, now: 4_000_000) == 3)
+  }
+
   @Test("a new end or reason of a pause doesn't change its beginning", arguments: Backend.all)
   func pausedAgain(_ backend: Backend) throws {
     let registry = try backend.open()

@@ -199,7 +199,7 @@ struct OperatorTests {
     let (site, config) = try start()
     #expect(try site.run(["apps", "rate", Site.app, "50/s"] + config).output.contains("50/s"))
     let workers = [try site.startWorker(), try site.startWorker()]
-    for worker in workers { #expect(worker.waitForOutput("among_shards\":2", seconds: 30)) }
+    for worker in workers { #expect(worker.waitForOutput(#""consuming""#, seconds: 30)) }
     let begun = ContinuousClock.now
     try site.send(tokens: (0..<300).map(token), app: Site.app)
     try site.send(tokens: (1_000..<1_300).map(token), app: Self.other)
@@ -384,14 +384,12 @@ struct OperatorTests {
     #expect(worker.wait() == 0)
   }
 
-  @Test("paused lanes change neither the fleet's rates nor its status")
+  @Test("paused lanes don't change the fleet's status")
   func countedBesidePausedLanes() throws {
     let port = try FreePorts.take(1)[0]
     let (site, config) = try start(settings: Door.settings(port))
     for lane in ["fanout.normal", "fanout.high"] { #expect(try site.run(["lanes", "pause", lane] + config).status == 0) }
-    #expect(try site.run(["apps", "rate", Site.app, "50/s"] + config).status == 0)
     let workers = [try site.startWorker(), try site.startWorker()]
-    for worker in workers { #expect(worker.waitForOutput("among_shards\":2", seconds: 30)) }
     let door = try Door(site, port: port)
     let view = try door.key("view", ["--app", "\(Site.app),\(Self.other)"]).key
     // The status is kept for a second.

@@ -24,49 +24,22 @@ struct RateLimiterTests {
 
   @Test("never lets more than the quota through in any minute")
   func quota() {
-    var rateLimiter = RateLimiter(.perMinute(6000), at: start)
+    var rateLimiter = RateLimiter(perMinute: 6000, at: start)
     let perSecond = drain(&rateLimiter, seconds: 180)
     for minute in 0..<120 { #expect(perSecond[minute..<minute + 60].reduce(0, +) <= 6001) }
     #expect(perSecond.reduce(0, +) > 17_500)
   }
 
-  @Test("the shares of a rate together meet it, and never exceed it", arguments: [(1, 8), (200, 2), (10, 64), (7, 3)])
-  func shares(_ rate: Int, _ shards: Int) {
-    var shares = (0..<shards).map { _ in RateLimiter(.perSecond(Double(rate) / Double(shards)), at: start) }
-    let seconds = 130
-    let sent = shares.indices.reduce(Array(repeating: 0, count: seconds)) { sums, shard in
-      zip(sums, drain(&shares[shard], seconds: seconds)).map(+)
-    }
-    let total = sent.reduce(0, +)
-    #expect(total <= rate * seconds && total >= rate * (seconds - 1) - shards, "\(total)")
-  }
-
-  @Test("shares below one a second meet the rate together after idle time too, one push after the other")
-  func sharesAfterIdling() {
-    let shards = 9
-    var shares = (0..<shards).map { RateLimiter(.perSecond(1 / Double(shards)), phase: Double($0) / Double(shards), at: start) }
-    var sent: [Double] = []
-    for tenth in 0..<600 {
-      let now = start.advanced(bySeconds: 25 + Double(tenth) / 10)
-      for shard in shares.indices where shares[shard].available(at: now) > 0 {
-        shares[shard].take()
-        sent.append(Double(tenth) / 10)
-      }
-    }
-    #expect(sent.count >= 50 && sent.count <= 61, "\(sent)")
-    for (earlier, later) in zip(sent, sent.dropFirst(2)) { #expect(later - earlier > 1, "\(sent)") }
-  }
-
   @Test("idle time saves up no more than the burst")
   func burst() {
-    var rateLimiter = RateLimiter(.perMinute(6000), at: start)
+    var rateLimiter = RateLimiter(perMinute: 6000, at: start)
     let saved = rateLimiter.available(at: start.advanced(bySeconds: 3600))
     #expect(saved <= 99)
   }
 
   @Test("rises from next to nothing to the full rate over a minute after an outage")
   func ramp() {
-    var rateLimiter = RateLimiter(.perMinute(60_000), at: start)
+    var rateLimiter = RateLimiter(perMinute: 60_000, at: start)
     rateLimiter.ramp(from: start)
     let perSecond = drain(&rateLimiter, seconds: 80)
     #expect(perSecond[0] < 30)
@@ -77,7 +50,7 @@ struct RateLimiterTests {
 
   @Test("says when the next push may leave, and then it may")
   func nextToken() {
-    var rateLimiter = RateLimiter(.perMinute(600), at: start)
+    var rateLimiter = RateLimiter(perMinute: 600, at: start)
     while rateLimiter.available(at: start) > 0 { rateLimiter.take() }
     let next = rateLimiter.nextToken(after: start)
     #expect(next > start)
@@ -88,7 +61,7 @@ struct RateLimiterTests {
 
   @Test("a quota of one is still a pace: one push, and the next more than a minute later", arguments: [0, 1])
   func tiny(_ perMinute: Int) {
-    var rateLimiter = RateLimiter(.perMinute(perMinute), at: start)
+    var rateLimiter = RateLimiter(perMinute: perMinute, at: start)
     let available = [0, 60, 61.01].map { seconds in
       let available = rateLimiter.available(at: start.advanced(bySeconds: seconds))
       if available > 0 { rateLimiter.take() }
@@ -100,7 +73,7 @@ struct RateLimiterTests {
   @Test("a small quota that is lowered is not exceeded either", arguments: 1...4)
   func smallAndLowered(_ perMinute: Int) {
     for lowered in 0...3 {
-      var rateLimiter = RateLimiter(.perMinute(perMinute), at: start)
+      var rateLimiter = RateLimiter(perMinute: perMinute, at: start)
       for _ in 0..<lowered { rateLimiter.lower(at: start) }
       // The burst, and a minute's refill.
       let most = max(Int(Double(perMinute) * rateLimiter.granted), 1)
@@ -111,7 +84,7 @@ struct RateLimiterTests {
 
   @Test("sends a quarter less each time the quota is used up, and a hundredth of it more in each minute after")
   func lowered() {
-    var rateLimiter = RateLimiter(.perMinute(6000), at: start)
+    var rateLimiter = RateLimiter(perMinute: 6000, at: start)
     rateLimiter.lower(at: start)
     let lowered = drain(&rateLimiter, seconds: 20)
     #expect(lowered.dropFirst().allSatisfy { (72...76).contains($0) }, "\(lowered)")
@@ -125,11 +98,11 @@ struct RateLimiterTests {
 
   @Test("takes another rate from now on, without a burst of its own")
   func change() {
-    var rateLimiter = RateLimiter(.perMinute(6000), at: start)
+    var rateLimiter = RateLimiter(perMinute: 6000, at: start)
     _ = drain(&rateLimiter, seconds: 1)
-    rateLimiter.change(.perMinute(600), at: start.advanced(bySeconds: 1))
+    rateLimiter.change(perMinute: 600, at: start.advanced(bySeconds: 1))
     #expect(drain(&rateLimiter, from: 1, seconds: 10).allSatisfy { $0 <= 11 })
-    rateLimiter.change(.perMinute(12_000), at: start.advanced(bySeconds: 11))
+    rateLimiter.change(perMinute: 12_000, at: start.advanced(bySeconds: 11))
     let faster = drain(&rateLimiter, from: 11, seconds: 10)
     #expect(faster.allSatisfy { (150...201).contains($0) }, "\(faster)")
   }

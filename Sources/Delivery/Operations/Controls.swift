@@ -27,11 +27,8 @@ package final class Controls {
   /// False until the registry has answered once. Hold queues aren't consumed before.
   package private(set) var areKnown: Bool
   /// By application.
-  private var limiters: [Int: RateLimiter] = [:]
-  package private(set) var hasRates = false
-  /// The fleet's consuming shards, which share each application's rate. While it is nil, applications with a rate have to wait.
-  private var sharers: Int?
-  private var isWaking = false
+  private var grants: [Int: Grant] = [:]
+  private(set) var hasRates = false
   private var isAsking = false
   /// Called after each answer of the registry.
   package var onRead: (() -> Void)?
@@ -80,8 +77,9 @@ package final class Controls {
     }
     self.byApp = byApp
     pausedLanes = lanes
+    hasRates = byApp.values.contains { $0.rate != nil }
+    if !hasRates { grants = [:] }
     findPausedPools()
-    limit()
     onRead?()
   }
 
@@ -138,42 +136,55 @@ package final class Controls {
 
   // MARK: rates
 
-  package func divideRates(among sharers: Int) {
-    self.sharers = sharers
-    limit()
-    time.ensureHooksRun()
+  /// Pushes of an application with a rate, which the registry has granted to this shard.
+  private struct Grant {
+    var left: Int64 = 0
+    /// The number that was wanted last.
+    var wanted: Int64 = 0
+    var at = MonotonicTime(nanoseconds: 0)
+    var isAsked = false
   }
 
-  private func limit() {
-    hasRates = byApp.values.contains { $0.rate != nil }
-    for app in limiters.keys where byApp[app]?.rate == nil { limiters[app] = nil }
-    guard let sharers else { return }
-    for (app, control) in byApp {
-      guard let rate = control.rate else { continue }
-      let share = RateLimiter.Limit.perSecond(Double(rate) / Double(sharers))
-      if limiters[app] == nil {
-        limiters[app] = RateLimiter(share, phase: .random(in: 0..<1, using: &time.random), at: time.now)
-      }
-      limiters[app]?.change(share, at: time.now)
-    }
-  }
+  /// Seconds between two questions while the rate is used up.
+  private static let grantPause = 0.1
+  /// Seconds after which an unused grant ends.
+  private static let grantLife = 1.0
 
   /// The number of pushes that may be sent now for each of the applications. If there are none, the shard gets a turn when there are.
   func allowance(of apps: Set<Int>) -> Int {
-    guard sharers != nil else { return apps.contains { byApp[$0]?.rate != nil } ? 0 : .max }
-    let least = apps.reduce(Int.max) { min($0, limiters[$1]?.available(at: time.now) ?? .max) }
-    guard least <= 0, !isWaking else { return least }
-    isWaking = true
-    let due = apps.compactMap { limiters[$0]?.nextToken(after: time.now) }.max() ?? time.now
-    time.schedule(at: due) { [weak self] in
-      self?.isWaking = false
-      self?.time.ensureHooksRun()
+    apps.reduce(Int.max) { least, app in
+      guard let rate = byApp[app]?.rate else { return least }
+      var grant = grants[app] ?? Grant()
+      if time.now.seconds(since: grant.at) > Self.grantLife { (grant.left, grant.wanted) = (0, 0) }
+      if grant.left <= 0, !grant.isAsked {
+        // Twice as many as were used up since the last grant.
+        grant.wanted = min(grant.wanted * 2 + 1, rate)
+        grant.isAsked = true
+        grants[app] = grant
+        ask(for: app, grant.wanted, rate)
+      }
+      return min(least, Int(grants[app]?.left ?? 0))
     }
-    return least
+  }
+
+  private func ask(for app: Int, _ wanted: Int64, _ rate: Int64) {
+    let id = apps.id(of: app)
+    registry?.call(.write(.campaigns) { try $0.grantPushes(wanted, of: id, now: $1) }) { [weak self] result in
+      guard let self else { return }
+      let granted = try? result.get()
+      // Without the registry, each shard sends slowly.
+      grants[app]?.left = granted ?? 1
+      grants[app]?.at = time.now
+      let pause = granted == wanted ? 0 : granted == nil ? max(Self.grantPause, 1 / Double(rate)) : Self.grantPause
+      time.schedule(after: pause) { [weak self] in
+        self?.grants[app]?.isAsked = false
+        self?.time.ensureHooksRun()
+      }
+    }
   }
 
   func sent(for app: Int?) {
-    if let app { limiters[app]?.take() }
+    if let app { grants[app]?.left -= 1 }
   }
 
   var pausedApps: [Int] { byApp.keys.filter(isPaused).sorted() }

@@ -112,6 +112,22 @@ extension DeviceStore {
     }
   }
 
+  /// Grants pushes within an application's rate, for which all shards of the fleet ask. At most a fifth of a second's pushes, or one
+  /// push, is saved up.
+  /// - Returns: how many of the wanted pushes may be sent now; all if the application has no rate.
+  public func grantPushes(_ wanted: Int64, of app: [UInt8], now: Int64) throws(RegistryError) -> Int64 {
+    try transaction(.campaigns) { () throws(RegistryError) in
+      guard let (rate, pacedTo) = try session.first(SQL.pace, [.text(app)], { ($0.int(0), $0.int(1)) }) else { return wanted }
+      let (second, now): (Int64, Int64) = (1_000_000_000, now * 1_000_000)
+      // A worker whose clock is ahead must not stop the others.
+      let used = pacedTo > now + second ? 0 : pacedTo
+      let begin = max(used, now - max(second / 5, second / rate))
+      let granted = min(wanted, max(now - begin, 0) * rate / second)
+      if granted > 0 { try session.run(SQL.setPace, [.text(app), .int(begin + granted * second / rate)]) }
+      return granted
+    }
+  }
+
   func change(_ campaign: Campaign, to state: CampaignState, now: Int64) throws(RegistryError) -> Bool {
     guard state.sources.contains(campaign.state) else { return false }
     return try session.run(SQL.setState, [.blob(campaign.description.id), .int(state.rawValue), .int(now)]) > 0
@@ -193,6 +209,8 @@ extension SQL {
     ON CONFLICT (kind, name) DO UPDATE SET mode = excluded.mode, until = excluded.until, reason = excluded.reason,
       actor = excluded.actor, since = excluded.since, rate = excluded.rate
     """)
+  static let pace = Statement("SELECT rate, paced_to FROM controls WHERE kind = 'app' AND name = ?1 AND rate IS NOT NULL")
+  static let setPace = Statement("UPDATE controls SET paced_to = ?2 WHERE kind = 'app' AND name = ?1")
   private static let auditColumns = "id, at, app, actor, origin, action, subject, reason, before_state, after_state"
   static let insertAuditEvent = Statement(
     insert: """

@@ -34,7 +34,7 @@ enum Schema {
   private static let migrations: [[String]] = [
     first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, unknown,
     failures, contentSizes, accounts, operations, messages,
-    unreached, keyNames,
+    unreached, keyNames, pace,
   ]
 
   private static let first = [
@@ -201,6 +201,9 @@ enum Schema {
   ]
 
   private static let keyNames = ["ALTER TABLE gateway_keys ADD COLUMN name {text}"]
+
+  /// The time in Unix nanoseconds up to which an application's rate is used up.
+  private static let pace = ["ALTER TABLE controls ADD COLUMN paced_to {int} NOT NULL DEFAULT 0"]
 
   /// Devices that a campaign didn't reach, and the code of the reason.
   private static let unreached = [

@@ -3,7 +3,7 @@ import Wire
 /// A token bucket that limits pushes in any minute, with a linear ramp after an outage. FCM's quota is 600,000 a minute for
 /// each project, in minutes aligned to no clock. After an outage the rate must rise from 0 to full over at least 60 s
 /// (Firebase, "Throttling and quotas").
-package struct RateLimiter {
+struct RateLimiter {
   static let rampSeconds = 60.0
   /// A ramp starts at this share of the full rate, so that a first request can be sent.
   static let rampFloor = 0.01
@@ -13,15 +13,8 @@ package struct RateLimiter {
   static let leastShare = 1.0 / 16
   static let raisePerMinute = 0.01
 
-  package enum Limit {
-    /// A provider's quota: a full burst and a minute's refill are together at most this number, which counts as at least 1.
-    case perMinute(Int)
-    /// A rate that is never exceeded: the first push waits for its turn, also after idle time if the rate is below one push a second.
-    /// A burst is at most a second's pushes.
-    case perSecond(Double)
-  }
-
-  private var limit: Limit
+  /// A full burst and a minute's refill are together at most this number, which counts as at least 1.
+  private var quota: Int
   /// The share of the quota that the provider actually grants.
   private(set) var granted = 1.0
   private var raisedAt: MonotonicTime
@@ -30,33 +23,25 @@ package struct RateLimiter {
   private var tokens: Double
   private var filledAt: MonotonicTime
   private(set) var rampStart: MonotonicTime?
-  private let phase: Double
 
-  /// - Parameter phase: the part of a push that a rate has saved when it begins. Shards that share a rate have different ones, so
-  ///   that they don't send at the same moment.
-  package init(_ limit: Limit, phase: Double = 0, at now: MonotonicTime) {
-    self.limit = limit
-    self.phase = phase
-    (burst, perSecond) = Self.shape(limit, 1)
-    if case .perMinute = limit { tokens = burst } else { tokens = phase }
+  init(perMinute quota: Int, at now: MonotonicTime) {
+    self.quota = quota
+    (burst, perSecond) = Self.shape(quota, 1)
+    tokens = burst
     filledAt = now
     raisedAt = now
   }
 
-  private static func shape(_ limit: Limit, _ share: Double) -> (burst: Double, perSecond: Double) {
-    switch limit {
-    case .perSecond(let rate): return (max(rate, 1), rate)
-    case .perMinute(let quota):
-      let limit = max(Double(quota) * share, 1)
-      let burst = max(limit / 61, 1)
-      // Below two a minute, the only push is the burst; the next comes after more than a minute.
-      return (burst, limit < 2 ? 1 / 61 : (limit - burst) / 60)
-    }
+  private static func shape(_ quota: Int, _ share: Double) -> (burst: Double, perSecond: Double) {
+    let limit = max(Double(quota) * share, 1)
+    let burst = max(limit / 61, 1)
+    // Below two a minute, the only push is the burst; the next comes after more than a minute.
+    return (burst, limit < 2 ? 1 / 61 : (limit - burst) / 60)
   }
 
-  package mutating func change(_ limit: Limit, at now: MonotonicTime) {
+  mutating func change(perMinute quota: Int, at now: MonotonicTime) {
     refill(to: now)
-    self.limit = limit
+    self.quota = quota
     reshape()
   }
 
@@ -77,16 +62,16 @@ package struct RateLimiter {
   }
 
   private mutating func reshape() {
-    (burst, perSecond) = Self.shape(limit, granted)
+    (burst, perSecond) = Self.shape(quota, granted)
     tokens = min(tokens, burst)
   }
 
-  package mutating func available(at now: MonotonicTime) -> Int {
+  mutating func available(at now: MonotonicTime) -> Int {
     refill(to: now)
     return Int(tokens)
   }
 
-  package mutating func take() { tokens -= 1 }
+  mutating func take() { tokens -= 1 }
 
   mutating func ramp(from now: MonotonicTime) {
     refill(to: now)
@@ -95,7 +80,7 @@ package struct RateLimiter {
   }
 
   /// When the next push may be sent; not after `now` if one may already.
-  package func nextToken(after now: MonotonicTime) -> MonotonicTime {
+  func nextToken(after now: MonotonicTime) -> MonotonicTime {
     guard tokens < 1 else { return now }
     return now.advanced(bySeconds: max((1 - tokens) / (perSecond * share(at: now)), 0.001))
   }
@@ -111,10 +96,7 @@ package struct RateLimiter {
     // The share rises linearly, so the mean of its ends is exact except at the end of the ramp.
     let mean = (share(at: filledAt) + share(at: now)) / 2
     let ceiling = rampStart == nil ? burst : max(1, burst * share(at: now))
-    let saved = tokens + elapsed * perSecond * mean
-    // Nobody has waited for the token.
-    let wasIdle = if case .perSecond(..<1) = limit { saved > 1.1 } else { false }
-    tokens = wasIdle ? phase : min(ceiling, saved)
+    tokens = min(ceiling, tokens + elapsed * perSecond * mean)
     filledAt = now
     if granted < 1 { raise(at: now) }
     if let start = rampStart, now.seconds(since: start) >= Self.rampSeconds { rampStart = nil }

@@ -8,20 +8,11 @@ struct FleetSize {
   /// Seconds between two counts.
   static let interval = 3.0
 
-  /// Seconds after which a shard without any count assumes that its worker is alone.
-  static let patience = 5.0
-
   private var counts: [(at: MonotonicTime, shards: Int)] = []
-  private var askedAt: MonotonicTime?
 
-  /// - Parameters:
-  ///   - consumers: the queue's consumers, including this shard; nil if the broker didn't tell.
-  ///   - own: the worker's shards.
-  /// - Returns: the highest count within the remembered time; nil if nothing new is known.
-  mutating func counted(_ consumers: Int?, orElse own: Int, at now: MonotonicTime) -> Int? {
-    let asked = askedAt ?? now
-    askedAt = asked
-    guard let consumers else { return counts.isEmpty && now.seconds(since: asked) > Self.patience ? own : nil }
+  /// - Parameter consumers: the queue's consumers, including this shard.
+  /// - Returns: the highest count within the remembered time.
+  mutating func counted(_ consumers: Int, at now: MonotonicTime) -> Int {
     counts.removeAll { now.seconds(since: $0.at) >= Self.memory || $0.shards <= consumers }
     counts.append((now, consumers))
     return counts[0].shards

@@ -245,15 +245,13 @@ package final class Shard: TurnHook {
     time.schedule(after: isUntilEmpty ? 0.1 : 1) { [weak self] in self?.everySecond() }
   }
 
-  /// FCM's project quotas and the applications' rates are shared by the whole fleet.
+  /// FCM's project quotas are shared by the whole fleet.
   private func askForFleetSize() {
-    let controls = pipeline.dispatcher.controls
-    guard time.now >= nextFleetSize, pools.hasQuotas || controls.hasRates else { return }
+    guard time.now >= nextFleetSize, pools.hasQuotas else { return }
     broker.countShards { [weak self] count in
-      guard let self else { return }
-      if count != nil { nextFleetSize = time.now.advanced(bySeconds: FleetSize.interval) }
-      guard let shards = fleetSize.counted(count, orElse: configuration.shards, at: time.now) else { return }
-      controls.divideRates(among: shards)
+      guard let self, let count else { return }
+      nextFleetSize = time.now.advanced(bySeconds: FleetSize.interval)
+      let shards = fleetSize.counted(count, at: time.now)
       if pools.divideQuotas(among: shards) { log.info("the fleet's quotas are divided", ["among_shards": shards]) }
     }
   }
