@@ -36,7 +36,7 @@ enum DeadCommand: Command {
     case "list": try LetterPlace.dead.list(options, filter)
     case "show": try LetterPlace.dead.show(options, filter)
     case "replay": try replay(options, filter)
-    default: try LetterPlace.dead.drop(options, filter, because: OperatorSession.reason(options, in: "because"))
+    default: try LetterPlace.dead.drop(options, filter)
     }
   }
 
@@ -49,8 +49,7 @@ enum DeadCommand: Command {
       try replay.run()
     } else {
       try OperatorSession.recording(
-        options, "dead replay", LetterPlace.dead, filter, because: OperatorSession.reason(options, in: "because"),
-        count: { replay.replayed }, replay.run)
+        options, "dead replay", .dead, filter, reasonIn: "because", count: { replay.replayed }, replay.run)
     }
     if options.asJSON { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
     if replay.isInterrupted { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }

@@ -83,8 +83,7 @@ struct LetterPlace {
   ///   - action: the action's name in the audit.
   ///   - check: called before anything is removed; throws if it may not be.
   func drop(
-    _ options: Options, _ filter: LetterFilter, because reason: [UInt8]?, as action: String? = nil,
-    check: () throws -> Void = {}
+    _ options: Options, _ filter: LetterFilter, as action: String? = nil, check: () throws -> Void = {}
   ) throws {
     let isSure = options.has("yes")
     let isDry = options.has("dry-run")
@@ -105,7 +104,8 @@ struct LetterPlace {
     }
     let look = try LetterLook(try options.configuration(), filter, self.for("drop"), isRemoving: true)
     try OperatorSession.recording(
-      options, action ?? "\(name) drop", self, filter, because: reason, count: { look.matched }, look.run)
+      options, action ?? "\(name) drop", self, filter, reasonIn: action == nil ? "because" : "reason",
+      count: { look.matched }, look.run)
     tell(look.matched, options, isDry: false)
   }
 

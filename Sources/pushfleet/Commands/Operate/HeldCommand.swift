@@ -37,15 +37,13 @@ enum HeldCommand: Command {
     switch options.action {
     case "list": try place.list(options, filter)
     case "show": try place.show(options, filter)
-    default: try place.drop(options, filter, because: OperatorSession.reason(options, in: "because"))
+    default: try place.drop(options, filter)
     }
   }
 
   /// Drops what waits in the hold queue of a paused application.
   static func discard(_ options: Options, _ session: OperatorSession, app: String) throws {
-    try LetterPlace.held(app).drop(
-      options, LetterFilter(app: app), because: OperatorSession.reason(options), as: "discard"
-    ) {
+    try LetterPlace.held(app).drop(options, LetterFilter(app: app), as: "discard") {
       guard try session.store.control(.app(Array(app.utf8))).mode(at: RegistrySession.now) == .paused else {
         throw CommandFailure(.badInput, "\(app) is not paused, so workers send what waits: `pushfleet apps pause` comes first")
       }

@@ -14,21 +14,19 @@ struct OperatorSession {
 
   static let reasonOption = PageEntry.option("reason", "TEXT", "why; shown wherever the state is shown, and in the audit")
 
-  init(_ options: Options, isReading: Bool = true) throws {
-    try self.init(options, because: Self.reason(options), isReading: isReading)
-  }
-
-  /// - Parameter isReading: as for ``RegistrySession``.
-  init(_ options: Options, because reason: [UInt8]?, isReading: Bool = true) throws {
+  /// - Parameters:
+  ///   - option: the option with the reason.
+  ///   - isReading: as for ``RegistrySession``.
+  init(_ options: Options, reasonIn option: String = "reason", isReading: Bool = true) throws {
+    reason = try Self.reason(options, in: option)
     let session = try RegistrySession(options, isReading: isReading)
     (configuration, store) = (session.configuration, session.store)
-    self.reason = reason
   }
 
   /// For commands whose `--reason` selects messages.
   static let becauseOption = PageEntry.option("because", "TEXT", "why; shown in the audit")
 
-  static func reason(_ options: Options, in option: String = "reason") throws(CommandFailure) -> [UInt8]? {
+  private static func reason(_ options: Options, in option: String) throws(CommandFailure) -> [UInt8]? {
     guard let reason = options[option].map({ Array($0.utf8) }) else { return nil }
     guard FleetOperation.isReason(reason) else {
       throw CommandFailure(.usage, "--\(option): at most \(FleetOperation.longestReason) bytes, without control characters")
@@ -79,16 +77,19 @@ struct OperatorSession {
 
   /// Removes messages, or sends them back, and records its beginning and its end if a registry is configured. A removal that
   /// fails midway is recorded too.
-  /// - Parameter count: the removed messages; asked after the removal.
+  /// - Parameters:
+  ///   - option: the option with the reason.
+  ///   - count: the removed messages; asked after the removal.
   /// - Throws: status 69 if the end can't be recorded; the messages are gone nevertheless.
   static func recording(
-    _ options: Options, _ action: String, _ place: LetterPlace, _ filter: LetterFilter, because reason: [UInt8]?,
+    _ options: Options, _ action: String, _ place: LetterPlace, _ filter: LetterFilter, reasonIn option: String,
     count: () -> Int, _ remove: () throws -> Void
   ) throws {
+    _ = try reason(options, in: option)
     func record(_ count: Int?) throws {
       guard try options.configuration().registry != nil else { return }
       do {
-        let session = try OperatorSession(options, because: reason)
+        let session = try OperatorSession(options, reasonIn: option)
         let queue = place.queue(session.configuration.topology)
         let selection = filter.members + (options["rate"].map { [("rate", Array($0.utf8))] } ?? [])
         try session.perform(
