@@ -32,4 +32,13 @@ struct ConsoleSessionsTests {
     #expect(sessions.find(secrets[0], at: now) == nil)
     #expect(secrets.dropFirst().allSatisfy { sessions.find($0, at: now) != nil })
   }
+
+  @Test("are bounded for each key: many logins with one key end no session of another key")
+  func boundOfKey() {
+    let other = sessions.open(key(2), at: start)
+    let secrets = (1...1_000).map { sessions.open(key(1), at: start.advanced(bySeconds: Double($0))) }
+    let now = start.advanced(bySeconds: 1_001)
+    #expect(sessions.find(other, at: now) != nil)
+    #expect(secrets.map { sessions.find($0, at: now) != nil } == (1...1_000).map { $0 > 980 })
+  }
 }

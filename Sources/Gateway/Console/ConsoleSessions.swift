@@ -7,8 +7,8 @@ final class ConsoleSessions {
   static let cookie = "pushfleet"
   /// Seconds.
   static let lifetime = 8 * 3_600
-  /// The oldest session is dropped for another one.
-  private static let most = 1_000
+  /// The most sessions, and those of one key. The oldest is dropped for another one.
+  private static let (most, mostOfKey) = (1_000, 20)
 
   struct Session {
     var keyID: [UInt8]
@@ -21,7 +21,9 @@ final class ConsoleSessions {
 
   /// - Returns: the session's secret: 128 random bits in Base64.
   func open(_ key: GatewayKey, at now: MonotonicTime) -> [UInt8] {
-    if sessions.count >= Self.most, let oldest = sessions.min(by: { $0.value.openedAt < $1.value.openedAt }) {
+    let own = sessions.filter { $0.value.keyID == key.id }
+    let crowd = own.count >= Self.mostOfKey ? own : sessions.count >= Self.most ? sessions : [:]
+    if let oldest = crowd.min(by: { $0.value.openedAt < $1.value.openedAt }) {
       sessions[oldest.key] = nil
     }
     var random = SystemRandomNumberGenerator()
