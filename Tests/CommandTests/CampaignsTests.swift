@@ -131,7 +131,7 @@ struct CampaignsTests {
     let store = try site.store()
     for id in Self.ids.dropFirst() { _ = try store.setState(.cancelled, of: Array(id.utf8), now: 0) }
     #expect(
-      try site.run(["campaigns", "--json", "--limit", "1"]).objects.map { $0["id"] as? String } == [Self.ids[2], Self.ids[0]])
+      try site.run(["campaigns", "--json", "--limit", "1"]).objects.map { $0["id"] as? String } == [Self.ids[0], Self.ids[2]])
     #expect(try site.run(["campaigns", "--json", "--limit", "0"]).objects.count == 1)
     try site.configure("registry: \"\(site.location)\",", apps: [RegistrySite.app, "other"])
     #expect(try site.run(["campaigns", "--app", "other"]).output == "no campaigns\n")

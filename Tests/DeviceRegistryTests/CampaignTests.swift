@@ -14,6 +14,23 @@ struct CampaignTests {
     PageReport(campaign: Self.id, page: page, isLast: isLast, sent: sent, failed: failed)
   }
 
+  @Test("Campaigns that aren't over are listed before newer ones, without a look at all", arguments: Backend.all)
+  func order(_ backend: Backend) throws {
+    let registry = try backend.open()
+    for number in UInt8(0)..<60 {
+      var campaign = Self.description
+      campaign.id = [number]
+      _ = try registry.store.createCampaign(campaign, now: Int64(number))
+      guard ![3, 5].contains(number) else { continue }
+      #expect(try registry.store.setState(.cancelled, of: [number], now: 100))
+    }
+    #expect(try registry.store.setState(.held, of: [3], now: 100))
+    #expect(try registry.store.campaigns(limit: 4).map(\.description.id) == [[5], [3], [59], [58]])
+    guard let session = registry.store.session as? SQLiteConnection else { return }
+    let plan = try session.explain(SQL.campaigns)
+    #expect(plan.contains { $0.contains("campaigns_in_order") } && !plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)")
+  }
+
   @Test("A campaign is created once, and its pages are counted once, in any order", arguments: Backend.all)
   func counts(_ backend: Backend) throws {
     let registry = try backend.open()
@@ -155,7 +172,7 @@ struct CampaignTests {
     let columns = added.flatMap { table, names in names.map { "ALTER TABLE \(table) DROP COLUMN \($0);" } }
     let indexes = [
       "campaigns_by_message", "devices_by_installation", "devices_not_active", "devices_of_activities", "devices_by_counter",
-      "aliases_by_token",
+      "aliases_by_token", "campaigns_in_order",
     ].map {
       "DROP INDEX \($0);"
     }

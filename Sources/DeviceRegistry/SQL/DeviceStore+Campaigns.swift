@@ -141,6 +141,7 @@ extension DeviceStore {
     }
   }
 
+  /// Campaigns that aren't over, then the newest of the others.
   /// - Parameter apps: only campaigns of these applications; nil for all.
   public func campaigns(of apps: [[UInt8]]? = nil, limit: Int) throws(RegistryError) -> [Campaign] {
     try session.all(SQL.campaigns, [Self.list(apps), .int(limit)], Self.campaign)
@@ -246,6 +247,6 @@ extension SQL {
     "SELECT \(campaignColumns) FROM campaigns WHERE message_id = ?1 AND app = ?2 ORDER BY created_at DESC, id LIMIT 1")
   static let countCampaigns = Statement("SELECT state, COUNT(*) FROM campaigns GROUP BY state")
   static let campaigns = ofApps {
-    "SELECT \(campaignColumns) FROM campaigns WHERE \($0) ORDER BY created_at DESC, id LIMIT ?2"
+    "SELECT \(campaignColumns) FROM campaigns WHERE \($0) ORDER BY state IN (2, 3), created_at DESC, id LIMIT ?2"
   }
 }

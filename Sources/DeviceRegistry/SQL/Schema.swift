@@ -34,7 +34,7 @@ enum Schema {
   private static let migrations: [[String]] = [
     first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, unknown,
     failures, contentSizes, accounts, operations, messages,
-    unreached, keyNames, pace,
+    unreached, keyNames, pace, campaignOrder,
   ]
 
   private static let first = [
@@ -199,6 +199,9 @@ enum Schema {
     "ALTER TABLE gateway_keys ADD COLUMN sender {text}", "ALTER TABLE gateway_keys ADD COLUMN environment {int}",
     "ALTER TABLE gateway_keys ADD COLUMN public_key {blob}", "ALTER TABLE gateway_keys ADD COLUMN token_uri {text}",
   ]
+
+  /// 2 and 3 are the states of campaigns that are over.
+  private static let campaignOrder = ["CREATE INDEX campaigns_in_order ON campaigns ((state IN (2, 3)), created_at DESC, id)"]
 
   private static let keyNames = ["ALTER TABLE gateway_keys ADD COLUMN name {text}"]
 
