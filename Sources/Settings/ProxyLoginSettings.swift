@@ -18,6 +18,9 @@ public struct ProxyLoginSettings: Sendable, Equatable {
 
   private static let longestUser = 200
 
+  /// All headers that a proxy is believed.
+  public var headers: [String] { [userHeader, groupsHeader].compactMap(\.self) + ["x-forwarded-for", "x-forwarded-proto"] }
+
   init(_ reader: ConfigurationReader) {
     let ranges = reader.strings("proxies") ?? []
     proxies = ranges.compactMap(AddressBlock.init)
@@ -36,6 +39,14 @@ public struct ProxyLoginSettings: Sendable, Equatable {
     if operateKey != nil, groupsHeader == nil { reader.report("groupsHeader", "is missing: the header with the user's groups") }
   }
 
+  /// True for the address of a proxy.
+  public func isProxy(_ peer: [UInt8]) -> Bool {
+    // A listener for both families shows an IPv4 address like this.
+    let text = String(decoding: peer, as: UTF8.self)
+    guard let address = NumericAddress.bytes(text.hasPrefix("::ffff:") ? String(text.dropFirst(7)) : text) else { return false }
+    return proxies.contains { $0.contains(address) }
+  }
+
   /// The user whom a proxy names.
   /// - Parameters:
   ///   - peer: the address of the connection.
@@ -44,11 +55,7 @@ public struct ProxyLoginSettings: Sendable, Equatable {
   public func user(peer: [UInt8], header: (String) -> [UInt8]?) -> (name: [UInt8], key: [UInt8]?)? {
     guard let name = header(userHeader), (1...Self.longestUser).contains(name.count),
       name.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
-      String(validating: name, as: UTF8.self) != nil,
-      // A listener for both families shows an IPv4 address like this.
-      case let text = String(decoding: peer, as: UTF8.self),
-      let address = NumericAddress.bytes(text.hasPrefix("::ffff:") ? String(text.dropFirst(7)) : text),
-      proxies.contains(where: { $0.contains(address) })
+      String(validating: name, as: UTF8.self) != nil, isProxy(peer)
     else { return nil }
     let groups = groupsHeader.flatMap(header).map { String(decoding: $0, as: UTF8.self) }?.split(separator: ",") ?? []
     let isOperator = groups.contains { operators.contains($0.trimmingCharacters(in: .whitespaces)) }

@@ -151,6 +151,15 @@ struct ConsoleTests {
     #expect(try ask("POST", pause, user: "ben", groups: "dev, Push ops").status == 200)
     #expect(try ask("POST", "/v1/fleet/apps/\(Site.app)/resume", user: "root@example.com", groups: "root").status == 200)
     #expect(try ask("POST", "/fcm/send", user: "ben", groups: "root").status == 401)
+    func origin(_ forwarded: String) throws -> String? {
+      let headers = Self.mark.merging(["X-Forwarded-For": forwarded]) { $1 }
+      #expect(try ask("POST", pause, user: "ben", groups: "root", headers).status == 200)
+      return Site.objects(try site.run(["audit", "--json", "--config", site.file("pushfleet.json5")]).output).first?["origin"]
+        as? String
+    }
+    #expect(try origin("192.0.2.1, 203.0.113.7") == "203.0.113.7")
+    #expect(try origin("192.0.2.1\r\nX-Forwarded-For: 2001:db8::7") == "2001:db8::7")
+    for words in ["203.0.113.7, unknown", "203.0.113.7:4711", ""] { #expect(try origin(words) == "127.0.0.1") }
     // A session with another key counts, until it ends.
     let secret = try door.key("view,operate", ["--app", Site.app]).key
     let login = try door.ask(
@@ -162,7 +171,7 @@ struct ConsoleTests {
     #expect(try ask("POST", "/v1/fleet/apps/\(Site.app)/rate", user: "anna", both).status == 403)
     let events = Site.objects(try site.run(["audit", "--json", "--config", site.file("pushfleet.json5")]).output)
     let ofUsers = events.filter { $0["action"] as? String != "key create" }
-    #expect(ofUsers.compactMap { $0["actor"] as? String } == ["root@example.com", "ben"])
+    #expect(ofUsers.compactMap { $0["actor"] as? String } == Array(repeating: "ben", count: 5) + ["root@example.com", "ben"])
     #expect(try site.run(["keys", "revoke", operate, "--config", site.file("pushfleet.json5")]).status == 0)
     #expect(try eventually { try ask("POST", pause, user: "ben", groups: "root").status == 401 })
 
@@ -171,6 +180,13 @@ struct ConsoleTests {
     #expect(door.gateway.wait() == 0)
     door = try Door(site, port: port)
     #expect(try ask("GET", "/v1/fleet/apps", user: "ben", groups: "root").status == 401)
+    // Headers of others count for nothing.
+    let forged = Self.mark.merging(["X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"]) { $1 }
+    let other = try door.ask("POST", "/console/login", nil, #"{"key":"\#(secret)"}"#, forged)
+    #expect(other.status == 200 && other.headers["set-cookie"]?.contains("Secure") == false)
+    #expect(try door.ask("POST", "/v1/fleet/apps/\(Site.app)/resume", secret, "{}", forged).status == 200)
+    let own = Site.objects(try site.run(["audit", "--json", "--config", site.file("pushfleet.json5")]).output).first
+    #expect(own?["origin"] as? String == "127.0.0.1" && own?["action"] as? String == "resume")
     try write("127.0.0.1", "operateKey: '\(view)'")
     door.gateway.signal(SIGTERM)
     #expect(door.gateway.wait() == 0)

@@ -2,6 +2,7 @@
 // that Swift cannot import.
 #pragma once
 #include <microhttpd.h>
+#include <strings.h>
 
 struct pushfleet_mhd_options {
   unsigned connections;
@@ -47,8 +48,21 @@ static inline struct MHD_Response *pushfleet_mhd_response(const void *body, size
   return MHD_create_response_from_buffer(size, (void *)body, MHD_RESPMEM_MUST_COPY);
 }
 
+struct pushfleet_mhd_search {
+  const char *name, *value;
+};
+
+static enum MHD_Result pushfleet_mhd_compare(void *context, enum MHD_ValueKind kind, const char *name, const char *value) {
+  struct pushfleet_mhd_search *search = (struct pushfleet_mhd_search *)context;
+  if (strcasecmp(name, search->name) == 0) search->value = value;
+  return MHD_YES;
+}
+
+// The last header with this name: a proxy adds its own behind the caller's.
 static inline const char *pushfleet_mhd_header(struct MHD_Connection *connection, const char *name) {
-  return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+  struct pushfleet_mhd_search search = {name, NULL};
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, pushfleet_mhd_compare, &search);
+  return search.value;
 }
 
 static inline void pushfleet_mhd_each_header(struct MHD_Connection *connection, MHD_KeyValueIteratorN look, void *context) {

@@ -1,5 +1,6 @@
 import DeviceRegistry
 import PushCore
+import Reactor
 import Settings
 import StatusHTTP
 import Wire
@@ -9,7 +10,6 @@ struct ConsoleRoutes {
   let sessions: ConsoleSessions
   let isTLS: Bool
   let time: Turn
-  let login: ProxyLoginSettings?
 
   /// Nil if the path doesn't exist.
   func route(_ call: HTTPCall, _ path: [String]) -> Route? {
@@ -19,7 +19,7 @@ struct ConsoleRoutes {
     case "login": return post(.login(logIn))
     case "logout": return post(.open(logOut))
     // A browser without a session is no wrong key.
-    case "session" where call.session == nil && call.proxyUser(login) == nil:
+    case "session" where call.session == nil && call.proxyUser == nil:
       return get(.open { $0.answer(.json(200) { _ in }) })
     case "session": return get(.console(Self.rights, describe))
     case let name: return PageFiles.console.answer(name).map { answer in get(.open { $0.answer(answer) }) }
@@ -30,13 +30,13 @@ struct ConsoleRoutes {
 
   private func logIn(_ call: HTTPCall, _ key: GatewayKey) {
     let secret = sessions.open(key, at: time.now)
-    call.answer(Self.description(key, cookie: cookie(String(decoding: secret, as: UTF8.self), ConsoleSessions.lifetime)))
+    call.answer(Self.description(key, cookie: cookie(String(decoding: secret, as: UTF8.self), ConsoleSessions.lifetime, call)))
   }
 
   private func logOut(_ call: HTTPCall) {
     guard call.isOfConsole else { return call.answer(ErrorFormat.own.answer(.foreign)) }
     if let secret = call.session { sessions.close(secret) }
-    call.answer(.json(200, headers: ["Set-Cookie": cookie("", 0)]) { _ in })
+    call.answer(.json(200, headers: ["Set-Cookie": cookie("", 0, call)]) { _ in })
   }
 
   private func describe(_ call: HTTPCall, _ key: GatewayKey) { call.answer(Self.description(key)) }
@@ -49,8 +49,9 @@ struct ConsoleRoutes {
     }
   }
 
-  private func cookie(_ value: String, _ seconds: Int) -> String {
-    "\(ConsoleSessions.cookie)=\(value); Path=/; Max-Age=\(seconds); HttpOnly; SameSite=Strict\(isTLS ? "; Secure" : "")"
+  private func cookie(_ value: String, _ seconds: Int, _ call: HTTPCall) -> String {
+    let secure = isTLS || call.forwarded("x-forwarded-proto") == "https" ? "; Secure" : ""
+    return "\(ConsoleSessions.cookie)=\(value); Path=/; Max-Age=\(seconds); HttpOnly; SameSite=Strict\(secure)"
   }
 }
 
@@ -59,8 +60,20 @@ extension HTTPCall {
   var isOfConsole: Bool { header("x-pushfleet-console") != nil }
 
   /// The user whom a proxy has authenticated, and the id of the user's key.
-  func proxyUser(_ login: ProxyLoginSettings?) -> (name: [UInt8], key: [UInt8]?)? {
-    login?.user(peer: request.peerAddress) { header($0) }
+  var proxyUser: (name: [UInt8], key: [UInt8]?)? { login?.user(peer: request.peerAddress) { header($0) } }
+
+  /// The last element of a header that tells about the caller of a proxy; nil if it isn't from a proxy of `login`.
+  func forwarded(_ name: String) -> String? {
+    guard login?.isProxy(request.peerAddress) == true, let last = header(name)?.split(separator: UInt8(ascii: ",")).last else {
+      return nil
+    }
+    return String(decoding: last.filter { $0 != 0x20 && $0 != 0x09 }, as: UTF8.self)
+  }
+
+  /// The caller's address: what a proxy says, otherwise that of the connection.
+  var origin: [UInt8] {
+    guard let text = forwarded("x-forwarded-for"), NumericAddress.bytes(text) != nil else { return request.peerAddress }
+    return Array(text.utf8)
   }
 
   /// The secret of the console's session in the cookie.

@@ -62,7 +62,7 @@ struct FleetMessages {
     do throws(Rejection) {
       kind = try Self.kindOfTarget(try SendRequest(parsing: call.request.body, limits: known.limits))
     } catch { return call.answer(.own(400, error.code.rawValue, error.reason)) }
-    let operation = FleetOperation(.test(app: app, target: kind), by: key.title, from: call.request.peerAddress)
+    let operation = FleetOperation(.test(app: app, target: kind), by: key.title, from: call.origin)
     registry.call(.write(.campaigns) { try $0.perform(operation, now: $1) }) { [order] result in
       guard case .success = result else {
         return call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be used for now")))

@@ -220,7 +220,7 @@ struct FleetOperations {
 
   /// Answers with the record of the operation.
   private func perform(_ action: FleetOperation.Action, _ order: OperationOrder, _ call: HTTPCall, _ key: GatewayKey) {
-    let operation = FleetOperation(action, by: key.title, from: call.request.peerAddress, because: order.reason)
+    let operation = FleetOperation(action, by: key.title, from: call.origin, because: order.reason)
     ask(.write(.campaigns) { try $0.perform(operation, now: $1) }, call) { result in
       switch result {
       case .success(let event): call.answer(.json(200) { event.write(to: &$0) })

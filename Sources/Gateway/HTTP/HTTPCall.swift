@@ -1,6 +1,7 @@
 import Logging
 import PushCore
 import Reactor
+import Settings
 import StatusHTTP
 import Wire
 
@@ -11,8 +12,7 @@ final class HTTPCall {
   let path: [[UInt8]]
   private let query: [(name: [UInt8], value: [UInt8])]
   private let reply: HTTPReply
-  private let figures: GatewayFigures
-  private let log: Log
+  private let context: GatewayContext
   private let began = SystemClock.monotonic
 
   /// Nil if the target can't be read.
@@ -32,8 +32,7 @@ final class HTTPCall {
     else { return nil }
     self.request = request
     self.reply = reply
-    figures = context.figures
-    log = context.log
+    self.context = context
     self.path = path
     self.query = query
   }
@@ -45,8 +44,8 @@ final class HTTPCall {
 
   func answer(_ answer: HTTPAnswer) {
     let seconds = SystemClock.monotonic.seconds(since: began)
-    figures.answered(answer.status, after: seconds)
-    log.debug(
+    context.figures.answered(answer.status, after: seconds)
+    context.log.debug(
       "answered", ["method": request.method, "place": place, "status": answer.status, "milliseconds": Int(seconds * 1_000)])
     reply.send(answer)
   }
@@ -57,6 +56,9 @@ final class HTTPCall {
   }
 
   func query(_ name: String) -> [UInt8]? { query.first { $0.name.elementsEqual(name.utf8) }?.value }
+
+  /// The proxies that log users of the console in.
+  var login: ProxyLoginSettings? { context.configuration.gateway?.http?.login }
 
   func header(_ name: String) -> [UInt8]? { request.headers[name] }
 

@@ -20,7 +20,6 @@ final class HTTPDoor: Door, TurnHook {
   private let services: Routes.Services
   private var routes: Routes
   private var rates = DeviceRates()
-  private let login: ProxyLoginSettings?
   /// Delayed answers to wrong keys.
   private var penalties = 0
 
@@ -43,7 +42,6 @@ final class HTTPDoor: Door, TurnHook {
     guard let registry = context.registry else { throw ConfigurationError.missingDoorRegistry }
     self.registry = registry
     keyCache = KeyCache(registry, loop: context.loop)
-    login = settings.login
     services = Routes.Services(context, settings, keyCache, registry)
     routes = Routes(context, registry, services, context.configuration)
     let side = LoopSide<HTTPDoor>(context.loop.mailbox)
@@ -56,7 +54,7 @@ final class HTTPDoor: Door, TurnHook {
     do throws(HTTPServerError) {
       server = try HTTPServer(
         host: settings.listen.host, port: settings.listen.port, limits: limits,
-        headers: Self.headers + [settings.login?.userHeader, settings.login?.groupsHeader].compactMap(\.self),
+        headers: Self.headers + (settings.login?.headers ?? []),
         identity: certificate?.served, isDriven: !isTLS,
         refused: { status in
           if isTLS { side.note { $0.noteRefused(status) } } else { side.note(here: { $0.noteRefused(status) }) }
@@ -183,7 +181,7 @@ final class HTTPDoor: Door, TurnHook {
   ) {
     guard call.credential == nil else { return admit(call.credential, call, route, rights, work) }
     guard let session = call.session.flatMap({ services.sessions.find($0, at: context.loop.now) }) else {
-      guard let user = call.proxyUser(login) else {
+      guard let user = call.proxyUser else {
         return deny(call, route.errorFormat, call.session == nil ? .noKey : .wrongKey)
       }
       // Another site can make a browser open an address with the proxy's cookie.

@@ -102,7 +102,7 @@ final class Routes {
       applications: applications, registry: registry, status: context.fleet, time: context.loop.time, letters: letters,
       messages: tried)
     console = ConsoleRoutes(
-      sessions: services.sessions, isTLS: http?.identity != nil, time: context.loop.time, login: http?.login)
+      sessions: services.sessions, isTLS: http?.identity != nil, time: context.loop.time)
     subscriptions = TopicSubscriptions(
       applications: applications, changes: changes, registry: registry, imports: imports
     ) { [context] in context.loop.wallClock }

@@ -276,7 +276,7 @@ public final class HTTPServer: @unchecked Sendable {
     open.withLock { $0.forget(reply) }
   }
 
-  /// The value without trailing white space (RFC 9110, section 5.5).
+  /// The last value, without trailing white space (RFC 9110, section 5.5).
   private func header(_ name: String, _ connection: OpaquePointer) -> [UInt8]? {
     guard let value = pushfleet_mhd_header(connection, name) else { return nil }
     let bytes = UnsafeRawBufferPointer(start: value, count: strlen(value))
