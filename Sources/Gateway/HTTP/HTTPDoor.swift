@@ -19,7 +19,9 @@ final class HTTPDoor: Door, TurnHook {
   private let keyCache: KeyCache
   private let services: Routes.Services
   private var routes: Routes
-  private var rates = DeviceRates()
+  private var rates = CallerRates(rate: 10, burst: 100)
+  /// Of failed logins, by address.
+  private var failures = CallerRates(rate: 1 / 60, burst: 10)
   /// Delayed answers to wrong keys.
   private var penalties = 0
 
@@ -162,7 +164,16 @@ final class HTTPDoor: Door, TurnHook {
     case .console(let rights, let work): admitOperator(call, route, rights, work)
     case .login(let work):
       guard call.isOfConsole else { return call.answer(route.errorFormat.answer(.foreign)) }
-      admit(call.loginKey.flatMap { NewSecret.id(in: $0, .key) == nil ? [] : $0 }, call, route, ConsoleRoutes.rights, work)
+      let origin = [call.origin]
+      guard failures.admits(origin, at: context.loop.now) else {
+        let words = "too many failed logins from your address"
+        return call.answer(.own(429, "TooManyRequests", words, headers: ["Retry-After": "60"]))
+      }
+      let key = call.loginKey.flatMap { NewSecret.id(in: $0, .key) == nil ? [] : $0 }
+      admit(key, call, route, ConsoleRoutes.rights) { [weak self] call, key in
+        self?.failures.giveBack(origin)
+        work(call, key)
+      }
     case .installation(let right, let work): admitInstallationCaller(call, route, right, work)
     case .account(let work): admitAccount(call, route, work)
     }
@@ -172,7 +183,7 @@ final class HTTPDoor: Door, TurnHook {
     _ credential: [UInt8]?, _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>,
     _ work: @escaping (HTTPCall, GatewayKey) -> Void
   ) {
-    guard let credential else { return deny(call, route.errorFormat, .noKey) }
+    guard let credential else { return deny(call, route, .noKey) }
     keyCache.admit(credential) { [weak self] verdict in self?.follow(verdict, call, route, rights, work) }
   }
 
@@ -182,7 +193,7 @@ final class HTTPDoor: Door, TurnHook {
     guard call.credential == nil else { return admit(call.credential, call, route, rights, work) }
     guard let session = call.session.flatMap({ services.sessions.find($0, at: context.loop.now) }) else {
       guard let user = call.proxyUser else {
-        return deny(call, route.errorFormat, call.session == nil ? .noKey : .wrongKey)
+        return deny(call, route, call.session == nil ? .noKey : .wrongKey)
       }
       // Another site can make a browser open an address with the proxy's cookie.
       guard call.isOfConsole else { return call.answer(route.errorFormat.answer(.foreign)) }
@@ -214,7 +225,7 @@ final class HTTPDoor: Door, TurnHook {
   private func admitAccount(_ call: HTTPCall, _ route: Route, _ work: @escaping (HTTPCall, GatewayKey) -> Void) {
     let assertion: Assertion
     do throws(Fault) { assertion = try Assertion(call.request.body) } catch {
-      return error == .wrongKey ? deny(call, route.errorFormat, error) : call.answer(route.errorFormat.answer(error))
+      return error == .wrongKey ? deny(call, route, error) : call.answer(route.errorFormat.answer(error))
     }
     keyCache.admit(assertion.keyID, by: { [context] in assertion.isGood(for: $0, at: context.loop.wallClock / 1_000) }) {
       [weak self] verdict in self?.follow(verdict, call, route, Set(KeyRight.allCases), work)
@@ -228,7 +239,7 @@ final class HTTPDoor: Door, TurnHook {
     switch verdict {
     case .success(let key) where key.rights.isDisjoint(with: rights): call.answer(route.errorFormat.answer(.notAllowed))
     case .success(let key): work(call, key)
-    case .failure(.wrong): deny(call, route.errorFormat, .wrongKey)
+    case .failure(.wrong): deny(call, route, .wrongKey)
     case .failure(.tooMany): call.answer(route.errorFormat.answer(.tooMany))
     case .failure(.unknown): call.answer(route.errorFormat.answer(.unavailable("the keys can't be read for now")))
     }
@@ -248,11 +259,11 @@ final class HTTPDoor: Door, TurnHook {
       switch result {
       case .success(let hash):
         guard let hash, Digest.areEqual(Digest.sha256(secret), hash) else {
-          self?.deny(call, route.errorFormat, .wrongKey)
+          self?.deny(call, route, .wrongKey)
           return
         }
         guard let self else { return }
-        guard rates.admits(app, installation, at: context.loop.now) else {
+        guard rates.admits([app, installation], at: context.loop.now) else {
           return call.answer(route.errorFormat.answer(.tooMany))
         }
         work(call, InstallationCaller(app: app, installation: installation, isBackend: false))
@@ -262,8 +273,10 @@ final class HTTPDoor: Door, TurnHook {
   }
 
   /// Delays the answer, so that guessing takes time. With too many delayed answers, answers at once and closes the connection.
-  private func deny(_ call: HTTPCall, _ errorFormat: ErrorFormat, _ fault: Fault) {
-    var answer = errorFormat.answer(fault)
+  /// Logins are counted instead.
+  private func deny(_ call: HTTPCall, _ route: Route, _ fault: Fault) {
+    var answer = route.errorFormat.answer(fault)
+    if case .login = route.work { return call.answer(answer) }
     guard penalties < Self.mostPenalties else {
       answer.headers["Connection"] = "close"
       return call.answer(answer)

@@ -119,7 +119,7 @@ struct LetterRoutes {
     let removal = FleetOperation.Removal(
       name, app: app.map { Array($0.utf8) }, queue: order.heldApp.map(topology.holdQueue) ?? topology.deadQueue, count: nil,
       filter: order.filter.members + rate)
-    return FleetOperation(.messages(removal), by: key.title, from: call.request.peerAddress, because: reason)
+    return FleetOperation(.messages(removal), by: key.title, from: call.origin, because: reason)
   }
 
   // MARK: jobs
@@ -149,7 +149,7 @@ struct LetterRoutes {
 
   private func stop(_ call: HTTPCall, _ key: GatewayKey) {
     guard let job = job(call, key) else { return }
-    guard jobs.stop(job.number, by: (key.title, call.request.peerAddress)) else {
+    guard jobs.stop(job.number, by: (key.title, call.origin)) else {
       return call.refuse("InvalidParameters", "the job has ended", status: 409)
     }
     call.answer(.json(200) { $0.set("job", Int64(job.number)) })
