@@ -51,7 +51,7 @@ function found(queue, state, query, discard) {
   const link = more => `#/${queue.page}?` + new URLSearchParams({ ...filter, ...more, look: 1 });
   return [card(`${number(seen.matched)} of ${number(seen.ready)} ${queue.many}`,
     make("p", { class: "note" }, described(inQueue(queue, filter)), seen.seen < seen.ready && ` Only the ${number(seen.seen)} oldest were looked at.`),
-    seen.matched > 0 && make("div", { class: "row" }, discard || changes(queue, state, filter, seen.matched)),
+    (seen.matched > 0 || seen.seen < seen.ready) && make("div", { class: "row" }, discard || changes(queue, state, filter, seen.seen < seen.ready ? null : seen.matched)),
     table(`${queue.title} by reason`, [["Messages", "n"], queue === dead ? ["Application", ""] : null, queue === dead ? ["Error", "name"] : null, ["From", ""], ["Oldest", ""], ["Newest", ""], ["Reason", "wide"], ["", ""]].filter(Boolean), seen.groups.map((group, i) => [
       String(i), number(group.count), ...queue === dead ? [group.app ? linked(group.app) : "", group.error || ""] : [], group.origin || "", time(group.oldest), time(group.newest), group.reason,
       isSelectable(group) && Object.entries(of(queue, group)).some(([name, value]) => filter[name] !== value) && make("a", { href: link(of(queue, group)) }, "Only these")]), "None."),
@@ -63,13 +63,15 @@ const of = (queue, group) => queue === held ? filters({ origin: group.origin || 
 /// A filter can't name a missing reason, nor all the rare ones.
 const isSelectable = group => group.reason && group.reason !== "other reasons";
 
-/// The number is the one that was shown, so that letters which come meanwhile stay.
+/// The number is the one that was shown, so that letters which come meanwhile stay. Without a number, all that match are meant: the look
+/// didn't see all.
 function changes(queue, state, { id, ...query }, count) {
   const filter = inQueue(queue, query), path = queue.path(query.app);
   if (id) filter.ids = [id];
-  const body = { filter: { ...filter, limit: count } }, what = count === 1 ? `1 ${queue.one}` : `${number(count)} ${queue.many}`;
-  return [queue === dead && button(state, path, "replay", `Replay ${what}`, "letters", `${count === 1 ? "It goes back to where it came from." : "They go back to where they came from, the oldest first."} ${described(filter)}`, body, `Replay ${number(count)}`),
-    button(state, path, "drop", `Drop ${what}`, "", `${count === 1 ? "It is" : "They are"} deleted for good. ${described(filter)}`, body, `Drop ${number(count)}`)];
+  const body = { filter: { ...filter, ...count && { limit: count } } }, what = count === 1 ? `1 ${queue.one}` : `${count ? number(count) : "all"} ${queue.many}${count ? "" : " that match"}`;
+  const words = [count ? "" : `Also those that the look didn't see. `, described(filter)].join(""), text = count ? number(count) : "all";
+  return [queue === dead && button(state, path, "replay", `Replay ${what}`, "letters", `${count === 1 ? "It goes back to where it came from." : "They go back to where they came from, the oldest first."} ${words}`, body, `Replay ${text}`),
+    button(state, path, "drop", `Drop ${what}`, "", `${count === 1 ? "It is" : "They are"} deleted for good. ${words}`, body, `Drop ${text}`)];
 }
 
 function described(filter) {
