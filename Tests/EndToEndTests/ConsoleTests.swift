@@ -22,7 +22,8 @@ struct ConsoleTests {
       {
         broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", results: "all", fanOut: { pageSize: 100 }, \(settings)
         apps: {
-          "\(Site.app)": { apns: \(site.apns()) },
+          "\(Site.app)": { apns: \(site.apns()), webhooks: { billing: {
+            url: "https://localhost:1/events", secret: "\(WebhookTests.secret)", events: ["audit"] } } },
           "\(Self.other)": { apns: \(site.apns(topic: Self.other)) },
           "\(Self.silent)": { apns: \(site.apns(topic: Self.silent, port: 1)) },
         },

@@ -62,8 +62,10 @@ struct WebhookTests {
     var accepted: [(kind: String, message: String, id: String)] { calls.filter { $0.status == 204 }.flatMap(\.events) }
   }
 
-  func start(_ events: String = #"["results", "feedback", "receipts", "audit"]"#, secrets: String = "\"\(secret)\"")
-    throws
+  func start(
+    _ events: String = #"["results", "feedback", "receipts", "audit"]"#, secrets: String = "\"\(secret)\"",
+    settings: String = ""
+  ) throws
     -> (Site, Receiver, config: [String])
   {
     let site = try Site()
@@ -72,7 +74,7 @@ struct WebhookTests {
     try site.write(
       """
       {
-        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", results: "all", receipts: true,
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", results: "all", \(settings.isEmpty ? "receipts: true," : settings)
         apps: {
           "\(Site.app)": {
             apns: \(site.apns()),
@@ -178,7 +180,10 @@ struct WebhookTests {
 
   @Test("410 pauses the webhook, which the audit shows; resume continues it")
   func gone() throws {
-    let (site, receiver, config) = try start(#"["results"]"#)
+    let port = try FreePorts.take(1)[0]
+    let (site, receiver, config) = try start(#"["results"]"#, settings: Door.settings(port))
+    let door = try Door(site, port: port)
+    let key = try door.key("operate,view", ["--app", Site.app]).key
     try receiver.answer("410")
     try site.send(tokens: (10..<20).map(token), app: Site.app)
     try site.drain()
@@ -193,7 +198,17 @@ struct WebhookTests {
     #expect(eventually { depth(site) == 10 })
     let event = try #require(Site.objects(try site.run(["audit", "--json"] + config).output).first)
     #expect(event["subject"] as? String == "webhook:\(Site.app)/billing" && event["app"] as? String == Site.app)
-    #expect(try site.run(["webhooks", "resume", "\(Site.app)/billing"] + config).status == 0)
+    let listed = try door.json("GET", "/v1/fleet/webhooks", key)["webhooks"] as? [[String: Any]]
+    #expect(listed?.map { $0["webhook"] as? String } == ["\(Site.app)/billing"])
+    #expect(listed?.map { $0["reason"] as? String } == ["the receiver answered 410"])
+    let other = try door.key("operate,view", ["--app", Self.other]).key
+    #expect(try (door.json("GET", "/v1/fleet/webhooks", other)["webhooks"] as? [Any])?.isEmpty == true)
+    let path = "/v1/fleet/webhooks/\(Site.app)%2Fbilling"
+    for (path, key, status) in [
+      (path + "/pause", other, 403), (path + "/drain", key, 404),
+      ("/v1/fleet/webhooks/\(Site.app)%2Fbiling/pause", key, 404),
+    ] { #expect(try door.ask("POST", path, key).status == status, "\(path)") }
+    #expect(try door.json("POST", path + "/resume", key)["subject"] as? String == "webhook:\(Site.app)/billing")
     #expect(eventually { receiver.accepted.count == 10 })
     #expect(eventually { depth(site) == 0 })
     end(process)

@@ -5,12 +5,12 @@ import { testSend } from "./testsend.js";
 import { appField, button, card, encode, form, linked, only, pill, sum } from "./parts.js";
 
 // What each page asks for, besides the fleet's status, and what it shows of the answers.
-const apps = "/v1/fleet/apps", lanes = "/v1/fleet/lanes", keys = "/v1/fleet/credentials", campaigns = "/v1/fleet/campaigns?limit=50";
+const apps = "/v1/fleet/apps", lanes = "/v1/fleet/lanes", keys = "/v1/fleet/credentials", webhooks = "/v1/fleet/webhooks", campaigns = "/v1/fleet/campaigns?limit=50";
 const list = (events, query) => "/v1/fleet/audit?" + new URLSearchParams({ limit: events, ...query });
 
 export const pages = {
-  fleet: { name: "Fleet", asks: () => ({ apps, lanes, credentials: keys, campaigns }), show: fleet },
-  apps: { name: "Applications", asks: ([app]) => app ? { apps, credentials: keys, campaigns: `${campaigns}&app=${encode(app)}`, audit: list(10, { app }) } : { apps },
+  fleet: { name: "Fleet", asks: () => ({ apps, lanes, credentials: keys, webhooks, campaigns }), show: fleet },
+  apps: { name: "Applications", asks: ([app]) => app ? { apps, credentials: keys, webhooks, campaigns: `${campaigns}&app=${encode(app)}`, audit: list(10, { app }) } : { apps },
     show: (state, [app]) => app ? application(state, app) : applications(state) },
   lanes: { name: "Lanes", asks: () => ({ lanes }), show: allLanes },
   campaigns: { name: "Campaigns", asks: ([id], query) => id ? { campaign: "/v1/fleet/campaigns/" + encode(id), unreached: `/v1/fleet/campaigns/${encode(id)}/unreached?` + new URLSearchParams(query), audit: list(50, { subject: "campaign:" + id }) } : { campaigns },
@@ -69,6 +69,7 @@ export function problems(state) {
   if (dead) add("warn", "Dead letters", { waits: dead, words: "Look at them, then replay or drop them.", link: "#/dead?look=1", section: "pushfleetdeadletters" });
   for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: toResume(one), section: "pushfleetholdqueue" });
   for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, words: toResume(one) });
+  for (const one of state.webhooks || []) if (one.state !== "running") add("warn", `Webhook ${one.webhook} is ${one.state}`, { app: owner(one), since: one.since, words: toResume(one) });
   for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: toResume(one) });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
     else if (one.state === "paused") add("warn", `Campaign ${one.id} of ${one.app} is paused`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "Resume it when the reason is gone, or cancel it" });
@@ -124,14 +125,22 @@ function operations(state, one) {
     button(state, path, "rate", `Set the limit of ${one.app}`, "rate=" + (one.rate ?? ""), "Limits its pushes. Requests beyond the limit wait.", null, "Limit"));
 }
 
-/// The application of a credential, which is the beginning of its name.
-const owner = one => one.credential.split("/")[0];
+/// The application of a credential or a webhook, which is the beginning of its name.
+const owner = one => (one.credential || one.webhook).split("/")[0];
 
 function credentialTable(state, app) {
   return table("Credentials and senders", [["Credential", "name"], ["State", "wide"], ["", "wide"]], (state.credentials || []).filter(one => owner(one) === app).map(one => {
     const path = "credentials/" + encode(one.credential), what = one.credential;
     return [what, what.slice(app.length + 1), control(one), make("div", { class: "row" }, one.state === "running"
       ? button(state, path, "pause", `Pause ${what}`, "until", "Nothing is sent with it. Its pushes wait on the retry ladder, those with other credentials are sent.") : !one.sender && button(state, path, "resume", `Resume ${what}`))];
+  }), "None.");
+}
+
+function webhookTable(state, hooks) {
+  return table("Webhooks", [["Webhook", "name"], ["State", "wide"], ["", "wide"]], hooks.map(one => {
+    const path = "webhooks/" + encode(one.webhook), what = `Webhook ${one.webhook}`;
+    return [one.webhook, one.webhook.slice(owner(one).length + 1), control(one), make("div", { class: "row" }, one.state === "running"
+      ? button(state, path, "pause", `Pause ${what}`, "until", "Its events wait in its queue, which keeps the newest 250,000.") : button(state, path, "resume", `Resume ${what}`))];
   }), "None.");
 }
 
@@ -146,10 +155,10 @@ function applications(state) {
 }
 
 function application(state, app) {
-  const one = (state.apps || []).find(one => one.app === app), its = figures(state, app);
+  const one = (state.apps || []).find(one => one.app === app), its = figures(state, app), hooks = (state.webhooks || []).filter(one => owner(one) === app);
   if (!one) return [make("h1", {}, app), make("p", {}, state.apps ? "The key is not for this application." : "")];
   return [make("h1", {}, app), problemList(problems(state).filter(one => one.app === app)), card(null, table("The application", appColumns, [appRow(state, one)], "")),
-    card("Credentials and senders", credentialTable(state, app)),
+    card("Credentials and senders", credentialTable(state, app)), hooks.length > 0 && card("Webhooks", webhookTable(state, hooks)),
     card("Failed pushes by reason", table("Failed pushes by reason", [["Reason", "name"], ["Pushes", "n"], ["Share", "n"]],
       its.reasons.map(([code, count]) => [code, code, number(count), `${(100 * count / its.failed).toFixed(1)} %`]), state.status ? "None since the workers began." : "Only a key for all applications sees them.")),
     card("Campaigns", campaignTable(state)), card("Operations", auditTable(state.audit || []))];

@@ -4,7 +4,7 @@ import PushCore
 import StatusHTTP
 import Wire
 
-/// `/v1/fleet/…`: the operations of `pushfleet apps`, `credentials`, `lanes`, `campaigns` and `audit`. A key sees and controls its applications.
+/// `/v1/fleet/…`: the operations of `pushfleet apps`, `credentials`, `lanes`, `webhooks`, `campaigns` and `audit`. A key sees and controls its applications.
 /// The status and the lanes concern all applications, so they need a key for all of them.
 struct FleetOperations {
   let applications: GatewayApplications
@@ -25,7 +25,9 @@ struct FleetOperations {
     case ("lanes", 3): return .view(listLanes)
     case ("lanes", 5): return Verb(rawValue: path[4]).map { verb in .operate { control(verb, ofLane: $0, $1) } }
     case ("credentials", 3): return .view(listCredentials)
-    case ("credentials", 5): return Verb(rawValue: path[4]).map { verb in .operate { control(verb, ofCredential: $0, $1) } }
+    case ("credentials", 5): return Verb(rawValue: path[4]).map { control($0, ControlSubject.credential) }
+    case ("webhooks", 3): return .view(listWebhooks)
+    case ("webhooks", 5): return Verb(rawValue: path[4]).map { control($0, ControlSubject.webhook) }
     case ("campaigns", 3): return .view(listCampaigns)
     case ("campaigns", 4): return .view(showCampaign)
     case ("campaigns", 5) where path[4] == "unreached": return .view(listUnreached)
@@ -69,6 +71,10 @@ struct FleetOperations {
     list(key.apps.flatMap { applications[$0]?.pausable ?? [] }.map { .credential($0) }, as: "credentials", call)
   }
 
+  private func listWebhooks(_ call: HTTPCall, _ key: GatewayKey) {
+    list(key.apps.flatMap { applications[$0]?.webhooks ?? [] }.map { .webhook($0) }, as: "webhooks", call)
+  }
+
   private func list(_ subjects: [ControlSubject], as name: String, _ call: HTTPCall) {
     let time = time
     ask(.read { try $0.controls() }, call) { controls in
@@ -108,13 +114,16 @@ struct FleetOperations {
     control(verb, .lane(call.path[3]), call, key)
   }
 
-  private func control(_ verb: Verb, ofCredential call: HTTPCall, _ key: GatewayKey) {
-    let subject = ControlSubject.credential(call.path[3])
-    guard verb == .pause || verb == .resume, let app = subject.app.flatMap({ applications[$0] }),
-      app.pausable.contains(call.path[3])
-    else { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
-    guard key.apps.contains(app.id) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
-    control(verb, subject, call, key)
+  /// Controls a credential or a webhook.
+  private func control(_ verb: Verb, _ kind: @escaping ([UInt8]) -> ControlSubject) -> Route {
+    .operate { call, key in
+      let subject = kind(call.path[3])
+      guard verb == .pause || verb == .resume, let app = subject.app.flatMap({ applications[$0] }),
+        (app.pausable.map { .credential($0) } + app.webhooks.map { .webhook($0) }).contains(subject)
+      else { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
+      guard key.apps.contains(app.id) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+      control(verb, subject, call, key)
+    }
   }
 
   private func control(_ verb: Verb, _ subject: ControlSubject, _ call: HTTPCall, _ key: GatewayKey) {

@@ -118,7 +118,7 @@ final class Routes {
     "pause", "drain",
     "resume", "rate", "cancel", "status", "messages", "api", "push", "stat", "app",
     "console", "login", "logout", "session", "devices", "dead", "held", "jobs", "replay", "drop", "discard", "stop", "explain",
-    "test", "forget", "trace", "unreached",
+    "test", "forget", "trace", "unreached", "webhooks", "go", "config", "sys", "stats", "metrics",
   ]
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.
