@@ -111,6 +111,11 @@ struct GorushTests {
     #expect(stat["total_count"] as? Int == 12 && stat["version"] is String)
     #expect(stat["ios"] as? [String: Int] == ["push_success": 8, "push_error": 1])
     #expect(stat["android"] as? [String: Int] == ["push_success": 2, "push_error": 1])
+    for path in ["/api/stat/go", "/api/config", "/sys/stats", "/metrics"] {
+      let missing = try door.json("GET", path, nil, status: 404)
+      #expect(missing["code"] as? Int == 404)
+      #expect((missing["message"] as? String)?.hasPrefix("\(path) of gorush is not supported") == true)
+    }
     worker.signal(15)
     #expect(worker.wait() == 0)
   }

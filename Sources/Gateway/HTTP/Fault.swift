@@ -91,11 +91,7 @@ enum ErrorFormat {
         $0.set("error", Self.oauthWord(fault))
         $0.set("error_description", fault.words)
       }
-    case .gorush:
-      .json(fault.status, headers: fault.headers) {
-        $0.set("code", Int64(fault.status))
-        $0.set("message", fault.words)
-      }
+    case .gorush: .gorush(fault.status, fault.words, headers: fault.headers)
     case .own: .own(fault == .reused ? 409 : fault.status, Self.ownWord(fault), fault.words, headers: fault.headers)
     }
   }
@@ -176,6 +172,14 @@ extension HTTPAnswer {
     var writer = JSONObjectWriter()
     members(&writer)
     return HTTPAnswer(status: status, contentType: jsonType, headers: headers, body: writer.closed())
+  }
+
+  /// An error in ``ErrorFormat/gorush``.
+  static func gorush(_ status: Int, _ message: String, headers: [String: String] = [:]) -> HTTPAnswer {
+    json(status, headers: headers) {
+      $0.set("code", Int64(status))
+      $0.set("message", message)
+    }
   }
 
   /// An error in ``ErrorFormat/own``.

@@ -140,6 +140,9 @@ final class Routes {
       return Route(methods: ["POST"], errorFormat: .gorush, work: .keyed([.send], gorush.take))
     case ("api", 3) where path[1] == "stat" && path[2] == "app":
       return Route(methods: ["GET"], errorFormat: .gorush, work: .keyed([.send], stat))
+    case ("api", 3) where path[1] == "stat" && path[2] == "go", ("api", 2) where path[1] == "config",
+      ("sys", 2) where path[1] == "stats", ("metrics", 1):
+      return Route(methods: ["GET"], errorFormat: .gorush, work: .open(refuseFigures))
     case ("v1", 4) where path[1] == "projects" && path[3] == "messages:send":
       return Route(methods: ["POST"], errorFormat: .google, work: .keyed([.send], v1.take))
     case ("v1", 6) where Self.isOfSubscriptions(path):
@@ -188,6 +191,12 @@ final class Routes {
 
   private func stat(_ call: HTTPCall, _ key: GatewayKey) {
     call.answer(context.figures.gorush.answer(of: key, version: context.version))
+  }
+
+  /// Answers gorush's paths of figures about its own process.
+  private func refuseFigures(_ call: HTTPCall) {
+    let path = call.path.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
+    call.answer(.gorush(404, "/\(path) of gorush is not supported: the figures are at /metrics of gateway.metrics"))
   }
 
   private func legacy(_ place: String) -> Route? {
