@@ -253,7 +253,7 @@ struct ConsoleTests {
     "shows a fleet to two users at once, who control it with mouse and keyboard within their rights",
     .enabled(if: isBrowserThere, "chromium isn't installed"))
   func control() throws {
-    let (site, config) = try start()
+    let (site, config) = try start(devices: 300)
     let workers = [try site.startWorker(), try site.startWorker()]
     let address = try startConsole(site, config)
     let (operator_, viewer) = (0, 1)
@@ -342,6 +342,44 @@ struct ConsoleTests {
     #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 9", operator_))
     try browser.go("audit?app=\(Site.app)", operator_)
     #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 4", operator_))
+
+    // A webhook that its receiver has ended.
+    try browser.go("apps/\(Site.app)", operator_)
+    try browser.click("/v1/fleet/apps/\(Site.app)/rate", operator_, ["rate": "20"])
+    #expect(try site.run(["webhooks", "pause", "\(Site.app)/billing", "--reason", "gone"] + config).status == 0)
+    try browser.go("fleet", viewer)
+    #expect(try browser.shows("Webhook \(Site.app)/billing is paused", viewer) && browser.shows("because: gone", viewer))
+    try browser.click("/v1/fleet/webhooks/\(Site.app)%2Fbilling/resume", operator_)
+    #expect(try browser.holds("!document.getElementById('page').innerText.includes('Webhook')", viewer))
+
+    // A campaign with 15 seconds for its devices.
+    try site.publish([(["to": "/topics/all", "data": ["m": "n"]], ["app_id": Site.app, "message_id": "n"])])
+    func newest() throws -> [String: Any] { Site.objects(try site.run(["campaigns", "--json"] + config).output)[0] }
+    #expect(try eventually { try newest()["message_id"] as? String == "n" })
+    let path = "/v1/fleet/campaigns/\(try #require(try newest()["id"] as? String))"
+    try browser.go("campaigns", operator_)
+    for (verb, state) in [("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")] {
+      try browser.click("\(path)/\(verb)", operator_)
+      #expect(try newest()["state"] as? String == state)
+    }
+    #expect(try (newest()["remaining"] as? Int ?? 0) > 0)
+
+    // Without the limit, an application that is drained refuses what comes.
+    func app() throws -> [String: Any]? {
+      Site.objects(try site.run(["apps", "list", "--json"] + config).output).first { $0["app"] as? String == Site.app }
+    }
+    try browser.go("apps/\(Site.app)", operator_)
+    #expect(try app()?["rate"] as? Int == 20)
+    try browser.click("/v1/fleet/apps/\(Site.app)/rate", operator_, ["rate": ""])
+    #expect(try app()?["rate"] is Int == false)
+    try browser.click("/v1/fleet/apps/\(Site.app)/drain", operator_)
+    #expect(try app()?["state"] as? String == "draining")
+    #expect(workers[1].waitForOutput(#""state":"draining""#, seconds: 30))
+    // The drain's own second counts as before it.
+    let late: [String: Any] = ["app_id": Site.app, "message_id": "late", "timestamp": Int(Date().timeIntervalSince1970) + 2]
+    try site.publish([(["to": token(400), "data": ["a": "b"]], late)])
+    #expect(try eventually { try site.depths(["dead"]) == [1] })
+    try browser.click(resume, operator_)
 
     #expect(browser.takeComplaints().isEmpty)
     try browser.order(operator_, ["value": "document.getElementById('logout').click()"])
