@@ -70,6 +70,9 @@ struct BadgeCounterTests {
     #expect(try read(registry, "m1", token: "t") == .repeated(nil))
     #expect(try count(registry, "m3", "old") == [2])
     #expect(try count(registry, "m4", "t") == [3])
+    for token in ["old", "t"] {
+      #expect(try registry.store.device(.token(.apns, Array(token.utf8)), app: TestRegistry.app).first?.badge == 3)
+    }
     #expect(try read(registry, "m4", .installation(Array("i".utf8))) == .noted(nil))
     #expect(try read(registry, "m4", token: "old") == .repeated(nil))
   }

@@ -13,6 +13,8 @@ public struct DeviceRecord: Equatable, Sendable {
   public var lastSeen: Int64
   /// Since when the device isn't active; nil if it is.
   public var markedAt: Int64?
+  /// Nil if nothing has counted it.
+  public var badge: Int64?
 }
 
 public struct CampaignPage: Equatable, Sendable {

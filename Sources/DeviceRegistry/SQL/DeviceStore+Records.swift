@@ -53,7 +53,8 @@ extension DeviceStore {
       device.activity = kind == .liveActivity ? row.bytes(18) : nil
       return DeviceRecord(
         id: row.int(0), registration: row.key().registration, device: device, state: row.state(5),
-        reason: row.optionalBytes(16), registeredAt: row.int(2), lastSeen: row.int(17), markedAt: row.optionalInt(19))
+        reason: row.optionalBytes(16), registeredAt: row.int(2), lastSeen: row.int(17), markedAt: row.optionalInt(19),
+        badge: row.optionalInt(20))
     }
     try session.runEach(SQL.topicsOfDevice, records.map { [.int($0.id)] }) { index, row in
       records[index].device.topics.append(row.bytes(0))
@@ -87,7 +88,8 @@ extension SQL {
     """
     SELECT \(DeviceColumn.list), (SELECT a.name FROM apps a WHERE a.id = d.app), d.installation, u.name, u.display, d.locale,
       d.time_zone, d.app_version, d.reason, d.last_seen, d.activity,
-      CASE d.state WHEN 0 THEN NULL WHEN 2 THEN d.gone_at ELSE COALESCE(d.marked_at, d.last_seen) END
+      CASE d.state WHEN 0 THEN NULL WHEN 2 THEN d.gone_at ELSE COALESCE(d.marked_at, d.last_seen) END,
+      (SELECT b.badge FROM badges b WHERE b.device = \(counterOfDevice))
     FROM devices d LEFT JOIN users u ON u.id = d.user_id
     """
   static let recordByID = Statement("\(recordQuery) WHERE d.id = ?1")

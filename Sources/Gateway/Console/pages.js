@@ -229,7 +229,7 @@ const moment = (by, name) => by === "gone_since" && /^\d{4}-\d\d-\d\d$/.test(nam
 const testLink = (state, app, to, words = "Test") => state.me.rights.includes("operate") && make("a", { href: "#/test?" + new URLSearchParams({ app, to }), "aria-label": `Send a test to ${to}` }, words);
 
 function devices(state, args, query) {
-  const columns = [["Registration", "name"], ["Platform", ""], ["State", ""], ["User", ""], ["Installation", ""], ["Topics", "wide"], ["Registered", ""], ["Seen", ""], ["", ""]];
+  const columns = [["Registration", "name"], ["Platform", ""], ["State", ""], ["User", ""], ["Installation", ""], ["Topics", "wide"], ["Badge", "n"], ["Registered", ""], ["Seen", ""], ["", ""]];
   return [make("h1", {}, "Devices"),
     form("devices", appField(state, query.app || only(state)), make("label", {}, "by ", make("select", { name: "by" },
       [["user", "User"], ["installation", "Installation"], ["device", "Token or registration"], ["gone_since", "Gone since"]].map(([value, name]) => make("option", { value, selected: value === query.by }, name)))),
@@ -237,7 +237,7 @@ function devices(state, args, query) {
     state.refusals.devices && make("p", { class: "bad", role: "alert" }, state.refusals.devices),
     query.name && !state.refusals.devices && card(`Devices of ${query.app}`, table("Devices", columns, (state.devices || []).map(one => [
       one.registration, one.registration, [one.platform, " ", make("span", { class: "note" }, one.kind)], [pill(one.state, one.state === "active" ? "good" : "warn"), " ", make("span", { class: "note" }, one.state !== "active" && `${one.reason || ""} since ${time(one.state_since)}`)],
-      one.user || "", one.installation || "", one.topics.join(", "), time(one.registered_at), time(one.last_seen),
+      one.user || "", one.installation || "", one.topics.join(", "), one.badge ?? "", time(one.registered_at), time(one.last_seen),
       [make("a", { href: "#/search?" + new URLSearchParams({ app: query.app, by: "token", id: one.registration }), "aria-label": `Last pushes to ${one.registration}` }, "Pushes"), " ",
       one.state === "active" && testLink(state, query.app, one.registration)]]), "There is none."),
       query.by === "user" && make("div", { class: "row" }, (state.devices || []).some(one => one.state === "active") && testLink(state, query.app, "/users/" + encode(query.name), "Send a test"), button(state, "apps/" + encode(query.app), "forget", `Forget the user ${query.name}`, "",

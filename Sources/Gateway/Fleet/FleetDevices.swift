@@ -54,6 +54,7 @@ struct FleetDevices {
     object.set("user", device.user)
     object.set("app_version", device.appVersion)
     object.set(Array("topics".utf8), device.topics)
+    object.set("badge", record.badge)
     object.set("registered_at", time: record.registeredAt)
     object.set("last_seen", time: record.lastSeen)
   }
