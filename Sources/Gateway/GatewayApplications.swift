@@ -11,10 +11,8 @@ struct GatewayApplications {
     var isUPMC: Bool
     /// Platforms that the application has credentials for.
     var platforms: Set<Platform>
-    /// Credentials and senders that operators can pause.
-    var pausable: [[UInt8]]
-    /// Names of webhooks, with the application.
-    var webhooks: [[UInt8]]
+    /// Credentials, senders and webhooks, which operators can pause.
+    var pausable: [ControlSubject]
     /// Names of the application's packages and bundles.
     var packages: Set<[UInt8]>
   }
@@ -32,8 +30,8 @@ struct GatewayApplications {
       apps[id] = App(
         id: id, defaultPriority: app.defaultPriority, limits: configuration.limits(of: app), isUPMC: app.isUPMC,
         platforms: Set(Platform.allCases.filter { platform in sets.contains { $0.reaches(platform) } }),
-        pausable: app.pausable.keys.sorted().map { Array($0.utf8) },
-        webhooks: app.webhooks.map { Array("\(app.id)/\($0.name)".utf8) },
+        pausable: app.pausable.keys.sorted().map { .credential(Array($0.utf8)) }
+          + app.webhooks.map { .webhook(Array("\(app.id)/\($0.name)".utf8)) },
         packages: Set((packages + [app.id]).map { Array($0.utf8) }))
     }
     self.apps = apps

@@ -2,6 +2,7 @@
 // that Swift cannot import.
 #pragma once
 #include <microhttpd.h>
+#include <string.h>
 #include <strings.h>
 
 struct pushfleet_mhd_options {
@@ -50,18 +51,20 @@ static inline struct MHD_Response *pushfleet_mhd_response(const void *body, size
 
 struct pushfleet_mhd_search {
   const char *name, *value;
+  size_t size;
 };
 
-static enum MHD_Result pushfleet_mhd_compare(void *context, enum MHD_ValueKind kind, const char *name, const char *value) {
+static enum MHD_Result pushfleet_mhd_compare(void *context, enum MHD_ValueKind kind, const char *name, size_t size, const char *value,
+                                             size_t value_size) {
   struct pushfleet_mhd_search *search = (struct pushfleet_mhd_search *)context;
-  if (strcasecmp(name, search->name) == 0) search->value = value;
+  if (size == search->size && strncasecmp(name, search->name, size) == 0) search->value = value;
   return MHD_YES;
 }
 
 // The last header with this name: a proxy adds its own behind the caller's.
 static inline const char *pushfleet_mhd_header(struct MHD_Connection *connection, const char *name) {
-  struct pushfleet_mhd_search search = {name, NULL};
-  MHD_get_connection_values(connection, MHD_HEADER_KIND, pushfleet_mhd_compare, &search);
+  struct pushfleet_mhd_search search = {name, NULL, strlen(name)};
+  MHD_get_connection_values_n(connection, MHD_HEADER_KIND, pushfleet_mhd_compare, &search);
   return search.value;
 }
 

@@ -24,9 +24,9 @@ struct FleetOperations {
     case ("apps", 5): return Verb(rawValue: path[4]).map { verb in .operate { control(verb, ofApp: $0, $1) } }
     case ("lanes", 3): return .view(listLanes)
     case ("lanes", 5): return Verb(rawValue: path[4]).map { verb in .operate { control(verb, ofLane: $0, $1) } }
-    case ("credentials", 3): return .view(listCredentials)
+    case ("credentials", 3): return listPausable("credential")
     case ("credentials", 5): return Verb(rawValue: path[4]).map { control($0, ControlSubject.credential) }
-    case ("webhooks", 3): return .view(listWebhooks)
+    case ("webhooks", 3): return listPausable("webhook")
     case ("webhooks", 5): return Verb(rawValue: path[4]).map { control($0, ControlSubject.webhook) }
     case ("campaigns", 3): return .view(listCampaigns)
     case ("campaigns", 4): return .view(showCampaign)
@@ -67,12 +67,11 @@ struct FleetOperations {
     list(Topology.lanes.map { .lane(Array($0.utf8)) }, as: "lanes", call)
   }
 
-  private func listCredentials(_ call: HTTPCall, _ key: GatewayKey) {
-    list(key.apps.flatMap { applications[$0]?.pausable ?? [] }.map { .credential($0) }, as: "credentials", call)
-  }
-
-  private func listWebhooks(_ call: HTTPCall, _ key: GatewayKey) {
-    list(key.apps.flatMap { applications[$0]?.webhooks ?? [] }.map { .webhook($0) }, as: "webhooks", call)
+  /// - Parameter kind: `credential` or `webhook`.
+  private func listPausable(_ kind: String) -> Route {
+    .view { call, key in
+      list(key.apps.flatMap { applications[$0]?.pausable ?? [] }.filter { $0.kind == kind }, as: kind + "s", call)
+    }
   }
 
   private func list(_ subjects: [ControlSubject], as name: String, _ call: HTTPCall) {
@@ -119,7 +118,7 @@ struct FleetOperations {
     .operate { call, key in
       let subject = kind(call.path[3])
       guard verb == .pause || verb == .resume, let app = subject.app.flatMap({ applications[$0] }),
-        (app.pausable.map { .credential($0) } + app.webhooks.map { .webhook($0) }).contains(subject)
+        app.pausable.contains(subject)
       else { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
       guard key.apps.contains(app.id) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
       control(verb, subject, call, key)
