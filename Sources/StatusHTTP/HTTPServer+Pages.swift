@@ -33,14 +33,14 @@ extension HTTPServer {
     }
   }
 
-  static func isLoopback(_ peer: [UInt8]) -> Bool {
-    peer.starts(with: "127.".utf8) || peer == Array("::1".utf8) || peer.starts(with: "::ffff:127.".utf8)
+  static func isLoopback(_ address: some Sequence<UInt8>) -> Bool {
+    address.starts(with: "127.".utf8) || address.elementsEqual("::1".utf8) || address.starts(with: "::ffff:127.".utf8)
   }
 
   /// True if a request to a loopback listener uses a name other than localhost. In a DNS rebinding attack, a web page makes its
   /// name resolve to this machine, so that a local browser lets it read the answers. Other listeners may have any name.
   static func isMisled(_ name: String, to listener: String) -> Bool {
-    guard listener == "localhost" || listener == "::1" || listener.hasPrefix("127."), !name.hasPrefix("[") else { return false }
+    guard listener == "localhost" || isLoopback(listener.utf8), !name.hasPrefix("[") else { return false }
     let name = name.prefix { $0 != ":" }.lowercased()
     return name != "localhost" && !name.allSatisfy { $0.isASCII && $0.isNumber || $0 == "." }
   }
