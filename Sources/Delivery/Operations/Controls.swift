@@ -156,13 +156,12 @@ package final class Controls {
       guard let rate = byApp[app]?.rate else { return least }
       var grant = grants[app] ?? Grant()
       if time.now.seconds(since: grant.at) > Self.grantLife { (grant.left, grant.wanted) = (0, 0) }
-      if grant.left <= 0, !grant.isAsked {
-        // Twice as many as were used up since the last grant.
-        grant.wanted = min(grant.wanted * 2 + 1, rate)
-        grant.isAsked = true
-        grants[app] = grant
-        ask(for: app, grant.wanted, rate)
-      }
+      guard grant.left <= 0, !grant.isAsked else { return min(least, Int(grant.left)) }
+      // Twice as many as were used up since the last grant.
+      grant.wanted = min(grant.wanted * 2 + 1, rate)
+      grant.isAsked = true
+      grants[app] = grant
+      ask(for: app, grant.wanted, rate)
       return min(least, Int(grants[app]?.left ?? 0))
     }
   }
