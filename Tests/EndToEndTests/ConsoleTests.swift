@@ -382,8 +382,12 @@ struct ConsoleTests {
     try browser.click(resume, operator_)
 
     #expect(browser.takeComplaints().isEmpty)
+    // An answer for the first login comes after its end. The next login must not see it.
+    try browser.order(operator_, ["value": Browser.lateStatus])
+    #expect(try browser.holds("window.answerLate !== undefined", operator_))
     try browser.order(operator_, ["value": "document.getElementById('logout').click()"])
     #expect(try browser.holds("!document.getElementById('login').hidden", operator_))
+    try browser.order(operator_, ["value": "window.answerLate()"])
     try browser.order(operator_, ["value": "location.hash = '#/apps'"])
     try browser.logIn(try key(site, "view", apps: Self.other), operator_)
     #expect(try browser.shows("9/s", operator_))
@@ -744,6 +748,20 @@ private final class Browser {
         if (!path.includes("/fleet/dead?")) return answer;
         const body = await answer.json();
         return new Response(JSON.stringify({ ...body, seen: body.ready - 1 }));
+      };
+    })()
+    """
+
+  /// Keeps the next answer about the fleet until `answerLate` is called.
+  static let lateStatus = """
+    (() => {
+      const ask = window.fetch;
+      window.fetch = async (path, ...more) => {
+        const answer = await ask(path, ...more);
+        if (!path.endsWith("/fleet/status")) return answer;
+        window.fetch = ask;
+        await new Promise(resolve => { window.answerLate = resolve; });
+        return answer;
       };
     })()
     """

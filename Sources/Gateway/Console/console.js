@@ -6,7 +6,9 @@ import { tell, verdict } from "./parts.js";
 const period = 2000, memory = 15 * 60 * 1000, span = 60;
 const at = id => document.getElementById(id);
 /// `sample` is the status that the rates count from; `workers` has the last answer of each worker by name, with `gone` for one that no longer answers.
-const state = { me: null, status: null, sample: null, workers: new Map(), rates: [], refusals: {} };
+const nothing = () => ({ me: null, status: null, sample: null, workers: new Map(), rates: [], refusals: {} });
+// What one login has seen. The next one gets another value, so no late answer shows it what only the earlier one may see.
+let state = nothing();
 // `again` makes a page ask again for what it asks only once.
 let timer = 0, shown = "", failures = 0, round = 0, again = false;
 // The place of the focus whose element is gone, until the page shows the effect of an operation.
@@ -61,7 +63,8 @@ function remember(status) {
 
 async function poll() {
   clearTimeout(timer);
-  const { page, args, query } = place(), { hash } = location, own = ++round, asked = page.asks(args, query, state), refusals = {};
+  if (!state.me) return;
+  const { page, args, query } = place(), { hash } = location, own = ++round, its = state, asked = page.asks(args, query, state), refusals = {};
   if (page.asksOnce && (shown !== location.hash || again)) {
     Object.assign(asked, page.asksOnce(args, query));
     Object.assign(state, { letters: null, trace: null });
@@ -73,15 +76,15 @@ async function poll() {
   try {
     if (page === pages.runbook && !state.runbook) state.runbook = await (await fetch("/console/runbook.md")).text();
     const [status, ...answers] = await Promise.all([
-      state.seesStatus ? ask("/v1/fleet/status").catch(error => { if (error.status !== 403) throw error; state.seesStatus = false; }) : null,
+      state.seesStatus ? ask("/v1/fleet/status").catch(error => { if (error.status !== 403) throw error; its.seesStatus = false; }) : null,
       ...Object.entries(asked).map(([name, path]) => ask(path).then(answer => {
         // A later round doesn't ask for these again, so they count even if another answer of this round fails.
-        if (["letters", "trace"].includes(name) && hash === location.hash) state[name] = answer;
+        if (["letters", "trace"].includes(name) && hash === location.hash) its[name] = answer;
         return answer;
       }, error => {
         if (![400, 403, 404].includes(error.status) && (error.status === 401 || !["letters", "trace"].includes(name))) throw error;
         refusals[name] = error.message;
-        if (hash === location.hash) state.refusals[name] = error.message;
+        if (hash === location.hash) its.refusals[name] = error.message;
       }))]);
     if (own !== round) return;
     if (status) remember(status);
@@ -140,7 +143,8 @@ function substitute({ post, caption, row, section }) {
 
 function showLogin(words) {
   clearTimeout(timer);
-  Object.assign(state, { me: null, status: null, sample: null, workers: new Map(), rates: [], test: null, message: null });
+  state = nothing();
+  ++round;
   shown = "";
   at("dialog").close();
   for (const id of ["nav", "user"]) at(id).hidden = true;
@@ -277,6 +281,6 @@ document.querySelector(".skip").addEventListener("click", event => {
   event.preventDefault();
   at("main").focus();
 });
-addEventListener("hashchange", () => { if (state.me) poll(); });
-document.addEventListener("visibilitychange", () => { clearTimeout(timer); if (!document.hidden && state.me) poll(); });
+addEventListener("hashchange", poll);
+document.addEventListener("visibilitychange", () => { clearTimeout(timer); if (!document.hidden) poll(); });
 ask("/console/session").then(me => me.key ? begin(me) : showLogin(), error => showLogin(error.status === 401 ? "" : error.message));
