@@ -166,6 +166,71 @@ struct OperatorTests {
     #expect(try site.run(["credentials", "pause", "\(Site.app)/webpush"] + config).status == 64, "it has no such credential")
   }
 
+  @Test("a paused credential's waiting pushes are discarded, and a drained one refuses new ones, each for its devices alone")
+  func discardedCredential() throws {
+    let site = try Site()
+    try site.startSimulator()
+    try site.write(
+      """
+      {
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", results: "all",
+        apps: { "\(Site.app)": { apns: \(site.apns()), \(try site.startFCM()) } },
+      }
+      """, to: "pushfleet.json5")
+    try site.declareTopology()
+    try site.drain()
+    let config = ["--config", site.file("pushfleet.json5")]
+    let fcm = "\(Site.app)/fcm"
+    let worker = try site.startWorker()
+    #expect(try site.run(["credentials", "discard", fcm, "--yes"] + config).status == 65, "it isn't paused")
+    #expect(try site.run(["credentials", "pause", fcm] + config).status == 0)
+    #expect(worker.waitForOutput("a credential's state", seconds: 90))
+    func publish(_ id: String, _ index: Int, at time: Int64 = 0) throws {
+      var properties: [String: Any] = ["app_id": Site.app, "message_id": id]
+      if time != 0 { properties["timestamp"] = Int(Date().timeIntervalSince1970) + Int(time) }
+      try site.publish([(["registration_ids": ["fcm:\(id)", token(index)], "data": ["m": id]], properties)])
+    }
+    try publish("old", 1, at: -5)
+    try publish("undated", 2)
+    try publish("later", 3, at: 60)
+    #expect(try site.followJournal().waitForLines(3, seconds: 90))
+    let counted = eventually {
+      let status = Site.objects((try? site.run(["status", "--json"] + config).output) ?? "")
+      let workers = status.flatMap { $0["workers"] as? [[String: Any]] ?? [$0] }
+      return workers.flatMap { $0["waiting"] as? [[String: Any]] ?? [] }.contains {
+        $0["credential"] as? String == fcm && $0["pushes"] as? Int == 3
+      }
+    }
+    #expect(counted)
+
+    let refused = try site.run(["credentials", "discard", fcm] + config)
+    #expect(refused.status == 64 && refused.output.contains("--yes"), "\(refused.output)")
+    #expect(try site.run(["credentials", "discard", fcm, "--yes", "--reason", "wrong text"] + config).status == 0)
+    // The other devices of the requests were reached before.
+    #expect(try eventually { try site.depths(["results"]) == [2] })
+    let results = try site.take("results").map(\.json)
+    #expect(results.allSatisfy { $0["success"] as? Int == 1 && $0["failure"] as? Int == 1 }, "\(results)")
+    #expect("\(results)".components(separatedBy: "an operator has discarded").count == 3, "\(results)")
+    #expect(try site.depths(["dead"]) == [0])
+    let list = try site.run(["credentials", "list", "--json"] + config).output
+    #expect(list.contains(#""discarded":"2"#) && list.contains(#""state":"paused""#), "\(list)")
+
+    #expect(try site.run(["credentials", "drain", fcm] + config).status == 0)
+    #expect(try site.followJournal("fcm.ndjson").waitForLines(1, seconds: 120), "it waited before the drain")
+    try publish("new", 4, at: 60)
+    #expect(try eventually { try site.depths(["dead"]) == [1] })
+    #expect(try site.take("dead").first?.header("x-push-reason")?.contains("drains the credential") == true)
+    #expect(try site.followJournal().waitForLines(4, seconds: 30))
+    #expect(try site.run(["credentials", "resume", fcm] + config).status == 0)
+    #expect(worker.waitForOutput(#""state":"running""#, seconds: 30))
+    try publish("last", 5)
+    #expect(try site.followJournal("fcm.ndjson").waitForLines(2, seconds: 30))
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    let actions = Site.objects(try site.run(["audit", "--json"] + config).output).compactMap { $0["action"] as? String }
+    #expect(actions.reversed() == ["pause", "discard", "drain", "resume"])
+  }
+
   @Test("a draining application sends what waits and refuses new requests")
   func drain() throws {
     let (site, config) = try start()
@@ -240,10 +305,45 @@ struct OperatorTests {
     #expect(try site.followJournal().waitForLines(1, seconds: 30))
     #expect(try site.pushes().map(\.token) == [token(20)] && site.depths(["send.normal"]) == [10])
     #expect(try states(site, config, "lanes")["send.normal"] == "paused")
-    #expect(try site.run(["lanes", "resume", "send.normal"] + config).status == 0)
+    let lane = ["send.normal"] + config
+    let discarded = try site.run(["lanes", "discard", "--yes"] + lane)
+    #expect(discarded.status == 0 && discarded.output.contains("10 requests dropped"), "\(discarded.output)")
+    #expect(try site.depths(["send.normal", "dead"]) == [0, 0])
+    try site.send(tokens: (30..<40).map(token), app: Site.app)
+    #expect(try site.run(["lanes", "resume"] + lane).status == 0)
     #expect(try site.followJournal().waitForLines(11, seconds: 30))
+    #expect(try site.run(["lanes", "discard", "--yes"] + lane).status == 65, "workers consume it")
     worker.signal(SIGTERM)
     #expect(worker.wait() == 0)
+  }
+
+  @Test("a drained lane sends what waits and refuses new requests of all applications, and new broadcasts if it has those")
+  func drainedLane() throws {
+    let (site, config) = try start()
+    try site.importDevices(0..<5, #""app":"\#(Site.app)","topics":["all"]"#)
+    for lane in ["send.high", "fanout.normal"] { #expect(try site.run(["lanes", "drain", lane] + config).status == 0) }
+    let worker = try site.startWorker()
+    func publish(_ id: String, _ body: [String: Any], _ lane: String, _ app: String = Site.app, at time: Int) throws {
+      let properties: [String: Any] = [
+        "app_id": app, "message_id": id, "timestamp": Int(Date().timeIntervalSince1970) + time,
+      ]
+      try site.publish([(body.merging(["data": ["m": id]]) { $1 }, properties)], to: lane)
+    }
+    try publish("old", ["to": token(100)], "high", at: -5)
+    try publish("new", ["to": token(101)], "high", Self.other, at: 60)
+    try publish("old broadcast", ["to": "/topics/all"], "normal", at: -5)
+    try publish("new broadcast", ["to": "/topics/all"], "normal", at: 60)
+    try publish("single", ["to": token(102)], "normal", at: 60)
+    #expect(try site.followJournal().waitForLines(7, seconds: 60))
+    #expect(try eventually { try site.depths(["dead"]) == [2] })
+    let letters = try site.take("dead")
+    #expect(Set(letters.compactMap(\.id)) == ["new", "new broadcast"])
+    #expect(letters.allSatisfy { $0.header("x-push-reason")?.contains("drains the lane") == true })
+    for lane in ["send.high", "fanout.normal"] { #expect(try site.run(["lanes", "resume", lane] + config).status == 0) }
+    #expect(worker.waitForOutput(#""state":"running""#, times: 2, seconds: 30))
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(try site.pushes().count == 7)
   }
 
   @Test("every operation is recorded and published once, with its reason", arguments: RegistryKind.all)
@@ -306,7 +406,10 @@ struct OperatorTests {
       ("POST", "/v1/fleet/apps/\(Self.other)/pause", one, #"{"reason":"a\u0000"}"#, 400),
       ("POST", "/v1/fleet/credentials/\(Site.app)%2Fapns/pause", one, nil, 403),
       ("POST", "/v1/fleet/credentials/\(Self.other)%2Ffcm/pause", one, nil, 404),
-      ("POST", "/v1/fleet/credentials/\(Self.other)%2Fapns/drain", one, nil, 404),
+      ("POST", "/v1/fleet/credentials/\(Site.app)%2Fapns/drain", one, nil, 403),
+      ("POST", "/v1/fleet/credentials/\(Self.other)%2Fapns/rate", one, nil, 404),
+      ("POST", "/v1/fleet/lanes/send.high/discard", one, "{}", 403),
+      ("POST", "/v1/fleet/lanes/none/discard", one, "{}", 404),
       ("POST", "/v1/fleet/credentials/none/pause", one, nil, 404),
       ("GET", "/v1/fleet/campaigns/none", view, nil, 404), ("GET", "/v1/fleet/audit?limit=0", view, nil, 400),
     ] as [(String, String, String, String?, Int)] {

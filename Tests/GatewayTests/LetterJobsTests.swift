@@ -78,7 +78,8 @@ final class LetterJobsTests {
     let jobs = LetterJobs(Worker(), registry, context)
     let removal = FleetOperation.Removal("dead drop", app: nil, queue: "push.dead", count: nil)
     try jobs.add(
-      LetterOrder(action: .drop, filter: LetterFilter()), FleetOperation(.messages(removal), by: Array("ada".utf8), from: []))
+      LetterOrder(action: .drop, queue: .dead, filter: LetterFilter()),
+      FleetOperation(.messages(removal), by: Array("ada".utf8), from: []))
     #expect(loop.run { jobs.isIdle } && jobs.jobs.first?.state == .done)
     let events = try store.auditEvents(of: nil, before: .max, limit: 10).sorted { $0.number < $1.number }
     #expect(events.map { String(decoding: $0.action, as: UTF8.self) } == ["dead drop begun", "dead drop"])

@@ -15,15 +15,17 @@ package final class Controls {
   /// All controls that differ from the default. Some may be for applications that this worker doesn't know.
   package private(set) var all: [Control] = []
   /// By application.
-  private var byApp: [Int: Control] = [:] { didSet { hasOrders = !byApp.isEmpty } }
-  /// False if no application has a control. A request then asks nothing else.
+  private var byApp: [Int: Control] = [:]
+  /// False if no application has a control, and no lane is drained. A request then asks nothing else.
   private(set) var hasOrders = false
   /// The applications and credentials that weren't running at the last look.
   private var noted: [ControlSubject: Control] = [:]
-  package private(set) var pausedLanes: Set<WorkQueue> = []
-  /// Pools of paused credentials, with the applications for which they are paused, and since when, in Unix milliseconds.
-  private var pausedPools: [Int: [Int: Int64]] = [:] { didSet { hasPausedPools = !pausedPools.isEmpty } }
-  private var hasPausedPools = false
+  private var lanes: [WorkQueue: Control] = [:]
+  /// The orders for pools of credentials, by application.
+  private var byPool: [Int: [Int: Control]] = [:] { didSet { hasPoolOrders = !byPool.isEmpty } }
+  private var hasPoolOrders = false
+  /// For how many pushes copies are on the ladder because their credential is paused, by the second of their return.
+  private var onLadder: [ControlSubject: [Int64: Int]] = [:]
   /// False until the registry has answered once. Hold queues aren't consumed before.
   package private(set) var areKnown: Bool
   /// By application.
@@ -61,25 +63,23 @@ package final class Controls {
   private func take(_ controls: [Control]) {
     let now = time.wallClock
     var byApp: [Int: Control] = [:]
-    var lanes: Set<WorkQueue> = []
+    var lanes: [WorkQueue: Control] = [:]
     for control in controls {
       switch control.subject {
       case .app(let id): if let app = apps.place(of: id) { byApp[app] = control }
       case .lane(let name):
-        if control.mode(at: now) == .paused, let lane = WorkQueue(origin: name) { lanes.insert(lane) }
+        if control.mode(at: now) != .running, let lane = WorkQueue(origin: name) { lanes[lane] = control }
       case .credential, .webhook: break
       }
     }
     all = controls
     noteChanges(at: now)
-    for lane in WorkQueue.allCases where lanes.contains(lane) != pausedLanes.contains(lane) {
-      log.info(lanes.contains(lane) ? "an operator has paused a lane" : "a lane is consumed again", ["lane": lane.origin])
-    }
     self.byApp = byApp
-    pausedLanes = lanes
+    self.lanes = lanes
+    hasOrders = !byApp.isEmpty || !lanes.isEmpty
     hasRates = byApp.values.contains { $0.rate != nil }
     if !hasRates { grants = [:] }
-    findPausedPools()
+    findOrdersForPools()
     onRead?()
   }
 
@@ -89,13 +89,14 @@ package final class Controls {
     for control in all where control.mode(at: now) != .running {
       switch control.subject {
       case .app, .credential: if apps.place(of: control.subject.app ?? []) != nil { noted[control.subject] = control }
-      case .lane, .webhook: break
+      case .lane: noted[control.subject] = control
+      case .webhook: break
       }
     }
     for subject in Set(noted.keys).union(former.keys).sorted(by: { ($0.kind, $0.text) < ($1.kind, $1.text) })
     where noted[subject]?.mode != former[subject]?.mode {
       log.info(
-        "an operator has changed \(subject.kind == "app" ? "an application's" : "a credential's") state",
+        "an operator has changed \(subject.kind == "app" ? "an application's" : "a \(subject.kind)'s") state",
         [
           subject.kind: subject.text, "state": (noted[subject]?.mode ?? .running).rawValue,
           "reason": String(decoding: noted[subject]?.reason ?? [], as: UTF8.self),
@@ -104,22 +105,48 @@ package final class Controls {
   }
 
   /// To be called after each change of the applications' pools.
-  func findPausedPools() {
-    pausedPools = all.reduce(into: [:]) { paused, control in
-      guard case .credential = control.subject, control.mode(at: time.wallClock) == .paused,
+  func findOrdersForPools() {
+    byPool = all.reduce(into: [:]) { orders, control in
+      guard case .credential = control.subject, control.mode(at: time.wallClock) != .running,
         let app = control.subject.app.flatMap({ apps.index(of: $0) })
       else { return }
-      for pool in apps[app].pools(ofPaused: control.subject.text) { paused[pool, default: [:]][app] = control.since ?? 0 }
+      for pool in apps[app].pools(ofPaused: control.subject.text) where orders[pool]?[app]?.mode != .paused {
+        orders[pool, default: [:]][app] = control
+      }
     }
   }
 
-  /// An operator has paused the pool's credential, perhaps only for some of its applications.
-  package func isCredentialPaused(of pool: Int) -> Bool { hasPausedPools && pausedPools[pool] != nil }
+  /// An operator has given an order for the pool's credential, perhaps only for some of its applications.
+  func hasOrder(for pool: Int) -> Bool { hasPoolOrders && byPool[pool] != nil }
 
-  /// When an operator paused the pool's credential for an application, in Unix milliseconds; nil if it isn't paused.
-  func pausedSince(_ pool: Int, of app: Int?) -> Int64? {
-    guard hasPausedPools, let app else { return nil }
-    return pausedPools[pool]?[app]
+  /// The order in force for an application's pushes by the pool's credential.
+  func order(for pool: Int, of app: Int?) -> Control? {
+    guard hasPoolOrders, let app, let order = byPool[pool]?[app], order.mode(at: time.wallClock) != .running else { return nil }
+    return order
+  }
+
+  /// An operator has paused the pool's credential, perhaps only for some of its applications.
+  package func isCredentialPaused(of pool: Int) -> Bool {
+    hasPoolOrders && byPool[pool]?.values.contains { $0.mode(at: time.wallClock) == .paused } == true
+  }
+
+  /// - Parameter delay: milliseconds until the push returns from the ladder.
+  func waits(for credential: ControlSubject, _ delay: Int64) {
+    let now = time.wallClock
+    let second = (now + delay) / 1_000
+    if onLadder[credential]?[second] == nil { onLadder[credential] = onLadder[credential]?.filter { $0.key >= now / 1_000 } }
+    onLadder[credential, default: [:]][second, default: 0] += 1
+  }
+
+  /// The controls with the number of pushes on the ladder.
+  package var report: [Control] {
+    guard !onLadder.isEmpty else { return all }
+    let second = time.wallClock / 1_000
+    return all.map { control in
+      var control = control
+      control.waiting = onLadder[control.subject]?.reduce(0) { $1.key >= second ? $0 + $1.value : $0 } ?? 0
+      return control
+    }
   }
 
   package func mode(of app: Int) -> Control.Mode {
@@ -128,11 +155,12 @@ package final class Controls {
 
   func isPaused(_ app: Int?) -> Bool { app.map(mode) == .paused }
 
-  /// Since when the application is draining, in unix milliseconds; nil if it isn't.
-  func drained(_ app: Int?) -> Int64? {
-    guard let app, mode(of: app) == .draining else { return nil }
-    return byApp[app]?.since
+  /// The order that drains the application or the lane.
+  func drain(of app: Int?, _ lane: WorkQueue) -> Control? {
+    [app.flatMap { byApp[$0] }, lanes[lane]].lazy.compactMap(\.self).first { $0.mode(at: self.time.wallClock) == .draining }
   }
+
+  package var pausedLanes: Set<WorkQueue> { Set(lanes.filter { $0.value.mode(at: time.wallClock) == .paused }.keys) }
 
   // MARK: rates
 

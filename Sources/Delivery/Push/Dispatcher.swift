@@ -23,6 +23,8 @@ package final class Dispatcher {
     /// To the ladder without counting an attempt; with the delay in milliseconds and the reason.
     case park(Int64, String)
     case fail(PushError, String)
+    /// Ends the push without a dead letter, because an operator has discarded it.
+    case discard
     /// No pool matches.
     case refused(Rejection)
   }
@@ -251,7 +253,7 @@ package final class Dispatcher {
       }
     }
     for (number, lanes) in moved { pools[number].move(to: lanes.account) }
-    controls.findPausedPools()
+    controls.findOrdersForPools()
   }
 
   /// These pools are closed and no request uses them.

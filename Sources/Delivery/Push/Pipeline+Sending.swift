@@ -111,6 +111,10 @@ extension Pipeline: DispatchHandler {
       perform(entry.ledger.closed(), entry)
     case .park(let delay, let reason): park(entry, index, delay, reason)
     case .fail(let code, let reason): fail(entry, index, code, reason: reason)
+    case .discard:
+      observers.note(.refused(Rejection(.unavailable, Dispatcher.discarded)), entry, index)
+      entry.attempt.reasons[index] = Dispatcher.discarded
+      settle(entry, index, .failed(.unavailable))
     case .refused(let rejection): failDevice(entry, index, rejection)
     }
   }

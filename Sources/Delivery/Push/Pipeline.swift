@@ -162,11 +162,9 @@ package final class Pipeline {
       if entry.source.areNotesOurs, let noted = NoteReader.firstSeen(delivery.properties) { firstSeen = noted }
       rejection =
         intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? rights.refusal(of: entry)
-      if rejection == nil, dispatcher.controls.hasOrders {
-        rejection = dispatcher.refusalOfDrained(entry, isNew: record == nil, isRedelivered: delivery.redelivered)
-      }
     }
     entry.delivery = consume delivery
+    if rejection == nil, dispatcher.controls.hasOrders { rejection = dispatcher.refusalOfDrained(entry) }
     observers.note(.taken, entry)
     if let rejection {
       reject(entry, rejection)

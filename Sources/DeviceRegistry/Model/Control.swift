@@ -34,6 +34,9 @@ public enum ControlSubject: Hashable, Sendable {
 
   public var text: String { String(decoding: name, as: UTF8.self) }
 
+  /// Why nothing of a running subject can be discarded.
+  public var refusalOfDiscard: String { "\(text) is not paused, so workers send what waits: pause it first" }
+
   init?(kind: [UInt8], name: [UInt8]) {
     switch String(decoding: kind, as: UTF8.self) {
     case "app": self = .app(name)
@@ -66,8 +69,12 @@ public struct Control: Equatable, Sendable {
   public var since: Int64?
   /// The fleet's limit of pushes per second; nil for none.
   public var rate: Int64?
-  /// The paused sender whose credential this is; nil if the order is for the subject itself. Not stored.
+  /// Pushes that were requested before this time aren't sent if they wait for the paused credential, in Unix milliseconds.
+  public var discarded: Int64?
+  /// The sender that the order is for, if this is one of its credentials; nil if the order is for the subject itself. Not stored.
   public internal(set) var sender: [UInt8]?
+  /// The number of pushes that wait for a paused credential. Not stored.
+  public var waiting = 0
 
   public init(_ subject: ControlSubject) { self.subject = subject }
 
@@ -75,13 +82,13 @@ public struct Control: Equatable, Sendable {
 }
 
 extension [Control] {
-  /// The order in force for a subject. A paused sender's credentials are paused with it.
+  /// The order in force for a subject. A sender's order also counts for its credentials.
   /// - Parameter now: Unix milliseconds.
   public func inForce(for subject: ControlSubject, at now: Int64) -> Control {
     let own = first { $0.subject == subject } ?? Control(subject)
     guard case .credential(let name) = subject, own.mode(at: now) == .running else { return own }
     let sender = first {
-      guard case .credential(let other) = $0.subject, $0.mode(at: now) == .paused else { return false }
+      guard case .credential(let other) = $0.subject, $0.mode(at: now) != .running else { return false }
       return name.starts(with: other + [UInt8(ascii: "/")])
     }
     guard var control = sender else { return own }

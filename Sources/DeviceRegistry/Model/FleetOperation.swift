@@ -7,6 +7,8 @@ public struct FleetOperation: Sendable {
     case pause(ControlSubject, until: Int64?)
     case drain(ControlSubject)
     case resume(ControlSubject)
+    /// Discards the pushes that wait for a paused credential.
+    case discard(ControlSubject)
     /// Pushes per second of the whole fleet; nil for no limit.
     case rate(ControlSubject, Int64?)
     case campaign([UInt8], CampaignState)
@@ -123,6 +125,7 @@ extension Control {
       object.set("by", actor)
       object.set("reason", reason)
       object.set("sender", ifKnown: sender)
+      object.set("discarded", ifKnown: discarded.map(Timestamp.text))
     }
     object.set("rate", rate)
   }

@@ -32,6 +32,14 @@ extension DeviceStore {
         }
       case .drain(let subject): try change(subject, "drain", &event, operation, now: now) { $0.mode = .draining }
       case .resume(let subject): try change(subject, "resume", &event, operation, now: now) { $0.mode = .running }
+      case .discard(let subject):
+        let order = try controls().inForce(for: subject, at: now)
+        if let sender = order.sender {
+          let name = String(decoding: sender, as: UTF8.self)
+          return .failure(.init(reason: "\(subject.text) is paused with its sender: name \(name)"))
+        }
+        guard order.mode(at: now) == .paused else { return .failure(.init(reason: subject.refusalOfDiscard)) }
+        try change(subject, "discard", &event, operation, now: now) { $0.discarded = now }
       case .rate(let subject, let rate): try change(subject, "rate", &event, operation, now: now) { $0.rate = rate }
       case .campaign(let id, let state):
         guard let campaign = try campaign(id) else { return .failure(.init(reason: "there is no such campaign")) }
@@ -88,16 +96,14 @@ extension DeviceStore {
   ) throws(RegistryError) {
     let old = try control(subject)
     var new = old
-    new.until = nil
     edit(&new)
-    if action == "rate" {
-      new.until = old.until
-    } else {
+    if action != "rate", action != "discard" {
+      if action != "pause" { new.until = nil }
       if new.mode != old.mode(at: now) { new.since = now }
       new.actor = operation.actor
       new.reason = operation.reason
     }
-    if new.mode == .running { (new.since, new.actor, new.reason) = (nil, nil, nil) }
+    if new.mode == .running { (new.since, new.actor, new.reason, new.discarded) = (nil, nil, nil, nil) }
     event.describe(action, subject.kind, subject.name, of: subject.app)
     event.before = old.json(at: now)
     event.after = new.json(at: now)
@@ -107,6 +113,7 @@ extension DeviceStore {
     } else {
       let values: [SQLValue] = [
         Self.text(new.mode.rawValue), .int(new.until), .text(new.reason), .text(new.actor), .int(new.since), .int(new.rate),
+        .int(new.discarded),
       ]
       try session.run(SQL.setControl, key + values)
     }
@@ -148,6 +155,7 @@ extension DeviceStore {
     control.actor = row.optionalBytes(5)
     control.since = row.optionalInt(6)
     control.rate = row.optionalInt(7)
+    control.discarded = row.optionalInt(8)
     return control
   }
 
@@ -198,16 +206,17 @@ extension DeviceStore {
 }
 
 extension SQL {
-  private static let controlColumns = "SELECT kind, name, mode, until, reason, actor, since, rate FROM controls"
+  private static let controlColumns = "SELECT kind, name, mode, until, reason, actor, since, rate, discarded FROM controls"
   /// The few lanes first: reports show the first controls only.
   static let controls = Statement("\(controlColumns) ORDER BY CASE kind WHEN 'lane' THEN 0 ELSE 1 END, kind, name")
   static let controlOf = Statement("\(controlColumns) WHERE kind = ?1 AND name = ?2")
   static let deleteControl = Statement("DELETE FROM controls WHERE kind = ?1 AND name = ?2")
   static let setControl = Statement(
     """
-    INSERT INTO controls (kind, name, mode, until, reason, actor, since, rate) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+    INSERT INTO controls (kind, name, mode, until, reason, actor, since, rate, discarded)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
     ON CONFLICT (kind, name) DO UPDATE SET mode = excluded.mode, until = excluded.until, reason = excluded.reason,
-      actor = excluded.actor, since = excluded.since, rate = excluded.rate
+      actor = excluded.actor, since = excluded.since, rate = excluded.rate, discarded = excluded.discarded
     """)
   static let pace = Statement("SELECT rate, paced_to FROM controls WHERE kind = 'app' AND name = ?1 AND rate IS NOT NULL")
   static let setPace = Statement("UPDATE controls SET paced_to = ?2 WHERE kind = 'app' AND name = ?1")

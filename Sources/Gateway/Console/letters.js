@@ -3,7 +3,7 @@ import { appField, button, card, encode, form, linked, only, pill } from "./part
 
 // Dead letters and held requests. A look takes them out of their queue for a moment, so a page asks only when its address changes,
 // and after an operation.
-const jobs = "/v1/fleet/jobs";
+export const jobs = "/v1/fleet/jobs";
 const dead = { page: "dead", title: "Dead letters", one: "dead letter", many: "dead letters", since: "Given up", path: () => "dead" };
 const held = { page: "held", title: "Held requests", one: "held request", many: "held requests", since: "Held since", path: app => `apps/${encode(app)}/held` };
 const filters = ({ app, error, origin, reason, since, id }) => Object.fromEntries(Object.entries({ app, error, origin, reason, since, id }).filter(([, value]) => value));
@@ -102,7 +102,7 @@ function oneLetter(queue, state, id, query) {
 
 // MARK: jobs
 
-function jobTable(state) {
+export function jobTable(state) {
   if (!state.jobs?.length) return [];
   return card("Replays and deletions of this gateway process", table("Operations", [["Action", "name"], ["Selection", "wide"], ["State", ""], ["Looked at", "wide"], ["Messages", "n"], ["By", ""], ["Begun", ""], ["", ""]], state.jobs.map(job => [
     String(job.job), job.action, [job.app, Object.entries(job.filter).map(([name, value]) => `${name} ${value}`).join(", ")].filter(Boolean).join("; ") || "all",

@@ -1,5 +1,5 @@
 import { duration, inline, make, markdown, number, rate, spark, table, time } from "./dom.js";
-import { deadLetters, heldRequests } from "./letters.js";
+import { deadLetters, heldRequests, jobTable, jobs } from "./letters.js";
 import { search } from "./search.js";
 import { testSend } from "./testsend.js";
 import { appField, button, card, encode, form, linked, only, pill, sum } from "./parts.js";
@@ -12,7 +12,7 @@ export const pages = {
   fleet: { name: "Fleet", asks: () => ({ apps, lanes, credentials: keys, webhooks, campaigns }), show: fleet },
   apps: { name: "Applications", asks: ([app]) => app ? { apps, credentials: keys, webhooks, campaigns: `${campaigns}&app=${encode(app)}`, audit: list(10, { app }) } : { apps },
     show: (state, [app]) => app ? application(state, app) : applications(state) },
-  lanes: { name: "Lanes", asks: () => ({ lanes }), show: allLanes },
+  lanes: { name: "Lanes", asks: () => ({ lanes, jobs }), show: allLanes },
   campaigns: { name: "Campaigns", asks: ([id], query) => id ? { campaign: "/v1/fleet/campaigns/" + encode(id), unreached: `/v1/fleet/campaigns/${encode(id)}/unreached?` + new URLSearchParams(query), audit: list(50, { subject: "campaign:" + id }) } : { campaigns },
     show: (state, [id], query) => id ? oneCampaign(state, id, query) : [make("h1", {}, "Campaigns"), card(null, campaignTable(state))] },
   dead: deadLetters,
@@ -31,6 +31,7 @@ const runbook = section => section && make("a", { href: "#/runbook/" + section.s
 const queue = (state, name) => state.status?.queues.find(queue => queue.queue === `${state.status.prefix}.${name}`);
 const waiting = (state, test) => sum(state.status.queues.filter(queue => test.test(queue.queue.slice(state.status.prefix.length))), queue => queue.ready);
 const held = (state, app) => state.status && Math.max(0, ...state.status.workers.flatMap(worker => worker.holds).filter(hold => hold.app === app).map(hold => hold.ready));
+const onLadder = (state, credential) => state.status && sum(state.status.workers.flatMap(worker => worker.waiting || []).filter(one => one.credential === credential), one => one.pushes);
 const heldInAll = state => sum([...new Set(state.status.workers.flatMap(worker => worker.holds).map(hold => hold.app))], app => held(state, app));
 
 /// The figures of an application, of all workers since each began. They are unknown without the fleet's status.
@@ -68,7 +69,7 @@ export function problems(state) {
   if (quarantine) add("bad", "Requests in quarantine", { waits: quarantine, words: "They have ended a worker, or are suspected of it.", section: "pushfleetquarantine" });
   if (dead) add("warn", "Dead letters", { waits: dead, words: "Look at them, then replay or drop them.", link: "#/dead?look=1", section: "pushfleetdeadletters" });
   for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: toResume(one), section: "pushfleetholdqueue" });
-  for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, words: toResume(one) });
+  for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: onLadder(state, one.credential), words: toResume(one) });
   for (const one of state.webhooks || []) if (one.state !== "running") add("warn", `Webhook ${one.webhook} is ${one.state}`, { app: owner(one), since: one.since, words: toResume(one) });
   for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: toResume(one) });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
@@ -113,15 +114,21 @@ function credentials(workers) {
 
 const control = one => [pill(one.state), " ", make("span", { class: "note" }, one.state !== "running" && [one.sender && "with its sender, ", `since ${time(one.since)}. `, by(one)])];
 
+/// The buttons that change the state of an application, a lane or a credential.
+function orders(state, path, what, one, waits, words) {
+  const pause = button(state, path, "pause", `Pause ${what}`, "until", words.pause);
+  return [
+    one.state === "running" ? pause : button(state, path, "resume", `Resume ${what}`, "", `What waits is sent.${waits ? ` ${number(waits)} wait.` : ""}`),
+    one.state === "paused" && button(state, path, "pause", `Pause ${what} again`, "until", "The new end and reason take the place of the present ones.", null, "Change"),
+    one.state === "draining" ? pause : button(state, path, "drain", `Drain ${what}`, "", words.drain),
+    one.state === "paused" && words.discard && button(state, path, "discard", `Discard what waits for ${what}`, "", `${waits == null ? "" : `${number(waits)} wait. `}${words.discard}`, {}, "Discard"),
+  ];
+}
+
 function operations(state, one) {
   const path = "apps/" + encode(one.app);
-  const pause = button(state, path, "pause", `Pause ${one.app}`, "until", "Its requests wait in its hold queue. Pushes that are being sent still reach devices.");
-  const change = button(state, path, "pause", `Pause ${one.app} again`, "until", "The new end and reason take the place of the present ones.", null, "Change");
-  const waits = held(state, one.app);
-  return make("div", { class: "row" },
-    one.state === "running" ? pause : button(state, path, "resume", `Resume ${one.app}`, "", `Its requests are sent again, those that wait first.${waits ? ` ${number(waits)} wait.` : ""}`),
-    one.state === "paused" && change,
-    one.state === "draining" ? pause : button(state, path, "drain", `Drain ${one.app}`, "", "Waiting requests are sent, and new ones are refused as dead letters."),
+  return make("div", { class: "row" }, orders(state, path, one.app, one, held(state, one.app), {
+    pause: "Its requests wait in its hold queue. Pushes that are being sent still reach devices.", drain: "Waiting requests are sent, and new ones are refused as dead letters." }),
     button(state, path, "rate", `Set the limit of ${one.app}`, "rate=" + (one.rate ?? ""), "Limits its pushes. Requests beyond the limit wait.", null, "Limit"));
 }
 
@@ -129,10 +136,12 @@ function operations(state, one) {
 const owner = one => (one.credential || one.webhook).split("/")[0];
 
 function credentialTable(state, app) {
-  return table("Credentials and senders", [["Credential", "name"], ["State", "wide"], ["", "wide"]], (state.credentials || []).filter(one => owner(one) === app).map(one => {
+  return table("Credentials and senders", [["Credential", "name"], ["State", "wide"], ["Waiting", "n"], ["", "wide"]], (state.credentials || []).filter(one => owner(one) === app).map(one => {
     const path = "credentials/" + encode(one.credential), what = one.credential;
-    return [what, what.slice(app.length + 1), control(one), make("div", { class: "row" }, one.state === "running"
-      ? button(state, path, "pause", `Pause ${what}`, "until", "Nothing is sent with it. Its pushes wait on the retry ladder, those with other credentials are sent.") : !one.sender && button(state, path, "resume", `Resume ${what}`))];
+    const waits = one.sender ? null : onLadder(state, what);
+    return [what, what.slice(app.length + 1), control(one), number(waits), make("div", { class: "row" }, !one.sender && orders(state, path, what, one, waits, {
+      pause: "Nothing is sent with it. Its pushes wait on the retry ladder, those with other credentials are sent.", drain: "Waiting pushes are sent, and those of new requests are refused as dead letters.",
+      discard: "They fail as Unavailable within a minute, without a dead letter. The credential stays paused." }))];
   }), "None.");
 }
 
@@ -167,8 +176,9 @@ function application(state, app) {
 function allLanes(state) {
   return [make("h1", {}, "Lanes"), card(null, table("Lanes", [["Lane", "name"], ["State", "wide"], ["Waiting", "n"], ["Consumers", "n"], ["", "wide"]], (state.lanes || []).map(one => [
     one.lane, one.lane, control(one), number(queue(state, one.lane)?.ready), number(queue(state, one.lane)?.consumers),
-    make("div", { class: "row" }, one.state === "paused" ? button(state, "lanes/" + one.lane, "resume", `Resume lane ${one.lane}`)
-      : button(state, "lanes/" + one.lane, "pause", `Pause lane ${one.lane}`, "until", "The requests of all applications wait in this lane."))]), "None."))];
+    make("div", { class: "row" }, orders(state, "lanes/" + one.lane, `lane ${one.lane}`, one, queue(state, one.lane)?.ready, {
+      pause: "The requests of all applications wait in this lane.", drain: "Waiting requests are sent, and new ones are refused as dead letters.",
+      discard: "The requests of all applications are deleted for good, without an outcome. The lane stays paused." }))]), "None.")), jobTable(state)];
 }
 
 function campaignButtons(state, one) {

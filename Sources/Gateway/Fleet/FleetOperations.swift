@@ -21,13 +21,13 @@ struct FleetOperations {
     case ("status", 3): return .view(showStatus)
     case ("apps", 3): return .view(listApps)
     case ("apps", 5) where path[4] == "forget": return .operate(forget)
-    case ("apps", 5): return Verb(rawValue: path[4]).map { verb in .operate { control(verb, ofApp: $0, $1) } }
+    case ("apps", 5): return control(path[4], ControlSubject.app)
     case ("lanes", 3): return .view(listLanes)
-    case ("lanes", 5): return Verb(rawValue: path[4]).map { verb in .operate { control(verb, ofLane: $0, $1) } }
+    case ("lanes", 5): return control(path[4], ControlSubject.lane)
     case ("credentials", 3): return listPausable("credential")
-    case ("credentials", 5): return Verb(rawValue: path[4]).map { control($0, ControlSubject.credential) }
+    case ("credentials", 5): return control(path[4], ControlSubject.credential)
     case ("webhooks", 3): return listPausable("webhook")
-    case ("webhooks", 5): return Verb(rawValue: path[4]).map { control($0, ControlSubject.webhook) }
+    case ("webhooks", 5): return control(path[4], ControlSubject.webhook)
     case ("campaigns", 3): return .view(listCampaigns)
     case ("campaigns", 4): return .view(showCampaign)
     case ("campaigns", 5) where path[4] == "unreached": return .view(listUnreached)
@@ -39,13 +39,23 @@ struct FleetOperations {
   }
 
   private enum Verb: String {
-    case pause, drain, resume, rate
+    case pause, drain, resume, rate, discard
 
     var member: OperationOrder.Member? {
       switch self {
       case .pause: .until
       case .rate: .rate
-      case .drain, .resume: nil
+      case .drain, .resume, .discard: nil
+      }
+    }
+
+    /// Requests in queues are discarded by ``LetterRoutes``.
+    func isFor(_ subject: ControlSubject) -> Bool {
+      switch (self, subject) {
+      case (.pause, _), (.resume, _), (.drain, .app), (.drain, .lane), (.drain, .credential), (.rate, .app),
+        (.discard, .credential):
+        true
+      default: false
       }
     }
   }
@@ -89,12 +99,6 @@ struct FleetOperations {
     }
   }
 
-  private func control(_ verb: Verb, ofApp call: HTTPCall, _ key: GatewayKey) {
-    let app = call.path[3]
-    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
-    control(verb, .app(app), call, key)
-  }
-
   private func forget(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
     guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
@@ -105,23 +109,21 @@ struct FleetOperations {
     perform(.forget(user: user, app: app), order, call, key)
   }
 
-  private func control(_ verb: Verb, ofLane call: HTTPCall, _ key: GatewayKey) {
-    guard verb == .pause || verb == .resume, Topology.lanes.contains(where: { $0.utf8.elementsEqual(call.path[3]) }) else {
-      return call.answer(ErrorFormat.own.answer(.noSuchPlace))
-    }
-    guard applications.areAll(in: key.apps) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
-    control(verb, .lane(call.path[3]), call, key)
-  }
-
-  /// Controls a credential or a webhook.
-  private func control(_ verb: Verb, _ kind: @escaping ([UInt8]) -> ControlSubject) -> Route {
-    .operate { call, key in
-      let subject = kind(call.path[3])
-      guard verb == .pause || verb == .resume, let app = subject.app.flatMap({ applications[$0] }),
-        app.pausable.contains(subject)
-      else { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
-      guard key.apps.contains(app.id) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
-      control(verb, subject, call, key)
+  private func control(_ verb: String, _ kind: @escaping ([UInt8]) -> ControlSubject) -> Route? {
+    Verb(rawValue: verb).map { verb in
+      .operate { call, key in
+        let subject = kind(call.path[3])
+        let (isKnown, isAllowed) =
+          switch subject {
+          case .app(let id): (true, applications.has(id, of: key))
+          case .lane(let name): (Topology.lanes.contains { $0.utf8.elementsEqual(name) }, applications.areAll(in: key.apps))
+          case .credential, .webhook:
+            (applications[subject.app ?? []]?.pausable.contains(subject) == true, key.apps.contains(subject.app ?? []))
+          }
+        guard isKnown, verb.isFor(subject) else { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
+        guard isAllowed else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+        control(verb, subject, call, key)
+      }
     }
   }
 
@@ -133,6 +135,7 @@ struct FleetOperations {
     case .drain: action = .drain(subject)
     case .resume: action = .resume(subject)
     case .rate: action = .rate(subject, order.rate)
+    case .discard: action = .discard(subject)
     }
     perform(action, order, call, key)
   }

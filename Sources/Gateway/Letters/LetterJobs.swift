@@ -81,7 +81,7 @@ final class LetterJobs {
     guard jobs.count(where: { $0.state == .waiting && $0.isLook == isLook }) < Self.mostWaiting else {
       throw .unavailable("too many operations wait")
     }
-    if isLook, let job = jobs.first(where: { $0.state == .running && !$0.isLook && $0.order.heldApp == order.heldApp }) {
+    if isLook, let job = jobs.first(where: { $0.state == .running && !$0.isLook && $0.order.queue == order.queue }) {
       throw .unavailable(
         "job \(job.number) works on these messages, so a look would see a part of them: wait for it, or stop it")
     }
@@ -130,8 +130,8 @@ final class LetterJobs {
 
   private func beginNext() {
     while runs.count < Self.mostRunning {
-      let busy = jobs.filter { runs[$0.number] != nil }.map(\.order.heldApp)
-      guard let index = jobs.firstIndex(where: { $0.state == .waiting && !busy.contains($0.order.heldApp) }) else { return }
+      let busy = jobs.filter { runs[$0.number] != nil }.map(\.order.queue)
+      guard let index = jobs.firstIndex(where: { $0.state == .waiting && !busy.contains($0.order.queue) }) else { return }
       let number = jobs[index].number
       jobs[index].state = .running
       runs[number] = .some(nil)

@@ -1,6 +1,6 @@
 import Broker
 
-/// An operator's order on the messages of a queue: the dead letters, or the requests that wait for an application.
+/// An operator's order on the messages of a queue.
 public struct LetterOrder: Sendable {
   public enum Action: Sendable, Equatable {
     /// Counts the messages by application, error, reason and origin, and shows the first ones.
@@ -12,8 +12,7 @@ public struct LetterOrder: Sendable {
   }
 
   public var action: Action
-  /// The application whose held requests are meant; nil for the dead letters.
-  public var heldApp: String?
+  public var queue: LetterQueue
   public var filter: LetterFilter
 }
 

@@ -4,8 +4,8 @@ import PushCore
 import StatusHTTP
 import Wire
 
-/// `/v1/fleet/dead`, `/v1/fleet/apps/<app>/held` and `/v1/fleet/jobs`: the operations of `pushfleet dead`, `held` and
-/// `apps discard`. An operation that changes a queue is a job: the call answers with its number, and the job's progress can be asked for.
+/// `/v1/fleet/dead`, `/v1/fleet/apps/<app>/held` and `/v1/fleet/jobs`: the operations of `pushfleet dead`, `held`,
+/// `apps discard` and `lanes discard`. An operation that changes a queue is a job: the call answers with its number, and the job's progress can be asked for.
 struct LetterRoutes {
   let applications: GatewayApplications
   let registry: RegistryClient
@@ -20,15 +20,17 @@ struct LetterRoutes {
   func route(_ path: [String]) -> Route? {
     let isOfApp = path[2] == "apps" && path.count > 4
     switch (path[2], isOfApp ? path[4] : "", path.last, path.count) {
-    case ("dead", _, _, 3): return .view { look($0, $1, heldApp: nil) }
-    case ("dead", _, "replay", 4): return .operate { begin($0, $1, "dead replay", heldApp: nil) }
-    case ("dead", _, "drop", 4): return .operate { begin($0, $1, "dead drop", heldApp: nil) }
+    case ("dead", _, _, 3): return .view { look($0, $1, .dead) }
+    case ("dead", _, "replay", 4): return .operate { begin($0, $1, "dead replay", .dead) }
+    case ("dead", _, "drop", 4): return .operate { begin($0, $1, "dead drop", .dead) }
     // A look counts as a return of each request.
     case ("apps", "held", _, 5):
       return Route(
-        methods: ["GET"], errorFormat: .own, work: .console([.operate]) { look($0, $1, heldApp: $0.path[3]) })
-    case ("apps", "held", "drop", 6): return .operate { begin($0, $1, "held drop", heldApp: $0.path[3]) }
-    case ("apps", "discard", _, 5): return .operate(discard)
+        methods: ["GET"], errorFormat: .own, work: .console([.operate]) { look($0, $1, Self.held($0)) })
+    case ("apps", "held", "drop", 6): return .operate { begin($0, $1, "held drop", Self.held($0)) }
+    case ("apps", "discard", _, 5): return .operate { discard($0, $1, .app($0.path[3]), Self.held($0)) }
+    case ("lanes", _, "discard", 5):
+      return .operate { discard($0, $1, .lane($0.path[3]), .lane(String(decoding: $0.path[3], as: UTF8.self))) }
     case ("jobs", _, _, 3): return .view(list)
     case ("jobs", _, _, 4): return .view(show)
     case ("jobs", _, "stop", 5): return .operate(stop)
@@ -36,25 +38,27 @@ struct LetterRoutes {
     }
   }
 
+  private static func held(_ call: HTTPCall) -> LetterQueue { .held(String(decoding: call.path[3], as: UTF8.self)) }
+
   // MARK: looks
 
-  private func look(_ call: HTTPCall, _ key: GatewayKey, heldApp: [UInt8]?) {
+  private func look(_ call: HTTPCall, _ key: GatewayKey, _ queue: LetterQueue) {
     do throws(Fault) {
       let filter = try LetterBody.filter(call)
-      try check(filter.app, heldApp, key)
+      try check(filter.app, queue, key)
       let withContent = call.query("content").map { $0.elementsEqual("true".utf8) } == true
       guard !withContent || key.rights.contains(.operate) else { throw .notAllowed }
       let order = LetterOrder(
         action: .look(shown: min(filter.limit ?? Self.usuallyShown, Self.mostShown), withContent: withContent),
-        heldApp: heldApp.map { String(decoding: $0, as: UTF8.self) }, filter: filter)
+        queue: queue, filter: filter)
       try jobs.add(order, operation("look", order, call, key, nil), answer: call.answer)
     } catch { call.answer(ErrorFormat.own.answer(error)) }
   }
 
   /// - Throws: if the key isn't for the application, or for all of them if none is named.
-  private func check(_ app: String?, _ heldApp: [UInt8]?, _ key: GatewayKey) throws(Fault) {
-    if let heldApp {
-      guard applications.has(heldApp, of: key) else { throw .notAllowed }
+  private func check(_ app: String?, _ queue: LetterQueue, _ key: GatewayKey) throws(Fault) {
+    if let app = queue.heldApp {
+      guard applications.has(Array(app.utf8), of: key) else { throw .notAllowed }
     } else if let app {
       // A letter may be of an application that is no longer configured, or of none (`-`).
       guard key.apps.contains(Array(app.utf8)) || applications.areAll(in: key.apps) else { throw .notAllowed }
@@ -65,30 +69,27 @@ struct LetterRoutes {
 
   // MARK: changes
 
-  private func begin(_ call: HTTPCall, _ key: GatewayKey, _ name: String, heldApp: [UInt8]?) {
+  private func begin(_ call: HTTPCall, _ key: GatewayKey, _ name: String, _ queue: LetterQueue) {
     do throws(Fault) {
       let body = try LetterBody(call.request.body, with: name == "dead replay" ? ["filter", "rate"] : ["filter"])
-      try check(body.filter.app, heldApp, key)
+      try check(body.filter.app, queue, key)
       let order = LetterOrder(
         action: name == "dead replay" ? .replay(rate: body.rate.map(Double.init)) : .drop,
-        heldApp: heldApp.map { String(decoding: $0, as: UTF8.self) }, filter: body.filter)
+        queue: queue, filter: body.filter)
       try add(order, name, call, key, body.reason)
     } catch { call.answer(ErrorFormat.own.answer(error)) }
   }
 
-  /// Drops what waits in the hold queue of a paused application. It must be paused now, and still when the job begins.
-  private func discard(_ call: HTTPCall, _ key: GatewayKey) {
-    let app = call.path[3]
+  /// Drops what waits in the queue of a paused application or lane. It must be paused now, and still when the job begins.
+  private func discard(_ call: HTTPCall, _ key: GatewayKey, _ subject: ControlSubject, _ queue: LetterQueue) {
+    if case .lane(let name) = queue, !Topology.lanes.contains(name) { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
     do throws(Fault) {
       let body = try LetterBody(call.request.body, with: [])
-      try check(nil, app, key)
-      let name = String(decoding: app, as: UTF8.self)
-      let order = LetterOrder(action: .drop, heldApp: name, filter: body.filter)
-      let (unknown, running) = (
-        "the registry can't be used for now", "\(name) is not paused, so workers send what waits: pause it first"
-      )
+      try check(nil, queue, key)
+      let order = LetterOrder(action: .drop, queue: queue, filter: body.filter)
+      let (unknown, running) = ("the registry can't be used for now", subject.refusalOfDiscard)
       func ask(_ then: @escaping (Control.Mode?) -> Void) {
-        registry.call(.read { try $0.control(.app(app)) }) { then((try? $0.get())?.mode(at: time.wallClock)) }
+        registry.call(.read { try $0.control(subject) }) { then((try? $0.get())?.mode(at: time.wallClock)) }
       }
       ask { mode in
         guard let mode else { return call.answer(ErrorFormat.own.answer(.unavailable(unknown))) }
@@ -113,11 +114,11 @@ struct LetterRoutes {
   private func operation(
     _ name: String, _ order: LetterOrder, _ call: HTTPCall, _ key: GatewayKey, _ reason: [UInt8]?
   ) -> FleetOperation {
-    let app = order.heldApp ?? order.filter.app
+    let app = order.queue.heldApp ?? order.filter.app
     let rate: [(String, [UInt8])] =
       if case .replay(let rate?) = order.action { [("rate", Array("\(Int(rate))/s".utf8))] } else { [] }
     let removal = FleetOperation.Removal(
-      name, app: app.map { Array($0.utf8) }, queue: order.heldApp.map(topology.holdQueue) ?? topology.deadQueue, count: nil,
+      name, app: app.map { Array($0.utf8) }, queue: order.queue.name(topology), count: nil,
       filter: order.filter.members + rate)
     return FleetOperation(.messages(removal), by: key.title, from: call.origin, because: reason)
   }

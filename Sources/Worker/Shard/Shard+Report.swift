@@ -27,7 +27,7 @@ extension Shard {
     report.providers = pools.providersOfSeries
     report.openBreakers = pipeline.feedback.marks.open.map { pools.apps[$0].id }
     report.holds = pipeline.dispatcher.holds.report
-    report.controls = pipeline.dispatcher.controls.all
+    report.controls = pipeline.dispatcher.controls.report
     report.pools = pipeline.dispatcher.reportedPools.sorted().map(pool)
     report.connectionsOpened = connectionsOpened
     report.goAways = goAways

@@ -9,6 +9,7 @@ extension ShardReport {
       first.inHand += other.inHand
       if let ready = other.ready { first.ready = max(first.ready ?? 0, ready) }
     }
+    whole.controls = Self.unique(whole.controls, by: \.subject) { $0.waiting += $1.waiting }
     whole.pools = Self.unique(whole.pools, by: \.name) { first, other in
       first.connections += other.connections
       first.streams += other.streams
@@ -47,6 +48,7 @@ extension ShardReport {
     if other.series.count > series.count { (series, providers) = (other.series, other.providers) }
     openBreakers += other.openBreakers
     holds += other.holds
+    controls += other.controls
     pools += other.pools
     for provider in connectionsOpened.indices {
       connectionsOpened[provider] += other.connectionsOpened[provider]

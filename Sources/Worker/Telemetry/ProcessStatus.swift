@@ -1,4 +1,5 @@
 import Delivery
+import DeviceRegistry
 import PushCore
 import Reactor
 import Wire
@@ -84,6 +85,7 @@ struct ProcessStatus {
     line.set("pools_in_trouble", Int64(whole.pools.count(where: \.isInTrouble)))
     line.set("pools", objects: Self.pools(whole.pools, all: allPools))
     line.set("holds", objects: Self.holds(whole.holds))
+    line.set("waiting", objects: Self.waiting(whole.controls))
     line.set("cpu_seconds", raw: Self.figure(report.usage.cpuSeconds))
     line.set("resident_bytes", Int64(report.usage.residentBytes))
     return line.closed()
@@ -178,6 +180,16 @@ struct ProcessStatus {
       {
         $0.set("app", hold.app)
         $0.set("ready", Int64(hold.ready ?? 0))
+      }
+    }
+  }
+
+  /// Credentials whose pushes this worker has put on the ladder.
+  private static func waiting(_ controls: [Control]) -> [Members] {
+    controls.filter { $0.waiting > 0 }.prefix(mostNamed).map { control in
+      {
+        $0.set("credential", control.subject.name)
+        $0.set("pushes", Int64(control.waiting))
       }
     }
   }

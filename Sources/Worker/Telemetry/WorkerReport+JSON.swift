@@ -33,7 +33,7 @@ extension WorkerReport {
     object.set("times", object: addTimes)
     object.set("pools", objects: pools.map { pool in { add(pool, to: &$0) } })
     object.set("holds", objects: holds.map { hold in { add(hold, to: &$0) } })
-    object.set("controls", objects: whole.controls.prefix(Self.most).map { control in { add(control, to: &$0) } })
+    object.set("controls", objects: whole.controls.prefix(Self.most).map { control in { control.writeNamed(to: &$0, at: at) } })
     object.set("open_breakers", whole.openBreakers.prefix(Self.most).map(\.self))
     object.set("dead_letters", objects: whole.deadLetters.prefix(Self.most).map { letters in { add(letters, to: &$0) } })
     if let queues = whole.queues {
@@ -175,11 +175,6 @@ extension WorkerReport {
   }
 
   /// Without the target, which may name a user or contain a group's key.
-  private func add(_ control: Control, to object: inout JSONObjectWriter) {
-    object.set(Array(control.subject.kind.utf8), control.subject.name)
-    control.write(to: &object, at: at)
-  }
-
   private func add(_ campaign: Campaign, to object: inout JSONObjectWriter) {
     object.set("campaign", campaign.description.id)
     object.set("app", campaign.description.app)

@@ -4,22 +4,28 @@ import PushCore
 import Reactor
 import Settings
 
-/// A queue whose messages operators look at and drop: the dead letters, or the requests that wait for an application.
+/// A queue whose messages operators look at and drop, with the words for them.
 struct LetterPlace {
+  private let letters: LetterQueue
   /// The command.
   let name: String
   /// The command's action.
   var action = ""
   private let one: String
   private let many: String
-  /// The application whose hold queue it is; nil for the dead letters.
-  private let app: String?
   /// The most messages to look at; nil for the usual bound.
   private var most: Int?
 
-  static let dead = LetterPlace(name: "dead", one: "dead letter", many: "dead letters", app: nil)
-  static func held(_ app: String) -> LetterPlace {
-    LetterPlace(name: "held", one: "held request", many: "held requests", app: app)
+  static let dead = LetterPlace(.dead)
+
+  init(_ letters: LetterQueue) {
+    self.letters = letters
+    (name, one, many) =
+      switch letters {
+      case .dead: ("dead", "dead letter", "dead letters")
+      case .held: ("held", "held request", "held requests")
+      case .lane: ("lanes", "request", "requests")
+      }
   }
 
   /// For the broker's list of connections.
@@ -32,15 +38,15 @@ struct LetterPlace {
     return place
   }
 
-  func queue(_ topology: Topology) -> String { app.map(topology.holdQueue) ?? topology.deadQueue }
+  func queue(_ topology: Topology) -> String { letters.name(topology) }
   /// A queue that is only declared on first use.
-  var isOptional: Bool { app != nil }
+  var isOptional: Bool { letters.heldApp != nil }
 
   /// The most messages to look at. Each one returns to its queue, and a worker processes a request alone that has returned twice.
-  var mostVisited: Int { most ?? (app == nil || action == "drop" ? .max : 1_000) }
+  var mostVisited: Int { most ?? (letters == .dead || action == "drop" ? .max : 1_000) }
   /// The number of returns of a message from which operators are warned. The broker gives a held request up after
   /// ``Topology/deliveryLimit``.
-  var mostReturns: Int64 { app != nil ? Topology.deliveryLimit / 2 : .max }
+  var mostReturns: Int64 { letters == .dead ? .max : Topology.deliveryLimit / 2 }
 
   func count(_ count: Int) -> String { count == 1 ? "1 \(one)" : "\(Figures.count(count)) \(many)" }
 
@@ -111,7 +117,7 @@ struct LetterPlace {
 
   /// Counts the messages that the filter selects. If it selects all of the queue's, none is taken out of the queue for that.
   private func matching(_ options: Options, _ filter: LetterFilter) throws -> Int {
-    let countsQueue = app != nil && filter.members.allSatisfy { $0.name == "limit" }
+    let countsQueue = letters != .dead && filter.members.allSatisfy { $0.name == "limit" }
     let count = try LetterLook(try options.configuration(), filter, self.for("drop", most: countsQueue ? 0 : nil))
     try count.run()
     return countsQueue ? min(count.expected, filter.limit ?? .max) : count.matched

@@ -32,7 +32,7 @@ struct LetterRunner: LetterWorker {
   }
 
   private func task(for order: LetterOrder) throws -> WalkTask {
-    let place = order.heldApp.map(LetterPlace.held) ?? .dead
+    let place = LetterPlace(order.queue)
     switch order.action {
     case .look(let shown, let withContent):
       return try look(place, order, shown: shown, body: withContent ? Self.mostBody : nil)
@@ -52,7 +52,7 @@ struct LetterRunner: LetterWorker {
     filter.limit = nil
     var groups = LetterGroups()
     var letters: [[UInt8]] = []
-    let most = order.heldApp == nil ? Self.mostLooked : nil
+    let most = order.queue == .dead ? Self.mostLooked : nil
     let look = try LetterLook(configuration, filter, place.for("look", most: most), maximumBody: body ?? 0) { letter in
       groups.add(letter)
       if letters.count < shown { letters.append((body == nil ? letter.summary : letter.json).line) }

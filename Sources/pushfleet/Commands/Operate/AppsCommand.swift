@@ -1,3 +1,4 @@
+import Broker
 import DeviceRegistry
 import PushCore
 import Settings
@@ -37,28 +38,13 @@ enum AppsCommand: Command {
 
   static func run(_ options: Options) throws {
     let session = try OperatorSession(options)
-    guard options.action != "list" else {
-      return try session.list(session.configuration.apps.map { .app(Array($0.id.utf8)) }, options)
+    let operands = options.action == "rate" ? 2 : 1
+    try session.control(session.configuration.apps.map(\.id), "an application", options, operands: operands, ControlSubject.app)
+    { app in
+      if options.action == "rate" { return .rate(app, try rate(options.operands.dropFirst().first)) }
+      try HeldCommand.discard(options, session, app, .held(app.text))
+      return nil
     }
-    guard let name = options.operands.first else {
-      throw CommandFailure(.usage, "name an application: \(session.configuration.apps.map(\.id).joined(separator: ", "))")
-    }
-    try options.refuseOperands(after: options.action == "rate" ? 2 : 1)
-    let app = ControlSubject.app(Array(name.utf8))
-    let isConfigured = session.configuration.apps.contains { $0.id == name }
-    // An application that left the configuration may still be paused.
-    let isRelease = options.action == "resume" || options.action == "rate" && options.operands.last == "none"
-    guard try isConfigured || isRelease && session.store.control(app) != Control(app) else {
-      throw session.configuration.noApplication(name)
-    }
-    switch options.action {
-    case "pause": try session.perform(.pause(app, until: OperatorSession.until(options["until"])))
-    case "drain": try session.perform(.drain(app))
-    case "resume": try session.perform(.resume(app))
-    case "rate": try session.perform(.rate(app, rate(options.operands.dropFirst().first)))
-    default: return try HeldCommand.discard(options, session, app: name)
-    }
-    try show([session.store.control(app)], options)
   }
 
   /// The most pushes per second that can be a limit.

@@ -1,27 +1,35 @@
 import DeviceRegistry
+import PushCore
 import Settings
 
 enum CredentialsCommand: Command {
   static let page = CommandPage(
-    "credentials", "pause and resume credentials and senders",
+    "credentials", "pause, resume and drain credentials and senders",
     forms: [
       .action("[list]", "--config", ["--json"]),
       .action("pause", "--config", ["--until"], ["--reason"], ["--json"], "CREDENTIAL"),
-      .action("resume", "--config", ["--reason"], ["--json"], "CREDENTIAL"),
+      .action("drain|resume", "--config", ["--reason"], ["--json"], "CREDENTIAL"),
+      .action("discard", "--config", ["--reason"], ["--yes"], ["--json"], "CREDENTIAL"),
     ],
     """
-    Nothing is sent with a paused credential; every worker follows within two seconds. Its pushes wait on the retry ladder, at
-    first for a second and later for up to a minute at a time, so the last ones are sent a minute after resume. No attempt is
-    counted, and times to live continue. Pushes with other credentials continue, also those of the same request. Requests for now
-    or never (time_to_live 0) become dead letters.
-
-    A sender is paused with all credentials that it doesn't share with its application. To stop a whole application, see
+    Every worker follows within two seconds. Pushes with other credentials continue, also those of the same request. A sender's
+    order counts for all its credentials that it doesn't share with its application. To stop a whole application, see
     `pushfleet apps`.
+
+    pause: nothing is sent with the credential. Its pushes wait on the retry ladder, at first for a second and later for up to a
+    minute at a time, so the last ones are sent a minute after resume. No attempt is counted, and times to live continue.
+    Requests for now or never (time_to_live 0) become dead letters.
+
+    drain sends what waits and refuses the pushes of new requests: they become dead letters.
+
+    discard ends the pushes that wait for a paused credential, for good: those that were requested before it. They fail as
+    Unavailable, without a dead letter, when they return from the ladder, within a minute. On a terminal it asks first; elsewhere
+    it needs --yes.
     """,
     [
       .config(", which names the registry"),
       .option("until", "TIME", "resume then: in 90s, 15m, 2h, 7d, or at 2026-11-20T21:22:00Z"),
-      OperatorSession.reasonOption,
+      OperatorSession.reasonOption, .flag("yes", "don't ask"),
       .operand("CREDENTIAL", "APP/apns, APP/fcm or APP/webpush; APP/senders/SENDER, or one of its: APP/senders/SENDER/fcm"),
       .json("one JSON object for each credential"),
     ],
@@ -29,6 +37,23 @@ enum CredentialsCommand: Command {
 
   static func run(_ options: Options) throws {
     let session = try OperatorSession(options)
-    try session.control(session.configuration.apps.flatMap(\.pausable.keys).sorted(), "CREDENTIAL", options) { .credential($0) }
+    let names = session.configuration.apps.flatMap(\.pausable.keys).sorted()
+    try session.control(names, "a credential", options, ControlSubject.credential) { credential in
+      if !options.has("yes") { try confirm(session, credential) }
+      return .discard(credential)
+    }
+  }
+
+  /// Asks the operator, with the number of waiting pushes that the workers know.
+  private static func confirm(_ session: OperatorSession, _ credential: ControlSubject) throws {
+    guard Terminal.canAsk else { throw CommandFailure(.usage, "discard ends pushes for good: use --yes") }
+    guard try session.store.control(credential).mode(at: RegistrySession.now) == .paused else { return }
+    var count = 0
+    try FleetWatch(session.configuration, every: nil) { picture in
+      count = picture.workers.flatMap(\.waiting).reduce(0) { $1.credential == credential.text ? $0 + $1.pushes : $0 }
+    }.run()
+    guard Terminal.confirms("About \(Figures.count(count)) pushes wait for \(credential.text). Discard them for good?") else {
+      throw CommandFailure(.interrupted, "nothing was discarded")
+    }
   }
 }

@@ -1,4 +1,5 @@
 import Broker
+import DeviceRegistry
 import PushCore
 import Settings
 
@@ -33,7 +34,7 @@ enum HeldCommand: Command {
     guard let app = try options.configuration().application(options).map({ String(decoding: $0, as: UTF8.self) }) else {
       throw try options.configuration().severalApplications
     }
-    let place = LetterPlace.held(app)
+    let place = LetterPlace(.held(app))
     switch options.action {
     case "list": try place.list(options, filter)
     case "show": try place.show(options, filter)
@@ -41,11 +42,11 @@ enum HeldCommand: Command {
     }
   }
 
-  /// Drops what waits in the hold queue of a paused application.
-  static func discard(_ options: Options, _ session: OperatorSession, app: String) throws {
-    try LetterPlace.held(app).drop(options, LetterFilter(app: app), as: "discard") {
-      guard try session.store.control(.app(Array(app.utf8))).mode(at: RegistrySession.now) == .paused else {
-        throw CommandFailure(.badInput, "\(app) is not paused, so workers send what waits: `pushfleet apps pause` comes first")
+  /// Drops what waits in the queue of a paused application or lane.
+  static func discard(_ options: Options, _ session: OperatorSession, _ subject: ControlSubject, _ queue: LetterQueue) throws {
+    try LetterPlace(queue).drop(options, LetterFilter(app: queue.heldApp), as: "discard") {
+      guard try session.store.control(subject).mode(at: RegistrySession.now) == .paused else {
+        throw CommandFailure(.badInput, subject.refusalOfDiscard)
       }
     }
   }

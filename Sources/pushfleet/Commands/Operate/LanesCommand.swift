@@ -4,26 +4,39 @@ import PushCore
 
 enum LanesCommand: Command {
   static let page = CommandPage(
-    "lanes", "pause and resume the queues of requests",
+    "lanes", "pause, resume, drain and empty the queues of requests",
     forms: [
       .action("[list]", "--config", ["--json"]),
       .action("pause", "--config", ["--until"], ["--reason"], ["--json"], "LANE"),
-      .action("resume", "--config", ["--reason"], ["--json"], "LANE"),
+      .action("drain|resume", "--config", ["--reason"], ["--json"], "LANE"),
+      .action("discard", "--config", ["--reason"], ["--yes"], ["--json"], "LANE"),
     ],
     """
-    No worker consumes a paused lane; every worker follows within two seconds. Requests wait in its queue, those of all
-    applications. Requests that workers already have in hand are still sent. To stop one application, see `pushfleet apps`.
+    A lane has the requests of all applications. To stop one application, see `pushfleet apps`. Every worker follows within two
+    seconds.
+
+    pause: no worker consumes the lane, and its requests wait. Requests that workers already have in hand are still sent.
+
+    drain sends what waits and refuses new requests: they become dead letters, which can be replayed after resume. In a lane of
+    broadcasts, those that have begun are sent, and new ones are refused.
+
+    discard deletes what waits in a paused lane, for good and without an outcome. On a terminal it asks first; elsewhere it needs
+    --yes.
     """,
     [
       .config(", which names the registry"),
       .option("until", "TIME", "resume then: in 90s, 15m, 2h, 7d, or at 2026-11-20T21:22:00Z"),
-      OperatorSession.reasonOption,
+      OperatorSession.reasonOption, .flag("yes", "don't ask"),
       .operand("LANE", "send.high or send.normal; fanout.high or fanout.normal for the pages of broadcasts"),
       .json("one JSON object for each lane"),
     ],
     example: "pushfleet lanes pause fanout.normal --config pushfleet.json5 --until 30m")
 
   static func run(_ options: Options) throws {
-    try OperatorSession(options).control(Topology.lanes, "LANE", options) { .lane($0) }
+    let session = try OperatorSession(options)
+    try session.control(Topology.lanes, "a lane", options, ControlSubject.lane) { lane in
+      try HeldCommand.discard(options, session, lane, .lane(lane.text))
+      return nil
+    }
   }
 }

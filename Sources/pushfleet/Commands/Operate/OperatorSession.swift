@@ -42,26 +42,39 @@ struct OperatorSession {
   }
 
   /// Shows the states of these subjects, and of others that left the configuration while they were paused.
-  func list(_ subjects: [ControlSubject], _ options: Options) throws {
+  private func list(_ subjects: [ControlSubject], _ options: Options) throws {
     let controls = try store.controls()
     let others = controls.filter { $0.subject.kind == subjects.first?.kind && !subjects.contains($0.subject) }
     try AppsCommand.show(subjects.map { controls.inForce(for: $0, at: RegistrySession.now) } + others, options)
   }
 
-  /// Lists, pauses or resumes one of these lanes, credentials or webhooks.
-  /// - Parameter operand: what the help calls a name.
-  func control(_ names: [String], _ operand: String, _ options: Options, _ subject: ([UInt8]) -> ControlSubject) throws {
+  /// Lists these applications, lanes, credentials or webhooks, or controls one of them.
+  /// - Parameters:
+  ///   - operand: what the help calls a name.
+  ///   - other: the operation for an action of this command alone; nil if it is done.
+  func control(
+    _ names: [String], _ operand: String, _ options: Options, operands: Int = 1, _ subject: ([UInt8]) -> ControlSubject,
+    other: (ControlSubject) throws -> FleetOperation.Action? = { _ in nil }
+  ) throws {
     guard options.action != "list" else { return try list(names.map { subject(Array($0.utf8)) }, options) }
     guard let name = options.operands.first else {
-      throw CommandFailure(.usage, "name a \(operand.lowercased()): \(names.joined(separator: ", "))")
+      throw CommandFailure(.usage, "name \(operand): \(names.joined(separator: ", "))")
     }
-    try options.refuseOperands(after: 1)
+    try options.refuseOperands(after: operands)
     let named = subject(Array(name.utf8))
     // A subject that left the configuration while it was paused can be resumed.
-    if try options.action == "pause" || store.control(named) == Control(named) {
-      try Options.check(name, among: names, of: "\(operand): ")
+    let isRelease = options.action == "resume" || options.action == "rate" && options.operands.last == "none"
+    if try !isRelease || store.control(named) == Control(named) {
+      try Options.check(name, among: names, of: "\(operand.split(separator: " ").last ?? ""): ")
     }
-    try perform(options.action == "pause" ? .pause(named, until: Self.until(options["until"])) : .resume(named))
+    switch options.action {
+    case "pause": try perform(.pause(named, until: Self.until(options["until"])))
+    case "drain": try perform(.drain(named))
+    case "resume": try perform(.resume(named))
+    default:
+      guard let operation = try other(named) else { return }
+      try perform(operation)
+    }
     try AppsCommand.show([store.controls().inForce(for: named, at: RegistrySession.now)], options)
   }
 

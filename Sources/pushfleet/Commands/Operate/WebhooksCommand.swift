@@ -33,7 +33,7 @@ enum WebhooksCommand: Command {
     if options.action == "serve" { return try serve(options) }
     let session = try OperatorSession(options)
     let names = session.configuration.apps.flatMap { app in app.webhooks.map { "\(app.id)/\($0.name)" } }
-    try session.control(names, "WEBHOOK", options) { .webhook($0) }
+    try session.control(names, "a webhook", options, ControlSubject.webhook)
   }
 
   private static func serve(_ options: Options) throws {

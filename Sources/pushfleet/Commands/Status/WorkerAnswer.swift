@@ -37,6 +37,8 @@ struct WorkerAnswer {
   /// Of the last minute.
   var latencies: [(name: String, histogram: Histogram, isExact: Bool)]
   var holds: [(app: String, ready: Int)]
+  /// Pushes on the ladder for paused credentials.
+  var waiting: [(credential: String, pushes: Int)]
   /// The answer as received, on one line.
   let json: [UInt8]
 
@@ -73,6 +75,7 @@ struct WorkerAnswer {
     poolsInTrouble = Self.count(object["pools_in_trouble"])
     latencies = (object["latencies"] as? [[String: Any]] ?? []).compactMap(Self.latency)
     holds = (object["holds"] as? [[String: Any]] ?? []).map { (text($0["app"]), ($0["ready"] as? NSNumber)?.intValue ?? 0) }
+    waiting = (object["waiting"] as? [[String: Any]] ?? []).map { (text($0["credential"]), Self.count($0["pushes"])) }
     json = body.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 }
   }
 
