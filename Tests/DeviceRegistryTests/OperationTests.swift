@@ -120,6 +120,52 @@ struct OperationTests {
     #expect([order, own].inForce(for: credential, at: 9) == own)
   }
 
+  @Test("two orders for a credential: a pause counts more than a drain, and the later discard counts")
+  func joinedOrders() {
+    let now: Int64 = 5
+    func order(_ mode: Control.Mode, _ discarded: Int64?, _ name: String = "a/senders/4/fcm") -> Control {
+      var control = Control(.credential(bytes(name)))
+      (control.mode, control.discarded) = (mode, discarded)
+      return control
+    }
+    for (own, sender, mode, discarded) in [
+      (order(.paused, 1), order(.draining, 2, "a/senders/4"), Control.Mode.paused, Int64(2)),
+      (order(.draining, 3), order(.paused, nil, "a/senders/4"), .paused, 3),
+      (order(.running, nil), order(.draining, 4, "a/senders/4"), .draining, 4),
+    ] {
+      let shown = [sender, own].inForce(for: own.subject, at: now)
+      #expect(shown.mode == mode && shown.discarded == discarded && shown.subject == own.subject)
+      #expect((shown.sender != nil) == (own.mode != mode))
+    }
+  }
+
+  @Test("what waits for a paused credential is discarded once, and stays so after the pause", arguments: Backend.all)
+  func discards(_ backend: Backend) throws {
+    let registry = try backend.open()
+    defer { withExtendedLifetime(registry) {} }
+    let store = registry.store
+    let (sender, fcm) = (ControlSubject.credential(bytes("a/senders/4")), ControlSubject.credential(bytes("a/senders/4/fcm")))
+    func discard(_ subject: ControlSubject, now: Int64) throws -> String? {
+      let operation = FleetOperation(.discard(subject), by: bytes("ada"), from: [])
+      if case .failure(let refusal) = try store.perform(operation, now: now) { return refusal.reason }
+      return nil
+    }
+    func perform(_ action: FleetOperation.Action, now: Int64) throws {
+      _ = try store.perform(FleetOperation(action, by: bytes("ada"), from: []), now: now)
+    }
+    #expect(try discard(fcm, now: 1)?.contains("is not paused") == true)
+    try perform(.pause(sender, until: nil), now: 2)
+    #expect(try discard(fcm, now: 3)?.contains("paused with its sender: name a/senders/4") == true)
+    try perform(.pause(fcm, until: 10), now: 4)
+    #expect(try discard(fcm, now: 5) == nil && store.control(fcm).discarded == 5 && store.control(fcm).until == 10)
+    #expect(try discard(fcm, now: 11)?.contains("sender") == true, "its own pause has ended")
+    try perform(.resume(fcm), now: 12)
+    #expect(try store.control(fcm).discarded == 5 && store.control(fcm).mode == .running)
+    try perform(.pause(fcm, until: nil), now: 13)
+    try perform(.resume(fcm), now: 86_400_005)
+    #expect(try store.control(fcm) == Control(fcm))
+  }
+
   @Test("a removal is recorded with its number and filter", arguments: Backend.all)
   func removals(_ backend: Backend) throws {
     let registry = try backend.open()

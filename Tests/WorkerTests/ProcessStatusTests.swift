@@ -41,7 +41,7 @@ struct ProcessStatusTests {
     var report = ShardReport(at: MonotonicTime(nanoseconds: 0))
     for number in 0..<10_000 {
       report.pools.append(
-        .init(name: "pool \(number)", troubledSince: number == 9_999 ? 0 : nil, isPaused: number == 9_998))
+        .init(name: "pool \(number)", troubledSince: number == 9_999 ? 0 : nil, mode: number == 9_998 ? .paused : .running))
       report.holds.append(.init(app: Array("app \(number)".utf8), ready: number))
     }
     let status = ProcessStatus(startedAt: 0)

@@ -16,14 +16,16 @@ package final class Controls {
   package private(set) var all: [Control] = []
   /// By application.
   private var byApp: [Int: Control] = [:]
-  /// False if no application has a control, and no lane is drained. A request then asks nothing else.
+  /// False if no application has a control. A request then asks nothing else.
   private(set) var hasOrders = false
+  /// An application or a lane is drained.
+  private(set) var hasDrains = false
   /// The applications and credentials that weren't running at the last look.
   private var noted: [ControlSubject: Control] = [:]
   private var lanes: [WorkQueue: Control] = [:]
   /// The orders for pools of credentials, by application.
   private var byPool: [Int: [Int: Control]] = [:] { didSet { hasPoolOrders = !byPool.isEmpty } }
-  private var hasPoolOrders = false
+  private(set) var hasPoolOrders = false
   /// For how many pushes copies are on the ladder because their credential is paused, by the second of their return.
   private var onLadder: [ControlSubject: [Int64: Int]] = [:]
   /// False until the registry has answered once. Hold queues aren't consumed before.
@@ -76,7 +78,9 @@ package final class Controls {
     noteChanges(at: now)
     self.byApp = byApp
     self.lanes = lanes
-    hasOrders = !byApp.isEmpty || !lanes.isEmpty
+    hasOrders = !byApp.isEmpty
+    hasDrains = [byApp.values.map(\.self), lanes.values.map(\.self)].joined().contains { $0.mode(at: now) == .draining }
+    onLadder = onLadder.filter { noted[$0.key] != nil }
     hasRates = byApp.values.contains { $0.rate != nil }
     if !hasRates { grants = [:] }
     findOrdersForPools()
@@ -106,35 +110,38 @@ package final class Controls {
 
   /// To be called after each change of the applications' pools.
   func findOrdersForPools() {
+    let now = time.wallClock
     byPool = all.reduce(into: [:]) { orders, control in
-      guard case .credential = control.subject, control.mode(at: time.wallClock) != .running,
+      guard case .credential = control.subject, control.mode(at: now) != .running || control.discards(at: now),
         let app = control.subject.app.flatMap({ apps.index(of: $0) })
       else { return }
-      for pool in apps[app].pools(ofPaused: control.subject.text) where orders[pool]?[app]?.mode != .paused {
-        orders[pool, default: [:]][app] = control
+      for pool in apps[app].pools(of: control.subject.text) {
+        orders[pool, default: [:]][app] = control.joined(orders[pool]?[app], at: now)
       }
     }
   }
 
-  /// An operator has given an order for the pool's credential, perhaps only for some of its applications.
-  func hasOrder(for pool: Int) -> Bool { hasPoolOrders && byPool[pool] != nil }
+  /// The order for an application's pushes by the pool's credential.
+  func order(for pool: Int, of app: Int?) -> Control? { app.flatMap { byPool[pool]?[$0] } }
 
-  /// The order in force for an application's pushes by the pool's credential.
-  func order(for pool: Int, of app: Int?) -> Control? {
-    guard hasPoolOrders, let app, let order = byPool[pool]?[app], order.mode(at: time.wallClock) != .running else { return nil }
-    return order
+  func isPaused(_ pool: Int, of app: Int?) -> Bool {
+    hasPoolOrders && order(for: pool, of: app)?.mode(at: time.wallClock) == .paused
   }
 
-  /// An operator has paused the pool's credential, perhaps only for some of its applications.
-  package func isCredentialPaused(of pool: Int) -> Bool {
-    hasPoolOrders && byPool[pool]?.values.contains { $0.mode(at: time.wallClock) == .paused } == true
+  /// The order for the pool's credential, perhaps only for some of its applications.
+  package func mode(ofPool pool: Int) -> Control.Mode {
+    guard hasPoolOrders, let orders = byPool[pool]?.values else { return .running }
+    let modes = orders.map { $0.mode(at: time.wallClock) }
+    return modes.contains(.paused) ? .paused : modes.contains(.draining) ? .draining : .running
   }
 
-  /// - Parameter delay: milliseconds until the push returns from the ladder.
-  func waits(for credential: ControlSubject, _ delay: Int64) {
-    let now = time.wallClock
-    let second = (now + delay) / 1_000
-    if onLadder[credential]?[second] == nil { onLadder[credential] = onLadder[credential]?.filter { $0.key >= now / 1_000 } }
+  /// A push for a paused credential goes to the ladder.
+  /// - Parameter time: when it returns, in Unix milliseconds.
+  func waits(for credential: ControlSubject, until time: Int64) {
+    let second = time / 1_000
+    if onLadder[credential]?[second] == nil {
+      onLadder[credential] = onLadder[credential]?.filter { $0.key >= self.time.wallClock / 1_000 }
+    }
     onLadder[credential, default: [:]][second, default: 0] += 1
   }
 
@@ -153,11 +160,12 @@ package final class Controls {
     hasOrders ? byApp[app]?.mode(at: time.wallClock) ?? .running : .running
   }
 
-  func isPaused(_ app: Int?) -> Bool { app.map(mode) == .paused }
+  func isPaused(_ app: Int?) -> Bool { app.map { mode(of: $0) } == .paused }
 
-  /// The order that drains the application or the lane.
-  func drain(of app: Int?, _ lane: WorkQueue) -> Control? {
-    [app.flatMap { byApp[$0] }, lanes[lane]].lazy.compactMap(\.self).first { $0.mode(at: self.time.wallClock) == .draining }
+  /// The orders that drain the application or one of the lanes.
+  func drains(of app: Int?, _ queues: [WorkQueue]) -> [Control] {
+    let orders = queues.map { lanes[$0] } + [app.flatMap { byApp[$0] }]
+    return orders.compactMap(\.self).filter { $0.mode(at: time.wallClock) == .draining }
   }
 
   package var pausedLanes: Set<WorkQueue> { Set(lanes.filter { $0.value.mode(at: time.wallClock) == .paused }.keys) }

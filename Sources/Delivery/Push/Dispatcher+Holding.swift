@@ -21,7 +21,7 @@ extension Dispatcher {
   /// Updates the pool's bulkhead and moves waiting requests. Called at the end of each turn, and a few times a second.
   func watch(_ index: Int, for handler: some DispatchHandler) {
     let now = time.now
-    if controls.hasOrder(for: index) { takeOutOrdered(of: index, for: handler) }
+    if controls.mode(ofPool: index) == .paused { takeOutPaused(of: index, for: handler) }
     let isInTrouble = pools[index].account.isInTrouble(at: now)
     if isInTrouble, !isTroubled(index) { troubleBegan(index) }
     pools[index].bulkhead.note(
@@ -120,7 +120,7 @@ extension Dispatcher {
   func isHeldBack(_ entry: InFlight, by pool: Int) -> Bool {
     guard pools.indices.contains(pool), pools[pool].bulkhead.isClosed(to: entry.source.queue), pools[pool].usesHoldQueue,
       entry.source.hold == nil, !entry.attempt.isLast,
-      let app = entry.identity.app, controls.order(for: pool, of: app)?.mode != .paused
+      let app = entry.identity.app, !controls.isPaused(pool, of: app)
     else { return false }
     return holds.isPresent(app)
   }
@@ -128,7 +128,7 @@ extension Dispatcher {
   /// True if the request goes to the hold queue for any device, so its devices need no look-up.
   func isWhollyHeldBack(_ entry: InFlight) -> Bool {
     guard entry.source.hold == nil, !entry.isPage, !entry.attempt.isLast, entry.parsed?.audience == nil,
-      entry.parsed?.isDryRun == false,
+      entry.parsed?.isDryRun == false, !controls.hasPoolOrders,
       let app = entry.identity.app, time.wallClock <= entry.identity.deadline
     else { return false }
     return isHeldBack(app, by: entry.route.routes.pools, entry.source.queue)

@@ -12,23 +12,31 @@ extension Dispatcher {
 
   /// The refusal of a new request to an application or a lane that accepts no more of them. Broadcasts go to a lane of their own.
   func refusalOfDrained(_ entry: InFlight) -> Rejection? {
+    // It waited before: a worker has written a note on it, or it waited in its lane. Producers' timestamps have whole seconds.
+    guard entry.attempt.round == 0, entry.source.hold == nil, !entry.delivery.redelivered, !entry.isPage else { return nil }
     let isBroadcast = entry.parsed?.audience?.isSmall == false
-    let app = entry.identity.app
-    let order =
-      controls.drain(of: app, entry.source.queue) ?? (isBroadcast ? controls.drain(of: app, entry.source.queue.fanOut) : nil)
-    guard let order, isNew(entry, since: order.since ?? 0) else { return nil }
-    return Rejection(.unavailable, Self.drained(order.subject))
+    let queues = isBroadcast ? [entry.source.queue, entry.source.queue.fanOut] : [entry.source.queue]
+    let order = controls.drains(of: entry.identity.app, queues).first {
+      !(entry.identity.isDated && entry.identity.published < $0.since ?? 0)
+    }
+    return order.map(Self.refusal)
   }
 
-  private static func drained(_ subject: ControlSubject) -> String {
-    "an operator drains the \(subject.kind == "app" ? "application" : subject.kind): it accepts no new requests"
+  /// The refusal of a push, because an operator drains its credential or has discarded what waited for it.
+  func refusal(of entry: InFlight, by pool: Int) -> Rejection? {
+    guard let order = controls.order(for: pool, of: entry.identity.app) else { return nil }
+    if let parked = entry.attempt.parkedAt, let discarded = order.discarded, parked <= discarded {
+      return Rejection(.cancelled, "an operator has discarded what waited for the credential")
+    }
+    guard order.mode(at: time.wallClock) == .draining, entry.identity.published >= order.since ?? 0,
+      entry.identity.isDated || !entry.delivery.redelivered
+    else { return nil }
+    return Self.refusal(order)
   }
 
-  /// No worker has written a note on the request, and it didn't wait in its lane before the order.
-  private func isNew(_ entry: InFlight, since order: Int64) -> Bool {
-    entry.attempt.round == 0 && entry.source.hold == nil && !entry.delivery.redelivered && !entry.isPage
-      // Producers' timestamps have whole seconds.
-      && !(entry.identity.isDated && entry.identity.published < order)
+  private static func refusal(_ drain: Control) -> Rejection {
+    let kind = drain.subject.kind == "app" ? "application" : drain.subject.kind
+    return Rejection(.unavailable, "an operator drains the \(kind): it accepts no new requests")
   }
 
   /// Moves waiting pushes of paused applications to their hold queues, and dry runs to the ladder, after which they end
@@ -51,27 +59,21 @@ extension Dispatcher {
 
   static let pausedReason = "an operator has paused the application"
 
-  /// Moves what waits for a paused credential to the ladder, and refuses new pushes by a drained one. To be called before each
-  /// dispatch of the pool.
-  func takeOutOrdered(of pool: Int, for handler: some DispatchHandler) {
+  /// Moves what waits for a paused credential to the ladder. To be called before each dispatch of the pool.
+  func takeOutPaused(of pool: Int, for handler: some DispatchHandler) {
     guard !pools[pool].isEmpty, !outbox.isFull else { return }
     takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
-      guard let order = controls.order(for: pool, of: entry.identity.app) else { return nil }
-      if order.mode == .draining {
-        return isNew(entry, since: order.since ?? 0) ? .fail(.unavailable, Self.drained(order.subject)) : nil
-      }
-      if let discarded = order.discarded, entry.identity.published + (entry.identity.isDated ? 1_000 : 0) <= discarded {
-        return .discard
-      }
+      let now = time.wallClock
+      guard let order = controls.order(for: pool, of: entry.identity.app), order.mode(at: now) == .paused else { return nil }
       if entry.attempt.isLast { return .fail(.unavailable, Self.pausedCredential) }
-      let delay = Self.delay(after: time.wallClock - (order.since ?? 0))
-      controls.waits(for: order.subject, delay)
+      let delay = Self.delay(after: now - (order.since ?? 0))
+      entry.attempt.parkedAt = entry.attempt.parkedAt ?? now
+      controls.waits(for: order.subject, until: now + ladder.step(for: delay).delay)
       return .park(delay, Self.pausedCredential)
     }
   }
 
   package static let pausedCredential = "an operator has paused the credential"
-  static let discarded = "an operator has discarded what waited for the credential"
 
   /// Milliseconds on the ladder until the hold queue is declared. If that isn't possible, the delay grows.
   func pausedDelay(_ app: Int?) -> Int64 { Self.delay(after: app.map(controls.pausedFor) ?? 0) }

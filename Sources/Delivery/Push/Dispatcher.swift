@@ -23,8 +23,6 @@ package final class Dispatcher {
     /// To the ladder without counting an attempt; with the delay in milliseconds and the reason.
     case park(Int64, String)
     case fail(PushError, String)
-    /// Ends the push without a dead letter, because an operator has discarded it.
-    case discard
     /// No pool matches.
     case refused(Rejection)
   }
@@ -35,6 +33,7 @@ package final class Dispatcher {
   package let controls: Controls
   let collapses: Collapses
   let outbox: Outbox
+  let ladder: Ladder
   let time: Turn
   /// The limit of a lane's requests in hand.
   let prefetch: Int
@@ -50,7 +49,7 @@ package final class Dispatcher {
 
   init(
     apps: Applications, table: InFlightTable, pools: [PoolLanes], holds: Holds, controls: Controls, collapses: Collapses,
-    outbox: Outbox, prefetch: Int, time: Turn
+    outbox: Outbox, ladder: Ladder, prefetch: Int, time: Turn
   ) {
     self.apps = apps
     self.table = table
@@ -59,6 +58,7 @@ package final class Dispatcher {
     self.controls = controls
     self.collapses = collapses
     self.outbox = outbox
+    self.ladder = ladder
     self.prefetch = prefetch
     self.time = time
     holds.isNeeded = { [controls] in controls.isPaused($0) }

@@ -35,6 +35,12 @@ extension Pipeline: DispatchHandler {
         continue
       }
       let pool = entry.recipients[index].pool
+      if dispatcher.controls.hasPoolOrders, let rejection = dispatcher.refusal(of: entry, by: pool) {
+        entry.recipients[index].state = .refused(rejection)
+        entry.ledger.opened()
+        hasRefused = true
+        continue
+      }
       if dispatcher.pools[pool].bulkhead.isClosed, dispatcher.isHeldBack(entry, by: pool) {
         entry.goToHold(index, at: now, because: Dispatcher.holdReason)
         continue
@@ -111,10 +117,6 @@ extension Pipeline: DispatchHandler {
       perform(entry.ledger.closed(), entry)
     case .park(let delay, let reason): park(entry, index, delay, reason)
     case .fail(let code, let reason): fail(entry, index, code, reason: reason)
-    case .discard:
-      observers.note(.refused(Rejection(.unavailable, Dispatcher.discarded)), entry, index)
-      entry.attempt.reasons[index] = Dispatcher.discarded
-      settle(entry, index, .failed(.unavailable))
     case .refused(let rejection): failDevice(entry, index, rejection)
     }
   }
@@ -139,6 +141,7 @@ extension Pipeline: DispatchHandler {
   /// Ends one device with a dead letter, unless its platform has a common one.
   private func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
     if entry.isOfCampaign || !publisher.leavesLetter(rejection) {
+      if !entry.isPage, entry.wantsResult(publisher.results) { entry.attempt.reasons[index] = rejection.reason }
       settle(entry, index, .failed(rejection.code))
     } else {
       fail(entry, index, rejection.code, reason: rejection.reason)

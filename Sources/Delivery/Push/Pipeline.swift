@@ -45,7 +45,7 @@ package final class Pipeline {
     dispatcher = Dispatcher(
       apps: apps, table: table, pools: pools, holds: Holds(apps: apps, time: time, log: log),
       controls: Controls(apps: apps, registry: registry, time: time, log: log), collapses: collapses, outbox: outbox,
-      prefetch: configuration.prefetch, time: time)
+      ladder: messages.ladder, prefetch: configuration.prefetch, time: time)
     backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: configuration.fanOut.prefetch, log: log)
     publisher = OutcomePublisher(
       messages, configuration, backpressure: backpressure, dispatcher: dispatcher, observers: observers, log: log)
@@ -164,7 +164,7 @@ package final class Pipeline {
         intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? rights.refusal(of: entry)
     }
     entry.delivery = consume delivery
-    if rejection == nil, dispatcher.controls.hasOrders { rejection = dispatcher.refusalOfDrained(entry) }
+    if rejection == nil, dispatcher.controls.hasDrains { rejection = dispatcher.refusalOfDrained(entry) }
     observers.note(.taken, entry)
     if let rejection {
       reject(entry, rejection)

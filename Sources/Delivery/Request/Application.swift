@@ -118,9 +118,9 @@ extension Application {
   /// The application or one of its senders has web push.
   var hasWebPush: Bool { routes.webpush != nil || senders.values.contains { $0.webpush != nil } }
 
-  /// The pools of a credential or sender that operators have paused, but for those that a sender shares with the application.
+  /// The pools of a credential or sender that operators control, but for those that a sender shares with the application.
   /// - Parameter name: see ``CredentialPlace/controlNames``.
-  func pools(ofPaused name: String) -> [Int] {
+  func pools(of name: String) -> [Int] {
     pausable[name, default: []].flatMap { place in
       guard let sender = place.sender else { return routes.pools(of: place.reach) }
       return senders[Array(sender.utf8)]?.pools(of: place.reach).filter { !routes.pools.contains($0) } ?? []

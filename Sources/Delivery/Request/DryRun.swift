@@ -34,7 +34,7 @@ struct DryRun {
   /// While FCM can't be asked because of an operator's order, the request doesn't wait for its answer.
   private func isPaused(_ entry: InFlight, _ recipient: Recipient) -> Bool {
     if case .delivered = recipient.state { return false }
-    return controls.isPaused(entry.identity.app) || controls.order(for: recipient.pool, of: entry.identity.app)?.mode == .paused
+    return controls.isPaused(entry.identity.app) || controls.isPaused(recipient.pool, of: entry.identity.app)
   }
 
   /// Translates for each platform with a credential. The registry isn't asked.

@@ -162,10 +162,14 @@ final class OutcomePublisher {
     entry.recipients[index].state = .failed(.expired)
   }
 
-  /// False if the request has nothing for the device, since there is nothing to replay. The setting `deadLetters` can ask for
-  /// such letters.
+  /// False if there is nothing to replay: the request has nothing for the device, or an operator has discarded it. The setting
+  /// `deadLetters` can ask for letters of the first kind.
   func leavesLetter(_ rejection: Rejection) -> Bool {
-    rejection.code != .nothingForPlatform || deadLetters.contains(.nothingForPlatform)
+    switch rejection.code {
+    case .nothingForPlatform: deadLetters.contains(.nothingForPlatform)
+    case .cancelled: false
+    default: true
+    }
   }
 
   // MARK: copies
@@ -241,7 +245,8 @@ final class OutcomePublisher {
     let record = RetryRecord(
       attempts: entry.attempt.earlier + (entry.attempt.hasAsked ? 1 : 0), round: entry.attempt.round &+ 1,
       deadline: entry.identity.deadline,
-      error: last.error, reason: last.reason, status: last.status, settled: settled, arrival: entry.collapse.arrival)
+      error: last.error, reason: last.reason, status: last.status, settled: settled, arrival: entry.collapse.arrival,
+      parkedAt: entry.attempt.parkedAt)
     dispatcher.collapses.noteWaiting(entry)
     if entry.attempt.goesToHold, !entry.attempt.hasAsked, let app = entry.identity.app, dispatcher.holds.isPresent(app) {
       return publish(messages.hold(record, of: app, at: now + lag, for: entry), for: entry)

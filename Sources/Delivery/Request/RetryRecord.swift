@@ -19,6 +19,8 @@ struct RetryRecord {
   var due: Int64?
   /// For a request with a collapse key.
   var arrival: Arrival?
+  /// When it first waited for a paused credential, in unix milliseconds; nil if it never did.
+  var parkedAt: Int64?
 
   private enum Name {
     /// The form of the other headers; the present one, 1, is not written.
@@ -33,11 +35,12 @@ struct RetryRecord {
     static let due = "x-push-retry-due"
     static let published = "x-push-retry-published"
     static let arrived = "x-push-retry-arrived"
+    static let parked = "x-push-retry-parked"
   }
 
   init(
     attempts: Int, round: Int, deadline: Int64, error: PushError, reason: String, status: Int?, settled: [UInt8]?,
-    due: Int64? = nil, arrival: Arrival? = nil
+    due: Int64? = nil, arrival: Arrival? = nil, parkedAt: Int64? = nil
   ) {
     self.attempts = attempts
     self.round = round
@@ -48,6 +51,7 @@ struct RetryRecord {
     self.settled = settled
     self.due = due
     self.arrival = arrival
+    self.parkedAt = parkedAt
   }
 
   enum Reading {
@@ -87,6 +91,7 @@ struct RetryRecord {
     if case .integer(let time)? = headers[Name.published], case .integer(let number)? = headers[Name.arrived] {
       arrival = Arrival(published: time, number: number)
     }
+    if case .integer(let time)? = headers[Name.parked] { parkedAt = time }
   }
 
   func append(to headers: inout FieldTable) {
@@ -102,6 +107,7 @@ struct RetryRecord {
       headers.append(Name.published, .integer(arrival.published))
       headers.append(Name.arrived, .integer(arrival.number))
     }
+    if let parkedAt { headers.append(Name.parked, .integer(parkedAt)) }
   }
 
   /// The milliseconds by which this clock is behind the one that dated the record.

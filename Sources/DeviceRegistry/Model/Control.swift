@@ -69,7 +69,7 @@ public struct Control: Equatable, Sendable {
   public var since: Int64?
   /// The fleet's limit of pushes per second; nil for none.
   public var rate: Int64?
-  /// Pushes that were requested before this time aren't sent if they wait for the paused credential, in Unix milliseconds.
+  /// Pushes that waited for the credential at this time aren't sent, whatever the mode is now, in Unix milliseconds.
   public var discarded: Int64?
   /// The sender that the order is for, if this is one of its credentials; nil if the order is for the subject itself. Not stored.
   public internal(set) var sender: [UInt8]?
@@ -79,6 +79,24 @@ public struct Control: Equatable, Sendable {
   public init(_ subject: ControlSubject) { self.subject = subject }
 
   public func mode(at now: Int64) -> Mode { until.map { now >= $0 } == true ? .running : mode }
+
+  /// Whether discarded pushes may still return from the ladder: for a day.
+  public func discards(at now: Int64) -> Bool { discarded.map { now < $0 + 86_400_000 } == true }
+
+  /// This order and another one for the same credential. A pause counts more than a drain, and this order more than an equal one.
+  public func joined(_ other: Control?, at now: Int64) -> Control {
+    guard let other else { return self }
+    func rank(_ control: Control) -> Int {
+      switch control.mode(at: now) {
+      case .running: 0
+      case .draining: 1
+      case .paused: 2
+      }
+    }
+    var joined = rank(other) > rank(self) ? other : self
+    joined.discarded = [discarded, other.discarded].compactMap(\.self).max()
+    return joined
+  }
 }
 
 extension [Control] {
@@ -86,14 +104,14 @@ extension [Control] {
   /// - Parameter now: Unix milliseconds.
   public func inForce(for subject: ControlSubject, at now: Int64) -> Control {
     let own = first { $0.subject == subject } ?? Control(subject)
-    guard case .credential(let name) = subject, own.mode(at: now) == .running else { return own }
+    guard case .credential(let name) = subject else { return own }
     let sender = first {
-      guard case .credential(let other) = $0.subject, $0.mode(at: now) != .running else { return false }
+      guard case .credential(let other) = $0.subject else { return false }
       return name.starts(with: other + [UInt8(ascii: "/")])
     }
-    guard var control = sender else { return own }
+    var control = own.joined(sender, at: now)
+    if control.subject != subject { control.sender = control.subject.name }
     control.subject = subject
-    control.sender = sender?.subject.name
     return control
   }
 }

@@ -125,7 +125,8 @@ extension Control {
       object.set("by", actor)
       object.set("reason", reason)
       object.set("sender", ifKnown: sender)
-      object.set("discarded", ifKnown: discarded.map(Timestamp.text))
+      if waiting > 0 { object.set("waiting", Int64(waiting)) }
+      if let discarded, discarded >= since ?? 0 { object.set("discarded", time: discarded) }
     }
     object.set("rate", rate)
   }

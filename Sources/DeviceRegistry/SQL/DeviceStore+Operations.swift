@@ -36,7 +36,7 @@ extension DeviceStore {
         let order = try controls().inForce(for: subject, at: now)
         if let sender = order.sender {
           let name = String(decoding: sender, as: UTF8.self)
-          return .failure(.init(reason: "\(subject.text) is paused with its sender: name \(name)"))
+          return .failure(.init(reason: "\(subject.text) is \(order.mode.rawValue) with its sender: name \(name)"))
         }
         guard order.mode(at: now) == .paused else { return .failure(.init(reason: subject.refusalOfDiscard)) }
         try change(subject, "discard", &event, operation, now: now) { $0.discarded = now }
@@ -103,12 +103,13 @@ extension DeviceStore {
       new.actor = operation.actor
       new.reason = operation.reason
     }
-    if new.mode == .running { (new.since, new.actor, new.reason, new.discarded) = (nil, nil, nil, nil) }
+    if new.mode == .running { (new.since, new.actor, new.reason) = (nil, nil, nil) }
+    if !new.discards(at: now) { new.discarded = nil }
     event.describe(action, subject.kind, subject.name, of: subject.app)
     event.before = old.json(at: now)
     event.after = new.json(at: now)
     let key: [SQLValue] = [Self.text(subject.kind), .text(subject.name)]
-    if new.mode == .running, new.rate == nil {
+    if new.mode == .running, new.rate == nil, new.discarded == nil {
       try session.run(SQL.deleteControl, key)
     } else {
       let values: [SQLValue] = [

@@ -151,6 +151,7 @@ function showLogin(words) {
   morph(at("page"), []);
   tell(at("state"), "calm", "");
   at("login").hidden = false;
+  at("news").textContent = "";
   say("refusal", words);
   at("secret").focus();
 }
@@ -225,9 +226,11 @@ function announce(words) {
 
 /// Waits a moment for the end of a job, so that the page shows its effect.
 async function follow(job, what) {
+  const its = state;
   announce(`${job ? "Begun" : "Done"}: ${what}`);
   for (let i = 0; job && i < 10; i++) {
     const one = await ask("/v1/fleet/jobs/" + job).catch(() => ({ state: "running" }));
+    if (its !== state) return;
     if (!["waiting", "running"].includes(one.state)) {
       announce(`${one.state === "done" ? "Done" : "Stopped"}: ${what}. Messages: ${number(one.messages)}`);
       break;
@@ -252,12 +255,13 @@ at("order").addEventListener("submit", async event => {
   if (order.fields === "letters" && at("rate").value) body.rate = Number(at("rate").value);
   if (order.fields === "rate") body.rate = at("rate").value ? Number(at("rate").value) : null;
   at("confirm").disabled = true;
+  const its = state;
   try {
     const { job } = await ask(order.post, body);
     at("dialog").close();
     follow(job, order.what);
   } catch (error) {
-    if (error.status === 401) showLogin("Log in again: the session has ended, or the key is revoked.");
+    if (error.status === 401 && its === state) showLogin("Log in again: the session has ended, or the key is revoked.");
     else say("dialog-refusal", error.message);
   }
   at("confirm").disabled = false;
@@ -266,9 +270,9 @@ at("page").addEventListener("submit", event => {
   event.preventDefault();
   const { page } = place();
   if (page.submit) {
-    const work = page.submit(event, ask, state);
+    const its = state, work = page.submit(event, ask, its);
     render();
-    return void work.then(poll, () => showLogin("Log in again: the session has ended, or the key is revoked."));
+    return void work.then(poll, () => its === state && showLogin("Log in again: the session has ended, or the key is revoked."));
   }
   const fields = [...new FormData(event.target)].filter(([, value]) => value);
   const hash = `#/${event.target.dataset.page}?${new URLSearchParams(fields)}`;

@@ -31,7 +31,6 @@ const runbook = section => section && make("a", { href: "#/runbook/" + section.s
 const queue = (state, name) => state.status?.queues.find(queue => queue.queue === `${state.status.prefix}.${name}`);
 const waiting = (state, test) => sum(state.status.queues.filter(queue => test.test(queue.queue.slice(state.status.prefix.length))), queue => queue.ready);
 const held = (state, app) => state.status && Math.max(0, ...state.status.workers.flatMap(worker => worker.holds).filter(hold => hold.app === app).map(hold => hold.ready));
-const onLadder = (state, credential) => state.status && sum(state.status.workers.flatMap(worker => worker.waiting || []).filter(one => one.credential === credential), one => one.pushes);
 const heldInAll = state => sum([...new Set(state.status.workers.flatMap(worker => worker.holds).map(hold => hold.app))], app => held(state, app));
 
 /// The figures of an application, of all workers since each began. They are unknown without the fleet's status.
@@ -69,7 +68,7 @@ export function problems(state) {
   if (quarantine) add("bad", "Requests in quarantine", { waits: quarantine, words: "They have ended a worker, or are suspected of it.", section: "pushfleetquarantine" });
   if (dead) add("warn", "Dead letters", { waits: dead, words: "Look at them, then replay or drop them.", link: "#/dead?look=1", section: "pushfleetdeadletters" });
   for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: toResume(one), section: "pushfleetholdqueue" });
-  for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: onLadder(state, one.credential), words: toResume(one) });
+  for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: one.waiting, words: toResume(one) });
   for (const one of state.webhooks || []) if (one.state !== "running") add("warn", `Webhook ${one.webhook} is ${one.state}`, { app: owner(one), since: one.since, words: toResume(one) });
   for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: toResume(one) });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
@@ -138,10 +137,10 @@ const owner = one => (one.credential || one.webhook).split("/")[0];
 function credentialTable(state, app) {
   return table("Credentials and senders", [["Credential", "name"], ["State", "wide"], ["Waiting", "n"], ["", "wide"]], (state.credentials || []).filter(one => owner(one) === app).map(one => {
     const path = "credentials/" + encode(one.credential), what = one.credential;
-    const waits = one.sender ? null : onLadder(state, what);
+    const waits = one.state === "paused" && !one.sender ? one.waiting || 0 : null;
     return [what, what.slice(app.length + 1), control(one), number(waits), make("div", { class: "row" }, !one.sender && orders(state, path, what, one, waits, {
       pause: "Nothing is sent with it. Its pushes wait on the retry ladder, those with other credentials are sent.", drain: "Waiting pushes are sent, and those of new requests are refused as dead letters.",
-      discard: "They fail as Unavailable within a minute, without a dead letter. The credential stays paused." }))];
+      discard: "They fail as Cancelled when they return from the retry ladder, without a dead letter. The credential stays paused." }))];
   }), "None.");
 }
 

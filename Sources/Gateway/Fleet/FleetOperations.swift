@@ -87,15 +87,16 @@ struct FleetOperations {
   private func list(_ subjects: [ControlSubject], as name: String, _ call: HTTPCall) {
     let time = time
     ask(.read { try $0.controls() }, call) { controls in
-      call.answer(
-        .json(200) {
-          $0.set(
-            name,
-            objects: subjects.map { subject in
-              let control = controls.inForce(for: subject, at: time.wallClock)
-              return { control.writeNamed(to: &$0, at: time.wallClock) }
-            })
-        })
+      let now = time.wallClock
+      var listed = subjects.map { controls.inForce(for: $0, at: now) }
+      func answer() {
+        call.answer(.json(200) { $0.set(name, objects: listed.map { control in { control.writeNamed(to: &$0, at: now) } }) })
+      }
+      guard name == "credentials", listed.contains(where: { $0.mode(at: now) == .paused }) else { return answer() }
+      status.askWaiting { waiting in
+        for index in listed.indices { listed[index].waiting = waiting[listed[index].subject.name] ?? 0 }
+        answer()
+      }
     }
   }
 

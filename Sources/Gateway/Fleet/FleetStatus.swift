@@ -39,6 +39,8 @@ final class FleetStatus {
   private var queues: [Queue] = []
   /// The answers of workers, and the number of their shards.
   private var workers: [(json: [UInt8], shards: Int)] = []
+  /// The pushes that wait for paused credentials.
+  private var waiting: [[UInt8]: Int] = [:]
   private var latest: (json: [UInt8], at: MonotonicTime)?
 
   init(_ topology: Topology, loop: EventLoop, brokers: [BrokerAddress]) {
@@ -67,6 +69,9 @@ final class FleetStatus {
     gather()
   }
 
+  /// - Parameter then: called once, with the number of pushes that wait for each paused credential.
+  func askWaiting(then: @escaping ([[UInt8]: Int]) -> Void) { ask { [unowned self] _ in then(waiting) } }
+
   func close() {
     connection.stop()
     publisher?.close()
@@ -80,6 +85,7 @@ final class FleetStatus {
     round += 1
     queues = []
     workers = []
+    waiting = [:]
     count(topology.queues.map(\.name)[...], publisher, round)
   }
 
@@ -155,6 +161,12 @@ extension FleetStatus: PublisherHandler {
     else { return }
     let shards = answer.value("shards", of: answer.root).flatMap { try? answer.integer($0) } ?? 1
     workers.append((reply.body, Int(clamping: max(shards, 0))))
+    for row in answer.value("waiting", of: answer.root).map({ Array(answer.elements(of: $0)) }) ?? [] {
+      guard let credential = answer.string("credential", of: row), let pushes = answer.value("pushes", of: row),
+        let count = try? answer.integer(pushes)
+      else { continue }
+      waiting[credential, default: 0] += Int(min(max(count, 0), 1 << 40))
+    }
     if silentShards == 0 { end() }
   }
 

@@ -159,12 +159,19 @@ final class LetterJobs {
   private func progressed(_ number: Int, _ done: Int, _ expected: Int) {
     guard let index = index(number) else { return }
     (jobs[index].done, jobs[index].expected) = (done, expected)
+    jobs[index].check? { [weak self] obstacle in
+      guard obstacle != nil, let self, let index = self.index(number), jobs[index].state == .running else { return }
+      jobs[index].outcome.failure = obstacle
+      _ = stop(number)
+    }
   }
 
   private func ended(_ number: Int, _ outcome: LetterOutcome) {
     runs[number] = nil
     if let index = index(number) {
       let wasStopped = jobs[index].state == .stopped
+      var outcome = outcome
+      outcome.failure = outcome.failure ?? jobs[index].outcome.failure
       end(index, wasStopped ? .stopped : outcome.failure == nil ? .done : .failed, outcome)
     }
     beginNext()

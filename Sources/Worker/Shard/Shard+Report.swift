@@ -64,11 +64,11 @@ extension Shard {
     let account = pipeline.dispatcher.pools[number].account
     let since = pipeline.dispatcher.pools[number].bulkhead.troubledSince
     // Another application may use the credential, so trouble is shown nevertheless.
-    let isPaused = since == nil && pipeline.dispatcher.controls.isCredentialPaused(of: number)
-    let state = isPaused ? .paused(reason: Dispatcher.pausedCredential) : account.state
+    let mode = since == nil ? pipeline.dispatcher.controls.mode(ofPool: number) : .running
+    let state = mode == .paused ? .paused(reason: Dispatcher.pausedCredential) : account.state
     return .init(
       name: account.name, troubledSince: since.map { time.wallClock - Int64(time.now.seconds(since: $0) * 1_000) },
-      isPaused: isPaused, isCredentialRefused: account.isCredentialRefused,
+      mode: mode, isCredentialRefused: account.isCredentialRefused,
       connections: account.pool.openConnections, streams: account.inFlight, state: state.word, reason: state.trouble)
   }
 }

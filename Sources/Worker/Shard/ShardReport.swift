@@ -66,8 +66,8 @@ package struct ShardReport: Sendable {
     /// Unix milliseconds; nil if there is no trouble.
     var troubledSince: Int64?
     var isInTrouble: Bool { troubledSince != nil }
-    /// An operator has paused the credential, for at least one of its applications.
-    var isPaused = false
+    /// What an operator has ordered for the credential, for at least one of its applications.
+    var mode = Control.Mode.running
     var isCredentialRefused = false
     var connections = 0
     var streams = 0

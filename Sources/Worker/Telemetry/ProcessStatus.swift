@@ -145,9 +145,9 @@ struct ProcessStatus {
     return Array("\((value * 10_000).rounded() / 10_000)".utf8)
   }
 
-  /// Pools in trouble come first, then paused ones.
+  /// Pools in trouble come first, then those with an order.
   private static func pools(_ pools: [ShardReport.Pool], all: Bool) -> [Members] {
-    func rank(_ pool: ShardReport.Pool) -> Int { pool.isInTrouble ? 0 : pool.isPaused ? 1 : 2 }
+    func rank(_ pool: ShardReport.Pool) -> Int { pool.isInTrouble ? 0 : pool.mode != .running ? 1 : 2 }
     let sorted = pools.sorted { (rank($0), $0.name) < (rank($1), $1.name) }
     var room = mostNames
     let named = sorted.prefix { pool in
@@ -158,7 +158,7 @@ struct ProcessStatus {
     return named.prefix(all ? .max : mostNamed).map { pool in
       {
         $0.set("name", pool.name)
-        $0.set("state", pool.isInTrouble ? "in trouble" : pool.isPaused ? "paused" : "ok")
+        $0.set("state", pool.isInTrouble ? "in trouble" : pool.mode == .running ? "ok" : pool.mode.rawValue)
         if let since = pool.troubledSince { $0.set("since", time: since) }
         $0.set("reason", pool.isInTrouble ? pool.reason.map(DeadLetterLog.words) : nil)
         $0.set("remedy", pool.remedy?.words)
@@ -186,7 +186,7 @@ struct ProcessStatus {
 
   /// Credentials whose pushes this worker has put on the ladder.
   private static func waiting(_ controls: [Control]) -> [Members] {
-    controls.filter { $0.waiting > 0 }.prefix(mostNamed).map { control in
+    controls.filter { $0.waiting > 0 }.sorted { $0.waiting > $1.waiting }.prefix(mostNamed).map { control in
       {
         $0.set("credential", control.subject.name)
         $0.set("pushes", Int64(control.waiting))

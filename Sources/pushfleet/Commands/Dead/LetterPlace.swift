@@ -87,9 +87,9 @@ struct LetterPlace {
 
   /// - Parameters:
   ///   - action: the action's name in the audit.
-  ///   - check: called before anything is removed; throws if it may not be.
+  ///   - check: called before anything is removed, and once a second while it is; throws if it may not be.
   func drop(
-    _ options: Options, _ filter: LetterFilter, as action: String? = nil, check: () throws -> Void = {}
+    _ options: Options, _ filter: LetterFilter, as action: String? = nil, check: @escaping () throws -> Void = {}
   ) throws {
     let isSure = options.has("yes")
     let isDry = options.has("dry-run")
@@ -109,10 +109,24 @@ struct LetterPlace {
       filter.limit = count
     }
     let look = try LetterLook(try options.configuration(), filter, self.for("drop"), isRemoving: true)
+    Self.watch(look, check)
     try OperatorSession.recording(
       options, action ?? "\(name) drop", self, filter, reasonIn: action == nil ? "because" : "reason",
       count: { look.matched }, look.run)
     tell(look.matched, options, isDry: false)
+  }
+
+  private static func watch(_ look: LetterLook, _ check: @escaping () throws -> Void) {
+    look.loop.schedule(after: 1) { [weak look] in
+      guard let look else { return }
+      do {
+        try check()
+        watch(look, check)
+      } catch {
+        Terminal.complain("\(error)")
+        look.stop()
+      }
+    }
   }
 
   /// Counts the messages that the filter selects. If it selects all of the queue's, none is taken out of the queue for that.

@@ -44,7 +44,9 @@ struct OperatorSession {
   /// Shows the states of these subjects, and of others that left the configuration while they were paused.
   private func list(_ subjects: [ControlSubject], _ options: Options) throws {
     let controls = try store.controls()
-    let others = controls.filter { $0.subject.kind == subjects.first?.kind && !subjects.contains($0.subject) }
+    let others = controls.filter {
+      ($0.mode != .running || $0.rate != nil) && $0.subject.kind == subjects.first?.kind && !subjects.contains($0.subject)
+    }
     try AppsCommand.show(subjects.map { controls.inForce(for: $0, at: RegistrySession.now) } + others, options)
   }
 

@@ -19,7 +19,7 @@ struct FleetPicture {
   /// Consumers of the lane that each shard of each worker consumes once.
   var consumers = 0
   var campaigns: [Campaign] = []
-  /// Applications and lanes that operators have stopped or slowed down.
+  /// Applications, lanes, credentials and webhooks that operators have stopped or slowed down.
   var controls: [Control] = []
   /// Why the picture is out of date.
   var problem: String?

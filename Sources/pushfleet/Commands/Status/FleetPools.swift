@@ -4,7 +4,8 @@ struct FleetPools {
     var name: String
     /// Number of workers whose pool is in trouble.
     var isInTrouble = 0
-    var isPaused = false
+    /// What an operator has ordered: `paused` or `draining`; empty without an order.
+    var order = ""
     var workers = 0
     var connections = 0
     var streams = 0
@@ -29,13 +30,13 @@ struct FleetPools {
       rows[place].workers += 1
       rows[place].connections += pool.connections
       rows[place].streams += pool.streams
-      if pool.state == "paused" { rows[place].isPaused = true }
+      if ["paused", "draining"].contains(pool.state) { rows[place].order = pool.state }
       guard pool.state == "in trouble" else { continue }
       rows[place].isInTrouble += 1
       if !pool.since.isEmpty, rows[place].since.isEmpty || pool.since < rows[place].since { rows[place].since = pool.since }
       if rows[place].reason.isEmpty { (rows[place].reason, rows[place].remedy) = (pool.reason, pool.remedy) }
     }
-    rows.sort { ($1.isInTrouble, $1.isPaused ? 1 : 0, $0.name) < ($0.isInTrouble, $0.isPaused ? 1 : 0, $1.name) }
+    rows.sort { ($1.isInTrouble, $1.order, $0.name) < ($0.isInTrouble, $0.order, $1.name) }
     inTrouble = max(workers.map(\.poolsInTrouble).max() ?? 0, rows.count { $0.isInTrouble > 0 })
   }
 }
@@ -43,7 +44,7 @@ struct FleetPools {
 extension FleetPools.Row {
   var state: String {
     switch isInTrouble {
-    case 0: isPaused ? "paused" : "ok"
+    case 0: order.isEmpty ? "ok" : order
     case workers: "in trouble"
     default: "in trouble (\(isInTrouble) of \(workers))"
     }
