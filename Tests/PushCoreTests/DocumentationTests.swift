@@ -83,7 +83,8 @@ import Testing
       corrected request needs a new id.
 
       A push that was [replaced while it waited](request.md#collapse-keys) ends as `Collapsed`. It is not a success in the result. Metrics,
-      alerts and `pushfleet top` count it neither as failed nor as a push to be delivered.
+      alerts and `pushfleet top` count it neither as failed nor as a push to be delivered. The same holds for a push that an operator
+      [has discarded](../operate/operating.md#one-credential-or-sender): it ends as `Cancelled`, without a dead letter.
 
       ### Dead letters on request
 
