@@ -1,12 +1,12 @@
 import { make, morph, number } from "./dom.js";
 import { pages, problems } from "./pages.js";
-import { tell, verdict } from "./parts.js";
+import { sum, tell, verdict } from "./parts.js";
 
 // Milliseconds between two states, and the time for which a worker that is gone is shown; states that the rates' lines show.
 const period = 2000, memory = 15 * 60 * 1000, span = 60;
 const at = id => document.getElementById(id);
-/// `sample` is the status that the rates count from; `workers` has the last answer of each worker by name, with `gone` for one that no longer answers.
-const nothing = () => ({ me: null, status: null, sample: null, workers: new Map(), rates: [], refusals: {} });
+/// `workers` has the last answer of each worker by name, with `gone` for one that no longer answers.
+const nothing = () => ({ me: null, status: null, workers: new Map(), rates: [], refusals: {} });
 // What one login has seen. The next one gets another value, so no late answer shows it what only the earlier one may see.
 let state = nothing();
 // `again` makes a page ask again for what it asks only once.
@@ -41,18 +41,9 @@ function place() {
 // MARK: live
 
 function remember(status) {
-  const before = state.sample, now = Date.parse(status.at), seconds = (now - Date.parse(before?.at)) / 1000;
+  const now = Date.parse(status.at), rates = ["delivered", "failed"].map(name => [name, sum(status.workers, worker => worker[name + "_per_second"])]);
   for (const worker of status.workers) state.workers.set(worker.worker, worker);
-  // Workers count once a second, so a shorter time says nothing.
-  if (!before || seconds > 1.8) {
-    const rates = { delivered: 0, failed: 0 };
-    for (const worker of status.workers) {
-      const old = before?.workers.find(old => old.worker === worker.worker && old.started_at === worker.started_at);
-      for (const name in rates) if (old) rates[name] += Math.max(0, worker[name] - old[name]) / seconds;
-    }
-    if (before) state.rates = [...state.rates, rates].slice(-span);
-    state.sample = status;
-  }
+  if (status.at !== state.status?.at) state.rates = [...state.rates, Object.fromEntries(rates)].slice(-span);
   for (const [name, worker] of state.workers) {
     if (status.workers.includes(worker) || status.problem) continue;
     if (!worker.gone) state.workers.set(name, { ...worker, gone: status.at });
@@ -76,7 +67,7 @@ async function poll() {
   try {
     if (page === pages.runbook && !state.runbook) state.runbook = await (await fetch("/console/runbook.md")).text();
     const [status, ...answers] = await Promise.all([
-      state.seesStatus ? ask("/v1/fleet/status").catch(error => { if (error.status !== 403) throw error; its.seesStatus = false; }) : null,
+      state.seesStatus ? ask("/v1/fleet/status").catch(error => { if (error.status !== 403) throw error; Object.assign(its, { seesStatus: false, status: null }); }) : null,
       ...Object.entries(asked).map(([name, path]) => ask(path).then(answer => {
         // A later round doesn't ask for these again, so they count even if another answer of this round fails.
         if (["letters", "trace"].includes(name) && hash === location.hash) its[name] = answer;
@@ -118,7 +109,8 @@ function render(isAsking = false) {
     lost = null;
   }
   at("state").href = "#/fleet";
-  tell(at("state"), ...verdict(problems(state)));
+  const found = problems(state);
+  tell(at("state"), ...state.status || found.length ? verdict(found) : ["calm", ""]);
 }
 
 function focusOn(node) {
@@ -224,18 +216,18 @@ function announce(words) {
   newsTimer = setTimeout(() => { at("news").textContent = ""; }, 5000);
 }
 
-/// Waits a moment for the end of a job, so that the page shows its effect.
+/// Asks again for what the page shows once the operation, or its job, has ended: before that, a look at the job's queue is refused.
 async function follow(job, what) {
   const its = state;
   announce(`${job ? "Begun" : "Done"}: ${what}`);
-  for (let i = 0; job && i < 10; i++) {
-    const one = await ask("/v1/fleet/jobs/" + job).catch(() => ({ state: "running" }));
+  for (let i = 0; job; i++) {
+    const one = await ask("/v1/fleet/jobs/" + job).catch(error => ({ state: error.status === 404 ? "stopped" : "running" }));
     if (its !== state) return;
     if (!["waiting", "running"].includes(one.state)) {
       announce(`${one.state === "done" ? "Done" : "Stopped"}: ${what}. Messages: ${number(one.messages)}`);
       break;
     }
-    await new Promise(resolve => setTimeout(resolve, 300));
+    await new Promise(resolve => setTimeout(resolve, i < 10 ? 300 : period));
   }
   again = true;
   poll();
@@ -285,6 +277,6 @@ document.querySelector(".skip").addEventListener("click", event => {
   event.preventDefault();
   at("main").focus();
 });
-addEventListener("hashchange", poll);
+addEventListener("hashchange", () => { at("dialog").close(); poll(); });
 document.addEventListener("visibilitychange", () => { clearTimeout(timer); if (!document.hidden) poll(); });
 ask("/console/session").then(me => me.key ? begin(me) : showLogin(), error => showLogin(error.status === 401 ? "" : error.message));

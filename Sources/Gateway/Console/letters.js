@@ -25,7 +25,7 @@ export const heldRequests = page(held, { apps: "/v1/fleet/apps" }, allHeld);
 // MARK: all
 
 function allDead(state, query) {
-  return [make("h1", {}, dead.title), filterForm(dead, query.app, query, make("label", {}, "Error ", make("input", { name: "error", value: query.error, autocomplete: "off", size: "16" })), state),
+  return [make("h1", {}, dead.title), filterForm(dead, query.app || only(state), query, make("label", {}, "Error ", make("input", { name: "error", value: query.error, autocomplete: "off", size: "16" })), state),
     !query.look && make("p", { class: "note" }, "Requests, registry changes and acknowledgements that will not be tried again. A key for some applications has to name one of them."),
     found(dead, state, query), jobTable(state)];
 }
@@ -70,7 +70,7 @@ function changes(queue, state, { id, ...query }, count) {
   if (id) filter.ids = [id];
   const body = { filter: { ...filter, ...count && { limit: count } } }, what = count === 1 ? `1 ${queue.one}` : `${count ? number(count) : "all"} ${queue.many}${count ? "" : " that match"}`;
   const words = [count ? "" : `Also those that the look didn't see. `, described(filter)].join(""), text = count ? number(count) : "all";
-  return [queue === dead && button(state, path, "replay", `Replay ${what}`, "letters", `${count === 1 ? "It goes back to where it came from." : "They go back to where they came from, the oldest first."} ${words}`, body, `Replay ${text}`),
+  return [queue === dead && button(state, path, "replay", `Replay ${what}`, count === 1 ? "" : "letters", `${count === 1 ? "It goes back to where it came from." : "They go back to where they came from, the oldest first."} ${words}`, body, `Replay ${text}`),
     button(state, path, "drop", `Drop ${what}`, "", `${count === 1 ? "It is" : "They are"} deleted for good. ${words}`, body, `Drop ${text}`)];
 }
 
@@ -104,10 +104,10 @@ function oneLetter(queue, state, id, query) {
 
 export function jobTable(state) {
   if (!state.jobs?.length) return [];
-  return card("Replays and deletions of this gateway process", table("Operations", [["Action", "name"], ["Selection", "wide"], ["State", ""], ["Looked at", "wide"], ["Messages", "n"], ["By", ""], ["Begun", ""], ["", ""]], state.jobs.map(job => [
-    String(job.job), job.action, [job.app, Object.entries(job.filter).map(([name, value]) => `${name} ${value}`).join(", ")].filter(Boolean).join("; ") || "all",
+  return card("Replays and deletions begun here", table("Operations", [["Action", "name"], ["Selection", "wide"], ["State", ""], ["Looked at", "wide"], ["Messages", "n"], ["By", ""], ["Begun", ""], ["", ""]], state.jobs.map(job => [
+    String(job.job), job.action, [job.queue, Object.entries(job.filter).map(([name, value]) => `${name} ${value}`).join(", ")].filter(Boolean).join("; "),
     [pill(job.state, { running: "good", waiting: "calm", done: "calm", stopped: "warn" }[job.state]), job.failure && make("span", { class: "note" }, " ", job.failure)],
-    job.expected > 0 && [make("progress", { value: job.done, max: job.expected, "aria-label": `${number(job.done)} of ${number(job.expected)} looked at` })],
+    job.expected > 0 && [make("progress", { value: job.state === "done" ? job.expected : job.done, max: job.expected, "aria-label": `${number(job.done)} of ${number(job.expected)} looked at` })],
     number(job.messages), job.by, time(job.began),
     ["running", "waiting"].includes(job.state) && button(state, "jobs/" + job.job, "stop", `Stop ${job.action} ${job.job}`, "", "It undoes nothing: handled messages stay handled.", {})]), "None."));
 }

@@ -46,7 +46,10 @@ function figures(state, app) {
 export function problems(state) {
   const { status } = state, found = [];
   const add = (kind, title, more = {}) => found.push({ kind, title, ...more });
-  if (!status) return found;
+  if (!status) {
+    addOrders(state, add);
+    return found;
+  }
   if (status.problem) add("bad", "The broker gives no full state", { words: status.problem, section: "pushfleetnotready" });
   if (status.silent_shards) add("bad", `Shards that consume and don't answer: ${status.silent_shards}`, { words: "A worker hangs, or was ended a moment ago.", section: "pushfleetnotready" });
   for (const { worker, gone } of state.workers.values()) if (gone) add("bad", `Worker ${worker} is gone`, { since: gone, words: "Other workers take over its requests. Start it again if nobody stopped it.", section: "pushfleetdown" });
@@ -67,13 +70,18 @@ export function problems(state) {
   const dead = queue(state, "dead")?.ready, quarantine = queue(state, "quarantine")?.ready;
   if (quarantine) add("bad", "Requests in quarantine", { waits: quarantine, words: "They have ended a worker, or are suspected of it.", section: "pushfleetquarantine" });
   if (dead) add("warn", "Dead letters", { waits: dead, words: "Look at them, then replay or drop them.", link: "#/dead?look=1", section: "pushfleetdeadletters" });
+  addOrders(state, add);
+  return found;
+}
+
+/// What operators have stopped.
+function addOrders(state, add) {
   for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: toResume(one), section: "pushfleetholdqueue" });
   for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: one.waiting, words: toResume(one) });
   for (const one of state.webhooks || []) if (one.state !== "running") add("warn", `Webhook ${one.webhook} is ${one.state}`, { app: owner(one), since: one.since, words: toResume(one) });
   for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: toResume(one) });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
     else if (one.state === "paused") add("warn", `Campaign ${one.id} of ${one.app} is paused`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "Resume it when the reason is gone, or cancel it" });
-  return found;
 }
 
 const by = one => [one.by && `By ${one.by}`, one.reason && `because: ${one.reason}`, one.until && `until ${time(one.until)}`].filter(Boolean).join(", ");
@@ -117,7 +125,7 @@ const control = one => [pill(one.state), " ", make("span", { class: "note" }, on
 function orders(state, path, what, one, waits, words) {
   const pause = button(state, path, "pause", `Pause ${what}`, "until", words.pause);
   return [
-    one.state === "running" ? pause : button(state, path, "resume", `Resume ${what}`, "", `What waits is sent.${waits ? ` ${number(waits)} wait.` : ""}`),
+    one.state === "running" ? pause : button(state, path, "resume", `Resume ${what}`, "", `${words.resume || "What waits is sent."}${waits ? ` ${number(waits)} wait.` : ""}`),
     one.state === "paused" && button(state, path, "pause", `Pause ${what} again`, "until", "The new end and reason take the place of the present ones.", null, "Change"),
     one.state === "draining" ? pause : button(state, path, "drain", `Drain ${what}`, "", words.drain),
     one.state === "paused" && words.discard && button(state, path, "discard", `Discard what waits for ${what}`, "", `${waits == null ? "" : `${number(waits)} wait. `}${words.discard}`, {}, "Discard"),
@@ -139,7 +147,7 @@ function credentialTable(state, app) {
     const path = "credentials/" + encode(one.credential), what = one.credential;
     const waits = one.state === "paused" && !one.sender ? one.waiting || 0 : null;
     return [what, what.slice(app.length + 1), control(one), number(waits), make("div", { class: "row" }, !one.sender && orders(state, path, what, one, waits, {
-      pause: "Nothing is sent with it. Its pushes wait on the retry ladder, those with other credentials are sent.", drain: "Waiting pushes are sent, and those of new requests are refused as dead letters.",
+      resume: "What waits is sent, the last pushes a minute later.", pause: "Nothing is sent with it. Its pushes wait on the retry ladder, those with other credentials are sent.", drain: "Waiting pushes are sent, and those of new requests are refused as dead letters.",
       discard: "They fail as Cancelled when they return from the retry ladder, without a dead letter. The credential stays paused." }))];
   }), "None.");
 }
@@ -175,16 +183,17 @@ function application(state, app) {
 function allLanes(state) {
   return [make("h1", {}, "Lanes"), card(null, table("Lanes", [["Lane", "name"], ["State", "wide"], ["Waiting", "n"], ["Consumers", "n"], ["", "wide"]], (state.lanes || []).map(one => [
     one.lane, one.lane, control(one), number(queue(state, one.lane)?.ready), number(queue(state, one.lane)?.consumers),
-    make("div", { class: "row" }, orders(state, "lanes/" + one.lane, `lane ${one.lane}`, one, queue(state, one.lane)?.ready, {
+    make("div", { class: "row" }, state.status && orders(state, "lanes/" + one.lane, `lane ${one.lane}`, one, queue(state, one.lane)?.ready, {
       pause: "The requests of all applications wait in this lane.", drain: "Waiting requests are sent, and new ones are refused as dead letters.",
-      discard: "The requests of all applications are deleted for good, without an outcome. The lane stays paused." }))]), "None.")), jobTable(state)];
+      discard: "The requests of all applications are deleted for good, without an outcome. The lane stays paused." }))]), "None."),
+    !state.status && make("p", { class: "note" }, "A lane has the requests of all applications. Only a key for all of them controls it.")), jobTable(state)];
 }
 
 function campaignButtons(state, one) {
   const path = "campaigns/" + one.id, name = `the campaign to ${one.target || one.id}, begun ${time(one.created_at)}`;
-  return make("div", { class: "row" }, one.state === "running" && button(state, path, "pause", `Pause ${name}`, "", "Devices that are being sent to still get it."),
+  return make("div", { class: "row" }, one.state === "running" && button(state, path, "pause", `Pause ${name}`, "", "A page of up to 1,000 devices that is being sent is finished."),
     ["paused", "held"].includes(one.state) && button(state, path, "resume", `Resume ${name}`),
-    ["running", "paused", "held"].includes(one.state) && button(state, path, "cancel", `Cancel ${name}`, "", `${number(one.remaining)} devices won't get it. A cancelled campaign can't be resumed.`));
+    ["running", "paused", "held"].includes(one.state) && button(state, path, "cancel", `Cancel ${name}`, "", `Up to ${number(one.remaining)} devices won't get it: a page of up to 1,000 devices that is being sent is finished. A cancelled campaign can't be resumed.`));
 }
 
 function progress(one) {
@@ -227,7 +236,7 @@ const limit = rate => rate ? `${number(rate)}/s` : "no limit";
 /// The effect of an operation, from the states before and after it.
 function details({ action, before, after }) {
   const { rate, until, messages, filter, target, devices, rights } = after;
-  return [action === "rate" && `${limit(before.rate)} → ${limit(rate)}`, action === "pause" && until && `until ${time(until)}`, messages != null && (messages === 1 ? "1 message" : `${number(messages)} messages`),
+  return [before.state !== after.state && `${before.state} → ${after.state}`, action === "rate" && `${limit(before.rate)} → ${limit(rate)}`, action === "pause" && until && `until ${time(until)}`, messages != null && (messages === 1 ? "1 message" : `${number(messages)} messages`),
     filter && Object.entries(filter).map(([name, value]) => `${name} ${value}`).join(", "), target && `to a ${target}`, devices != null && (devices === 1 ? "1 device" : `${number(devices)} devices`),
     rights && `for ${rights.join(", ")}`].filter(Boolean).join("; ");
 }
