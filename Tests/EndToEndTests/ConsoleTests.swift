@@ -446,7 +446,7 @@ struct ConsoleTests {
     try browser.go("dead/a3?app=\(Site.app)", 0)
     #expect(try browser.holds("document.querySelector('pre')?.textContent === '{}'", 0))
     try browser.click("/v1/fleet/dead/drop", 0)
-    #expect(try browser.shows("It is no dead letter.", 0))
+    #expect(try browser.shows("It is not among the dead letters.", 0))
     #expect(try browser.holds("document.activeElement.tagName === 'H1'", 0))
     #expect(try site.depths(["dead"]) == [13])
     // Letters that come after the look stay.
@@ -508,7 +508,7 @@ struct ConsoleTests {
     try browser.order(0, ["value": "document.querySelector('td.name a').click()"])
     #expect(try browser.holds("\(body)?.includes('\(token(100))') === true", 0))
     try browser.click("/v1/fleet/apps/\(Self.other)/held/drop", 0)
-    #expect(try browser.shows("It is no held request.", 0))
+    #expect(try browser.shows("It is not among the held requests.", 0))
     try browser.go("held?app=\(Self.other)&look=1", 0)
     #expect(try browser.shows("3 of 3 held requests", 0) && browser.shows("Discard all 3", 0))
     #expect(try browser.value("document.querySelectorAll('[data-post$=drop]').length", 0) as? Int == 0)
@@ -579,7 +579,7 @@ struct ConsoleTests {
     #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 3", 0))
     let pushes = "[...document.querySelectorAll('tbody a')].find(link => link.textContent === 'Pushes').click()"
     try browser.order(0, ["value": pushes])
-    #expect(try browser.shows("The last pushes to", 0))
+    #expect(try browser.shows("The last requests to", 0))
     try browser.go("search?app=\(Site.app)&by=token&id=\(token(1))", 0)
     #expect(try browser.shows("answered 200", 0))
     // A refusal is no empty answer, and a field that was filled in stays on its page.

@@ -81,7 +81,11 @@ enum OutcomeSchemas {
   private static let failed: JSONValue = [
     "type": "object", "required": ["error"],
     "properties": [
-      "error": error, "reason": ["description": "the reason in the dead letter, if there is one", "type": "string"],
+      "error": error,
+      "reason": [
+        "description": "the reason in the dead letter, if there is one; or that an operator has discarded the push",
+        "type": "string",
+      ],
     ],
   ]
 

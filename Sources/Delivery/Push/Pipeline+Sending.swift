@@ -141,7 +141,9 @@ extension Pipeline: DispatchHandler {
   /// Ends one device with a dead letter, unless its platform has a common one.
   private func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
     if entry.isOfCampaign || !publisher.leavesLetter(rejection) {
-      if !entry.isPage, entry.wantsResult(publisher.results) { entry.attempt.reasons[index] = rejection.reason }
+      if rejection.code == .cancelled, !entry.isPage, entry.wantsResult(publisher.results) {
+        entry.attempt.reasons[index] = rejection.reason
+      }
       settle(entry, index, .failed(rejection.code))
     } else {
       fail(entry, index, rejection.code, reason: rejection.reason)

@@ -12,9 +12,9 @@ export const search = {
   show: (state, args, { app, by, id }) => [make("h1", {}, "Search"),
     form("search", appField(state, app || only(state)),
       make("label", {}, "by ", make("select", { name: "by" }, Object.entries(kinds).map(([value, name]) => make("option", { value, selected: value === known(by, id) }, name)))),
-      make("label", {}, "Id, token or name ", make("input", { name: "id", value: id, size: "24", autocomplete: "off", required: true })), make("button", {}, "Find")),
+      make("label", {}, "Id, token or name ", make("input", { name: "id", value: id, size: "38", autocomplete: "off", required: true })), make("button", {}, "Find")),
     app && known(by, id) === "id" && (state.message?.message_id === id || state.trace && !state.trace.text) && card(`Message ${id}`, outcome(state.message, id)),
-    app && id && card(known(by, id) === "id" ? "Trace" : `The last pushes to ${id}`, story(state)),
+    app && id && card(known(by, id) === "id" ? "Trace" : `The last requests to ${id}, the newest first`, story(state)),
     make("p", { class: "note" }, "The outcome is known of requests that came through the gateway, and of broadcasts. The trace has the requests of the last day, or as long as ", make("code", {}, "trace.keep"), " says.")],
 };
 

@@ -32,10 +32,17 @@ export const only = state => state.me.apps.length === 1 ? state.me.apps[0] : nul
 
 export const appField = (state, value) => [make("label", {}, "Application ", make("input", { name: "app", value, list: "app-names", autocomplete: "off" })), make("datalist", { id: "app-names" }, state.me.apps.map(app => make("option", { value: app })))];
 
+/// A result's devices by outcome, in words.
+function counted({ success, failure, results }) {
+  const errors = new Set((results || []).map(one => one.reason ? `${one.error}: ${one.reason}` : one.error).filter(Boolean));
+  return [`Accepted for ${success} of ${success + failure} devices.`, ...[...errors].map(error => `${error}.`)].join(" ");
+}
+
 /// The outcome of a request, as `/v1/fleet/apps/<app>/messages/<id>` answers; nothing is known of another one.
 export function outcome(message, id) {
   if (message?.message_id !== id) return make("p", { class: "note" }, `Nothing is known of ${id} here.`);
   const words = { accepted: "No result is known here: the request waits, or this gateway could not note its result. The trace has more." }[message.state];
   return [make("p", {}, pill(message.state === "accepted" ? "queued" : message.state, { done: "good", accepted: "calm" }[message.state] || "warn"), ` ${id}`),
-    words && make("p", { class: "note" }, words), message.result && make("pre", { tabindex: "0", "aria-label": "Result" }, make("code", {}, JSON.stringify(message.result, null, 2)))];
+    words && make("p", { class: "note" }, words), message.result && [make("p", {}, counted(message.result)),
+      make("pre", { tabindex: "0", "aria-label": "Result" }, make("code", {}, JSON.stringify(message.result, null, 2)))]].flat();
 }

@@ -40,7 +40,7 @@ extension LetterRunner {
     let story = try TraceStory(rounds, history).newest(Self.mostRequests)
     return JSONObjectWriter.object {
       $0.set("rounds", raw: JSONObjectWriter.array(story.json))
-      $0.set("text", TraceText(prefix: configuration.prefix).text(of: story))
+      $0.set("text", TraceText(prefix: configuration.prefix).text(of: story, newestFirst: true))
       $0.set("left_out", Int64(reader.leftOut))
     }
   }

@@ -10,8 +10,9 @@ struct TraceText {
   private static let indent = String(repeating: " ", count: 14)
   private static let waiting = "it has not come back from there, unless an operator has deleted it"
 
-  func text(of story: TraceStory) -> String {
-    (story.requests.map(text) + story.broadcasts.map(text)).joined(separator: "\n\n")
+  func text(of story: TraceStory, newestFirst: Bool = false) -> String {
+    let parts = story.requests.map(text) + story.broadcasts.map(text)
+    return (newestFirst ? parts.reversed() : parts).joined(separator: "\n\n")
   }
 
   private func text(of request: TraceStory.Request) -> String {
