@@ -110,7 +110,8 @@ public struct LetterRoute: Equatable, Sendable {
     guard case .string(let bytes) = noted, let origin = origins.first(where: { bytes.elementsEqual($0.utf8) }) else {
       throw Obstacle(description: "its \(Topology.originHeader) names no queue that requests come from")
     }
-    let kept = MessageHeaders.withoutBrokers(properties.headers).removing(Self.ofLetters)
+    // A letter doesn't belong to what waited before it was replayed.
+    let kept = MessageHeaders.withoutBrokers(properties.headers).removing(Self.ofLetters + [NoteReader.putOffHeader])
     self.init(to: origin, topology.returnExchange, "", properties, kept)
   }
 

@@ -40,6 +40,9 @@ package struct NoteReader {
   /// On a message from a worker: when a worker first saw the request. Only if the producer gave no publishing time.
   package static let firstSeenHeader = "x-push-first-seen"
 
+  /// On a copy for the ladder or a hold queue: when the request was first put off, in unix milliseconds.
+  package static let putOffHeader = "x-push-retry-since"
+
   /// Unix milliseconds; nil if no worker has noted it.
   package static func firstSeen(_ properties: borrowing BasicProperties) -> Int64? {
     if case .integer(let time)? = properties.headers[firstSeenHeader] { time } else { nil }

@@ -162,7 +162,7 @@ struct OperationTests {
     try perform(.resume(fcm), now: 12)
     #expect(try store.control(fcm).discarded == 5 && store.control(fcm).mode == .running)
     try perform(.pause(fcm, until: nil), now: 13)
-    try perform(.resume(fcm), now: 86_400_005)
+    try perform(.resume(fcm), now: 28 * 86_400_000 + 5)
     #expect(try store.control(fcm) == Control(fcm))
   }
 

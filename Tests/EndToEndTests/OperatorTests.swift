@@ -351,9 +351,9 @@ struct OperatorTests {
       ]
       try site.publish([(body.merging(["data": ["m": id]]) { $1 }, properties)], to: lane)
     }
-    try publish("old", ["to": token(100)], "high", at: -5)
+    try publish("old", ["to": token(100)], "high", at: -60)
     try publish("new", ["to": token(101)], "high", Self.other, at: 60)
-    try publish("old broadcast", ["to": "/topics/all"], "normal", at: -5)
+    try publish("old broadcast", ["to": "/topics/all"], "normal", at: -60)
     try publish("new broadcast", ["to": "/topics/all"], "normal", at: 60)
     try publish("single", ["to": token(102)], "normal", at: 60)
     #expect(try site.followJournal().waitForLines(7, seconds: 60))

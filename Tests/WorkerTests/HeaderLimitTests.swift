@@ -67,7 +67,8 @@ struct HeaderLimitTests {
     RetryRecord(
       attempts: 1_000, round: .max, deadline: .max, error: .unavailable, reason: String(repeating: "r", count: 200),
       status: 503,
-      settled: [UInt8](repeating: 1, count: 100_000), due: .max
+      settled: [UInt8](repeating: 1, count: 100_000), due: .max,
+      arrival: Arrival(published: .max, number: .max), putOffAt: .max
     ).append(to: &properties.headers)
     let long = [UInt8](repeating: 0x61, count: 255)
     properties.contentType = long

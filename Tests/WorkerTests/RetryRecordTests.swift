@@ -11,7 +11,7 @@ struct RetryRecordTests {
     let record = RetryRecord(
       attempts: 3, round: 5, deadline: 1_795_000_000_123, error: .deviceMessageRateExceeded, reason: "TooManyRequests",
       status: 429,
-      settled: [1, 2, 3])
+      settled: [1, 2, 3], putOffAt: 7)
     var headers = FieldTable()
     record.append(to: &headers)
     guard case .record(let back) = RetryRecord.read(headers) else {
@@ -20,6 +20,7 @@ struct RetryRecordTests {
     }
     #expect(back.attempts == 3 && back.round == 5 && back.deadline == 1_795_000_000_123 && back.status == 429)
     #expect(back.error == .deviceMessageRateExceeded && back.reason == "TooManyRequests" && back.settled == [1, 2, 3])
+    #expect(back.putOffAt == 7)
   }
 
   @Test("is absent without its headers; a malformed one is unreadable, a newer one is recognised")

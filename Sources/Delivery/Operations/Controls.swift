@@ -151,7 +151,7 @@ package final class Controls {
     let second = time.wallClock / 1_000
     return all.map { control in
       var control = control
-      control.waiting = onLadder[control.subject]?.reduce(0) { $1.key >= second ? $0 + $1.value : $0 } ?? 0
+      control.waiting = onLadder[control.subject]?.reduce(0) { $1.key > second ? $0 + $1.value : $0 } ?? 0
       return control
     }
   }

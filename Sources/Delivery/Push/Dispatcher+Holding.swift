@@ -128,10 +128,14 @@ extension Dispatcher {
   /// True if the request goes to the hold queue for any device, so its devices need no look-up.
   func isWhollyHeldBack(_ entry: InFlight) -> Bool {
     guard entry.source.hold == nil, !entry.isPage, !entry.attempt.isLast, entry.parsed?.audience == nil,
-      entry.parsed?.isDryRun == false, !controls.hasPoolOrders,
-      let app = entry.identity.app, time.wallClock <= entry.identity.deadline
+      entry.parsed?.isDryRun == false,
+      let app = entry.identity.app, !hasOrder(for: entry.route.routes.pools, of: app), time.wallClock <= entry.identity.deadline
     else { return false }
     return isHeldBack(app, by: entry.route.routes.pools, entry.source.queue)
+  }
+
+  private func hasOrder(for pools: [Int], of app: Int) -> Bool {
+    controls.hasPoolOrders && pools.contains { controls.order(for: $0, of: app) != nil }
   }
 
   // MARK: requests that leave the lanes

@@ -25,10 +25,12 @@ extension Dispatcher {
   /// The refusal of a push, because an operator drains its credential or has discarded what waited for it.
   func refusal(of entry: InFlight, by pool: Int) -> Rejection? {
     guard let order = controls.order(for: pool, of: entry.identity.app) else { return nil }
-    if let parked = entry.attempt.parkedAt, let discarded = order.discarded, parked <= discarded {
+    let waited = entry.attempt.putOffAt
+    if let waited, let discarded = order.discarded, waited <= discarded {
       return Rejection(.cancelled, "an operator has discarded what waited for the credential")
     }
-    guard order.mode(at: time.wallClock) == .draining, entry.identity.published >= order.since ?? 0,
+    let since = order.since ?? 0
+    guard order.mode(at: time.wallClock) == .draining, entry.identity.published >= since, waited ?? since >= since,
       entry.identity.isDated || !entry.delivery.redelivered
     else { return nil }
     return Self.refusal(order)
@@ -67,7 +69,6 @@ extension Dispatcher {
       guard let order = controls.order(for: pool, of: entry.identity.app), order.mode(at: now) == .paused else { return nil }
       if entry.attempt.isLast { return .fail(.unavailable, Self.pausedCredential) }
       let delay = Self.delay(after: now - (order.since ?? 0))
-      entry.attempt.parkedAt = entry.attempt.parkedAt ?? now
       controls.waits(for: order.subject, until: now + ladder.step(for: delay).delay)
       return .park(delay, Self.pausedCredential)
     }

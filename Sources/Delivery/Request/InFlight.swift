@@ -133,8 +133,8 @@ package final class InFlight {
     /// All recipients that were put off wait for a provider in trouble: the request goes to the hold queue.
     var goesToHold = false
     var isPutOff = false
-    /// When it first waited for a paused credential.
-    var parkedAt: Int64?
+    /// When it was first put off.
+    var putOffAt: Int64?
     /// When the copy on the ladder is due; nil if there is none.
     var waitsUntil: Int64?
     /// When a planned copy is due.

@@ -62,7 +62,7 @@ package struct Intake {
     if let record {
       entry.attempt.earlier = record.attempts
       entry.attempt.round = record.round
-      entry.attempt.parkedAt = record.parkedAt
+      entry.attempt.putOffAt = record.putOffAt
       entry.identity.clockLag = record.lag(at: now)
       entry.attempt.lastFailure = (record.error, record.reason, record.status)
     }

@@ -246,7 +246,7 @@ final class OutcomePublisher {
       attempts: entry.attempt.earlier + (entry.attempt.hasAsked ? 1 : 0), round: entry.attempt.round &+ 1,
       deadline: entry.identity.deadline,
       error: last.error, reason: last.reason, status: last.status, settled: settled, arrival: entry.collapse.arrival,
-      parkedAt: entry.attempt.parkedAt)
+      putOffAt: entry.attempt.putOffAt ?? now)
     dispatcher.collapses.noteWaiting(entry)
     if entry.attempt.goesToHold, !entry.attempt.hasAsked, let app = entry.identity.app, dispatcher.holds.isPresent(app) {
       return publish(messages.hold(record, of: app, at: now + lag, for: entry), for: entry)

@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import PushCore
 
 /// The progress of a request on the ladder, in headers beside the unchanged body. The broker's `x-death` isn't used, because
@@ -19,8 +20,8 @@ struct RetryRecord {
   var due: Int64?
   /// For a request with a collapse key.
   var arrival: Arrival?
-  /// When it first waited for a paused credential, in unix milliseconds; nil if it never did.
-  var parkedAt: Int64?
+  /// When it was first put off, in unix milliseconds; nil on a record of an earlier release.
+  var putOffAt: Int64?
 
   private enum Name {
     /// The form of the other headers; the present one, 1, is not written.
@@ -35,12 +36,11 @@ struct RetryRecord {
     static let due = "x-push-retry-due"
     static let published = "x-push-retry-published"
     static let arrived = "x-push-retry-arrived"
-    static let parked = "x-push-retry-parked"
   }
 
   init(
     attempts: Int, round: Int, deadline: Int64, error: PushError, reason: String, status: Int?, settled: [UInt8]?,
-    due: Int64? = nil, arrival: Arrival? = nil, parkedAt: Int64? = nil
+    due: Int64? = nil, arrival: Arrival? = nil, putOffAt: Int64? = nil
   ) {
     self.attempts = attempts
     self.round = round
@@ -51,7 +51,7 @@ struct RetryRecord {
     self.settled = settled
     self.due = due
     self.arrival = arrival
-    self.parkedAt = parkedAt
+    self.putOffAt = putOffAt
   }
 
   enum Reading {
@@ -91,7 +91,7 @@ struct RetryRecord {
     if case .integer(let time)? = headers[Name.published], case .integer(let number)? = headers[Name.arrived] {
       arrival = Arrival(published: time, number: number)
     }
-    if case .integer(let time)? = headers[Name.parked] { parkedAt = time }
+    if case .integer(let time)? = headers[NoteReader.putOffHeader] { putOffAt = time }
   }
 
   func append(to headers: inout FieldTable) {
@@ -107,7 +107,7 @@ struct RetryRecord {
       headers.append(Name.published, .integer(arrival.published))
       headers.append(Name.arrived, .integer(arrival.number))
     }
-    if let parkedAt { headers.append(Name.parked, .integer(parkedAt)) }
+    if let putOffAt { headers.append(NoteReader.putOffHeader, .integer(putOffAt)) }
   }
 
   /// The milliseconds by which this clock is behind the one that dated the record.

@@ -80,8 +80,8 @@ public struct Control: Equatable, Sendable {
 
   public func mode(at now: Int64) -> Mode { until.map { now >= $0 } == true ? .running : mode }
 
-  /// Whether discarded pushes may still return from the ladder: for a day.
-  public func discards(at now: Int64) -> Bool { discarded.map { now < $0 + 86_400_000 } == true }
+  /// Whether discarded pushes may still wait: no request lives longer than four weeks.
+  public func discards(at now: Int64) -> Bool { discarded.map { now < $0 + 28 * 86_400_000 } == true }
 
   /// This order and another one for the same credential. A pause counts more than a drain, and this order more than an equal one.
   public func joined(_ other: Control?, at now: Int64) -> Control {

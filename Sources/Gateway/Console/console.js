@@ -75,7 +75,11 @@ async function poll() {
       }, error => {
         if (![400, 403, 404].includes(error.status) && (error.status === 401 || !["letters", "trace"].includes(name))) throw error;
         refusals[name] = error.message;
-        if (hash === location.hash) its.refusals[name] = error.message;
+        if (hash === location.hash) {
+          its.refusals[name] = error.message;
+          // A look at a queue isn't repeated, because it counts as a return.
+          if (name === "trace" && ![400, 403, 404].includes(error.status)) again = true;
+        }
       }))]);
     if (own !== round) return;
     if (status) remember(status);

@@ -94,9 +94,14 @@ struct LetterRoutes {
       ask { mode in
         guard let mode else { return call.answer(ErrorFormat.own.answer(.unavailable(unknown))) }
         guard mode == .paused else { return call.refuse("InvalidParameters", running, status: 409) }
+        var isFirst = true
         do throws(Fault) {
           try add(order, "discard", call, key, body.reason) { then in
-            ask { mode in then(mode == .paused ? nil : mode == nil ? unknown : running) }
+            ask { mode in
+              // A question that fails during the job doesn't end it.
+              then(mode == .paused || mode == nil && !isFirst ? nil : mode == nil ? unknown : running)
+              isFirst = false
+            }
           }
         } catch { call.answer(ErrorFormat.own.answer(error)) }
       }

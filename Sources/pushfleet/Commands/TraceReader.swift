@@ -7,9 +7,9 @@ final class TraceReader: BrokerClient, ConsumerHandler {
   /// The two consumers of the stream: one finds its end, the other reads from its beginning.
   private enum Place: Int { case last, first }
 
-  /// Seconds to wait for the last messages, and seconds after which the stream counts as empty.
+  /// Seconds to wait for the last messages, and seconds after which the stream counts as empty: a busy broker delivers late.
   private static let endTime = 0.2
-  private static let emptyTime = 1.0
+  private static let emptyTime = 4.0
   /// Seconds without a message, before the end, until reading fails.
   private static let longestSilence = 15.0
   /// The most rounds that are kept, newest first, because a token may have any number.

@@ -109,24 +109,23 @@ struct LetterPlace {
       filter.limit = count
     }
     let look = try LetterLook(try options.configuration(), filter, self.for("drop"), isRemoving: true)
-    Self.watch(look, check)
+    var ended: CommandFailure?
+    func watch() {
+      look.loop.schedule(after: 1) { [weak look] in
+        do { try check() } catch let failure as CommandFailure {
+          ended = failure
+          look?.stop()
+          return
+        } catch { Terminal.complain("\(error)") }
+        watch()
+      }
+    }
+    watch()
     try OperatorSession.recording(
       options, action ?? "\(name) drop", self, filter, reasonIn: action == nil ? "because" : "reason",
       count: { look.matched }, look.run)
     tell(look.matched, options, isDry: false)
-  }
-
-  private static func watch(_ look: LetterLook, _ check: @escaping () throws -> Void) {
-    look.loop.schedule(after: 1) { [weak look] in
-      guard let look else { return }
-      do {
-        try check()
-        watch(look, check)
-      } catch {
-        Terminal.complain("\(error)")
-        look.stop()
-      }
-    }
+    if let ended { throw ended }
   }
 
   /// Counts the messages that the filter selects. If it selects all of the queue's, none is taken out of the queue for that.

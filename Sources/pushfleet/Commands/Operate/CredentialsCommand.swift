@@ -22,9 +22,9 @@ enum CredentialsCommand: Command {
 
     drain sends what waits and refuses the pushes of new requests: they become dead letters.
 
-    discard ends the pushes that wait for a paused credential, for good. They fail as Cancelled, without a dead letter, when
-    they return from the ladder, also if the credential is resumed before. Later pushes wait. On a terminal it asks first;
-    elsewhere it needs --yes.
+    discard ends the pushes of a paused credential that are on the ladder or in the hold queue, for good. They fail as Cancelled,
+    without a dead letter, when they return from there, also if the credential is resumed before. Later pushes wait. On a terminal
+    it asks first; elsewhere it needs --yes.
     """,
     [
       .config(", which names the registry"),
