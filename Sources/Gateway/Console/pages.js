@@ -77,11 +77,11 @@ export function problems(state) {
 /// What operators have stopped.
 function addOrders(state, add) {
   for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: toResume(one), section: "pushfleetholdqueue" });
-  for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: one.waiting, words: toResume(one) });
-  for (const one of state.webhooks || []) if (one.state !== "running") add("warn", `Webhook ${one.webhook} is ${one.state}`, { app: owner(one), since: one.since, words: toResume(one) });
-  for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: toResume(one) });
+  for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: one.waiting, words: toResume(one), section: "pushfleetholdqueue" });
+  for (const one of state.webhooks || []) if (one.state !== "running") add("warn", `Webhook ${one.webhook} is ${one.state}`, { app: owner(one), since: one.since, words: toResume(one), section: "pushfleetwebhookpaused" });
+  for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: toResume(one), link: "#/lanes", section: "pushfleetbacklog" });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
-    else if (one.state === "paused") add("warn", `Campaign ${one.id} of ${one.app} is paused`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "Resume it when the reason is gone, or cancel it" });
+    else if (one.state === "paused") add("warn", `Campaign ${one.id} of ${one.app} is paused`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "Resume it when the reason is gone, or cancel it", section: "pushfleetcampaignstandsstill" });
 }
 
 const by = one => [one.by && `By ${one.by}`, one.reason && `because: ${one.reason}`, one.until && `until ${time(one.until)}`].filter(Boolean).join(", ");
