@@ -110,7 +110,7 @@ public struct LetterRoute: Equatable, Sendable {
     guard case .string(let bytes) = noted, let origin = origins.first(where: { bytes.elementsEqual($0.utf8) }) else {
       throw Obstacle(description: "its \(Topology.originHeader) names no queue that requests come from")
     }
-    // A letter doesn't belong to what waited before it was replayed.
+    // A replayed letter counts as put off after the replay, so an earlier discard doesn't end it.
     let kept = MessageHeaders.withoutBrokers(properties.headers).removing(Self.ofLetters + [NoteReader.putOffHeader])
     self.init(to: origin, topology.returnExchange, "", properties, kept)
   }

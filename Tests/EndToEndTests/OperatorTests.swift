@@ -217,7 +217,7 @@ struct OperatorTests {
     #expect(try site.followJournal().waitForLines(4, seconds: 90))
     let list = try site.run(["credentials", "list", "--json"] + config).output
     #expect(list.contains(#""discarded":"2"#) && list.contains(#""state":"paused""#), "\(list)")
-    // What is discarded isn't sent, though the credential is resumed before it returns from the ladder.
+    // Discarded pushes aren't sent, though the credential is drained before they return from the ladder.
     try order("drain", fcm)
     #expect(try site.followJournal("fcm.ndjson").waitForLines(1, seconds: 120), "it waited before the drain")
     #expect(try eventually { try site.depths(["results"]) == [4] })

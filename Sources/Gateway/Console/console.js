@@ -7,7 +7,7 @@ const period = 2000, memory = 15 * 60 * 1000, span = 60;
 const at = id => document.getElementById(id);
 /// `workers` has the last answer of each worker by name, with `gone` for one that no longer answers.
 const nothing = () => ({ me: null, status: null, workers: new Map(), rates: [], refusals: {} });
-// What one login has seen. The next one gets another value, so no late answer shows it what only the earlier one may see.
+// Each login has a state of its own, so a late answer for one login is never shown to the next.
 let state = nothing();
 // `again` makes a page ask again for what it asks only once.
 let timer = 0, shown = "", failures = 0, round = 0, again = false;

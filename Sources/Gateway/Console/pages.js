@@ -74,7 +74,7 @@ export function problems(state) {
   return found;
 }
 
-/// What operators have stopped.
+/// The problems that operators' own orders cause.
 function addOrders(state, add) {
   for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: toResume(one), section: "pushfleetholdqueue" });
   for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: one.waiting, words: toResume(one), section: "pushfleetholdqueue" });
@@ -125,7 +125,7 @@ const control = one => [pill(one.state), " ", make("span", { class: "note" }, on
 function orders(state, path, what, one, waits, words) {
   const pause = button(state, path, "pause", `Pause ${what}`, "until", words.pause);
   return [
-    one.state === "running" ? pause : button(state, path, "resume", `Resume ${what}`, "", `${words.resume || "What waits is sent."}${waits ? ` ${number(waits)} wait.` : ""}`),
+    one.state === "running" ? pause : button(state, path, "resume", `Resume ${what}`, "", `${words.resume || "The waiting requests are sent."}${waits ? ` ${number(waits)} wait.` : ""}`),
     one.state === "paused" && button(state, path, "pause", `Pause ${what} again`, "until", "The new end and reason take the place of the present ones.", null, "Change"),
     one.state === "draining" ? pause : button(state, path, "drain", `Drain ${what}`, "", words.drain),
     one.state === "paused" && words.discard && button(state, path, "discard", `Discard what waits for ${what}`, "", `${waits == null ? "" : `${number(waits)} wait. `}${words.discard}`, {}, "Discard"),
@@ -147,7 +147,7 @@ function credentialTable(state, app) {
     const path = "credentials/" + encode(one.credential), what = one.credential;
     const waits = one.state === "paused" && !one.sender ? one.waiting || 0 : null;
     return [what, what.slice(app.length + 1), control(one), number(waits), make("div", { class: "row" }, !one.sender && orders(state, path, what, one, waits, {
-      resume: "What waits is sent, the last pushes a minute later.", pause: "Nothing is sent with it. Its pushes wait on the retry ladder, those with other credentials are sent.", drain: "Waiting pushes are sent, and those of new requests are refused as dead letters.",
+      resume: "The waiting pushes are sent, the last ones a minute later.", pause: "Nothing is sent with it. Its pushes wait on the retry ladder, those with other credentials are sent.", drain: "Waiting pushes are sent, and those of new requests are refused as dead letters.",
       discard: "They fail as Cancelled when they return from the retry ladder, without a dead letter. The credential stays paused." }))];
   }), "None.");
 }
