@@ -69,6 +69,11 @@ class Node:
         return subprocess.Popen(["/usr/lib/rabbitmq/bin/rabbitmqctl", "--quiet", "--timeout", "60", *arguments], text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment)
 
+    @property
+    def is_paused(self):
+        """True if the node has stopped serving clients, because it sees a partition that would leave it in a minority."""
+        return self.control("eval", "rabbit:is_running().").strip() == "false"
+
     def control(self, *arguments):
         command = self.begin_control(*arguments)
         output, _ = command.communicate()
@@ -80,6 +85,12 @@ class Node:
 class Recovery:
     """Brings a killed, frozen or isolated node back, until it runs and sees both others. Before that, no other node may be disturbed.
     `poll` returns true when it is done; it never waits."""
+
+    # How many nodes the node with the narrowest view sees. A paused node would answer from a file, and a node that was frozen
+    # may not know yet that the others have given it up.
+    question = ("lists:min([case rpc:call(N, rabbit, is_running, []) of true -> "
+                "length(rpc:call(N, rabbit_mnesia, cluster_nodes, [running])); _ -> 0 end "
+                "|| N <- rabbit_mnesia:cluster_nodes(all)]).")
 
     # Seconds before an operator restarts the node, and before the round is given up.
     patience, limit = 15, 240
@@ -96,7 +107,7 @@ class Recovery:
             self.waiting_since = now
             return False
         if self.command is None:
-            self.command = self.node.begin_control("eval", "length(rabbit_mnesia:cluster_nodes(running)).")
+            self.command = self.node.begin_control("eval", self.question)
         if self.command.poll() is None:
             return False
         seen, self.command = self.command.communicate()[0].strip(), None
@@ -143,25 +154,41 @@ class Cluster:
         return self.nodes[number - 1]
 
     def isolate(self, node):
-        """Isolates a node from its peers in both directions: another cookie prevents distribution connections."""
+        """Isolates a node from its peers in both directions: another cookie prevents distribution connections.
+
+        The peers lose it one after the other. If the second one still sees it when the first one asks, both nodes pause.
+        """
         peers = ",".join(f"'{other.name}'" for other in self.nodes if other is not node)
-        node.control("eval", f"[begin erlang:set_cookie(N, elsewhere), erlang:disconnect_node(N) end || N <- [{peers}]].")
+        node.control("eval", f"Ns = [{peers}], [erlang:set_cookie(N, elsewhere) || N <- Ns], [erlang:disconnect_node(N) || N <- Ns].")
 
     def rejoin(self, node):
         peers = ",".join(f"'{other.name}'" for other in self.nodes if other is not node)
         node.control("eval", f"[erlang:set_cookie(N, erlang:get_cookie()) || N <- [{peers}]].")
 
     def raise_alarm(self):
-        """Blocks publishing in the whole cluster, with an alarm on one available node."""
-        node = next(node for node in self.nodes if not node.is_away)
-        node.control("set_vm_memory_high_watermark", "0.0000001")
-        self.alarmed.append(node)
+        """Blocks publishing in the whole cluster, with an alarm on one available node. A cluster whose nodes are all paused
+        blocks publishing without it."""
+        for node in [node for node in self.nodes if not node.is_away]:
+            if self.set_watermark(node, "0.0000001"):
+                self.alarmed.append(node)
+                return
 
     def clear_alarm(self):
-        """Clears alarms of available nodes. Call it again when others are back."""
+        """Clears alarms of available nodes. Call it again when others are back. A paused node forgets its alarm."""
         for node in [node for node in self.alarmed if not node.is_away]:
-            node.control("set_vm_memory_high_watermark", "0.4")
+            self.set_watermark(node, "0.4")
             self.alarmed.remove(node)
+
+    @staticmethod
+    def set_watermark(node, share):
+        """Returns false if the node is paused."""
+        try:
+            node.control("set_vm_memory_high_watermark", share)
+        except Failure:
+            if not node.is_paused:
+                raise
+            return False
+        return True
 
     def move_leader(self, queue):
         """Moves the queue's leader to another node. The new leader checks all consumers and takes back messages of dead ones."""

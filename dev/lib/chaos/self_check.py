@@ -11,9 +11,11 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from books import Books, Bound, Outcomes, blame  # noqa: E402
+from cluster import Cluster  # noqa: E402
 from devices import Browser, Device, Devices, endpoint_of  # noqa: E402
 from faults import TRACKS  # noqa: E402
 from nemesis import schedule  # noqa: E402
+from process import Failure  # noqa: E402
 from producer import Request  # noqa: E402
 from proxy import Proxy  # noqa: E402
 
@@ -214,6 +216,44 @@ class ScheduleTests(unittest.TestCase):
     def test_every_kind_comes_in_ten_minutes(self):
         kinds = {type(one.fault).__name__ for one in schedule(3, 600)}
         self.assertEqual(kinds, {member.__name__ for members in TRACKS.values() for member in members})
+
+
+class AlarmTests(unittest.TestCase):
+    class Node:
+        """A node of which only its state is known."""
+
+        def __init__(self, is_paused=False, is_away=False, is_broken=False):
+            self.is_paused, self.is_away, self.is_broken = is_paused, is_away, is_broken
+            self.watermarks = []
+
+        def control(self, command, share):
+            if self.is_paused or self.is_broken:
+                raise Failure(command)
+            self.watermarks.append(share)
+
+    def cluster(self, *nodes):
+        cluster = Cluster.__new__(Cluster)
+        cluster.nodes, cluster.alarmed = nodes, []
+        return cluster
+
+    def test_a_paused_node_gets_no_alarm(self):
+        away, paused, node = self.Node(is_away=True), self.Node(is_paused=True), self.Node()
+        cluster = self.cluster(away, paused, node)
+        cluster.raise_alarm()
+        self.assertEqual([one.watermarks for one in cluster.nodes], [[], [], ["0.0000001"]])
+        cluster.clear_alarm()
+        self.assertEqual((node.watermarks[1:], cluster.alarmed), (["0.4"], []))
+
+    def test_a_node_that_pauses_forgets_its_alarm(self):
+        cluster = self.cluster(node := self.Node())
+        cluster.raise_alarm()
+        node.is_paused = True
+        cluster.clear_alarm()
+        self.assertEqual((node.watermarks, cluster.alarmed), (["0.0000001"], []))
+
+    def test_a_node_that_runs_and_refuses_fails_the_round(self):
+        with self.assertRaises(Failure):
+            self.cluster(self.Node(is_broken=True)).raise_alarm()
 
 
 class ProxyTests(unittest.TestCase):
