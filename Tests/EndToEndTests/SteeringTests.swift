@@ -5,25 +5,24 @@ import Testing
 @Suite("Control of broadcasts", .blocking)
 struct SteeringTests {
   /// A slow broadcast with 40 pages of 20 devices.
-  private func slowSite(_ kind: RegistryKind = .sqlite, script: [String: Any] = ["*": ["delay_ms": 30]], settings: String = "")
-    throws -> Site
-  {
+  private func slowSite(
+    _ kind: RegistryKind = .sqlite, script: [String: Any] = ["*": ["delay_ms": 30]], pageSize: Int = 20, settings: String = ""
+  ) throws -> Site {
     let site = try Site()
     try site.startFleet(
       try kind.make(), script: script, options: ["--streams", "10"],
-      settings: "fanOut: { pageSize: 20, prefetch: 2 }, \(settings)")
+      settings: "fanOut: { pageSize: \(pageSize), prefetch: 2 }, \(settings)")
     try site.importDevices(0..<Self.devices, #""topics":["all"]"#)
     return site
   }
 
   private static let devices = 800
 
-  /// Waits until no page is sent any more: the last one goes round on the ladder.
+  /// Waits until nothing has been sent for a while: the pages go round on the ladder.
   private func hasComeToRest(_ site: Site) throws -> Bool {
     try eventually {
-      let before = try site.pushes().count
-      let pages = try site.campaigns()["b"]?["pages"] as? Int ?? 0
-      return try before == pages * 20 && site.pushes().count == before
+      let last = try #require(try site.arrivals(of: "b").max())
+      return Int(Date().timeIntervalSince1970 * 1_000) > last + 1_500
     }
   }
 
@@ -70,6 +69,29 @@ struct SteeringTests {
     #expect(try site.results()["b"]! == (deliveries.count, 0, 1))
     #expect(try site.campaigns()["b"]?["state"] as? String == "cancelled")
     #expect(try site.depths(["dead", "fanout.normal"]) == [0, 0])
+  }
+
+  @Test("pause and cancel stop a page that is being sent: each device gets it at most once, and none is unknown")
+  func stopsWithinPage() throws {
+    let site = try slowSite(script: ["*": ["delay_ms": 200]], pageSize: 1_000)
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    try site.broadcast("b")
+    #expect(journal.waitForLines(50, seconds: 60))
+    try site.steer("pause", "b")
+    #expect(worker.waitForOutput("campaign waits", seconds: 60))
+    let sent = try site.pushes().count
+    #expect(sent < Self.devices / 2)
+    try site.steer("resume", "b")
+    #expect(journal.waitForLines(sent + 50, seconds: 60))
+    try site.steer("cancel", "b")
+    #expect(try eventually { try site.depths(["results"]) == [1] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    try site.drain()
+    let deliveries = try site.deliveries(of: "b")
+    #expect(deliveries.count < Self.devices && deliveries.values.allSatisfy { $0 == 1 })
+    #expect(try expectTrueResult(site) == 0)
   }
 
   @Test("cancelled after kill -9, its result has the number of unknown devices, and misses no reached one")

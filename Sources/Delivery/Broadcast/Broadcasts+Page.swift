@@ -55,7 +55,7 @@ extension Broadcasts {
 
   /// The delay in milliseconds with which a paused campaign's page comes back from the ladder, to see whether the campaign runs
   /// again.
-  private static let pausedDelay: Int64 = 1_000
+  static let pausedDelay: Int64 = 1_000
 
   private func beginPage(_ entry: InFlight, _ read: AudiencePage, _ record: PageRecord?) -> [AudienceStep] {
     guard var page = entry.broadcast.page, var work = entry.broadcast.work else { return [] }

@@ -169,6 +169,16 @@ final class Broadcasts {
 
   // MARK: campaigns that are paused or held
 
+  /// To be called about once a second. Asks which campaigns of the pages that are being sent have been stopped.
+  func findStopped(_ table: InFlightTable, then: @escaping (Set<[UInt8]>) -> Void) {
+    let sent = table.entries.lazy.filter { $0.isInUse && $0.isOfCampaign && $0.broadcast.work?.stage == .sending }
+    let campaigns = Set(sent.compactMap { $0.broadcast.page?.campaign })
+    guard !campaigns.isEmpty else { return }
+    registry?.call(.read { try $0.stopped(campaigns) }) { result in
+      if case .success(let stopped) = result, !stopped.isEmpty { then(stopped) }
+    }
+  }
+
   /// Logs once that a campaign is paused or held, although its page comes back repeatedly.
   func noteWaiting(_ campaign: Campaign) {
     if waitingCampaigns.count >= Self.mostWaitingCampaigns { waitingCampaigns.removeAll() }

@@ -74,6 +74,16 @@ extension Dispatcher {
     }
   }
 
+  /// Puts off the rest of pages that are being sent for these campaigns.
+  func takeOut(_ stopped: Set<[UInt8]>, for handler: some DispatchHandler) {
+    for pool in active where !pools[pool].isEmpty && !outbox.isFull {
+      takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
+        guard !entry.attempt.isLast, let page = entry.broadcast.page, stopped.contains(page.campaign) else { return nil }
+        return .park(Broadcasts.pausedDelay, "the campaign was paused, held or cancelled")
+      }
+    }
+  }
+
   package static let pausedCredential = "an operator has paused the credential"
 
   /// Milliseconds on the ladder until the hold queue is declared. If that isn't possible, the delay grows.

@@ -88,6 +88,15 @@ extension DeviceStore {
     try session.first(SQL.campaignByID, [.blob(id)], Self.campaign)
   }
 
+  /// Those of the campaigns that are paused, held or cancelled.
+  public func stopped(_ campaigns: Set<[UInt8]>) throws(RegistryError) -> Set<[UInt8]> {
+    var stopped: Set<[UInt8]> = []
+    for id in campaigns {
+      if let state = try campaign(id)?.state, state != .running, state != .completed { stopped.insert(id) }
+    }
+    return stopped
+  }
+
   /// The latest campaign of a message, with its failures.
   public func campaign(ofMessage messageID: [UInt8], app: [UInt8]) throws(RegistryError) -> Campaign? {
     try session.first(SQL.campaignByMessage, [.blob(messageID), .text(app)], Self.campaign).map(withFailures)
