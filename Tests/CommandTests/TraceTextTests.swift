@@ -93,6 +93,30 @@ struct TraceTextTests {
     #expect((object["acknowledgements"] as? [[String: Any]])?.count == 1)
   }
 
+  @Test("says whether an operator has deleted messages from the queue in which a request waits")
+  func deleted() throws {
+    let site = try RegistrySite()
+    let store = try site.store()
+    let line = #"{"message_id":"m","outcome":"waits","waits_in":"hold.a","ended_at":"1970-01-01T00:00:02.000Z","pushes":[]}"#
+    let round = try #require(TraceRound(Array(line.utf8)))
+    func text(_ store: DeviceStore?) throws -> String {
+      TraceText(prefix: "push").text(of: try TraceStory([round], nil, store, prefix: "push"))
+    }
+    func delete(_ queue: String, at time: Int64) throws {
+      let removal = FleetOperation.Removal("held drop", app: nil, queue: queue, count: 3)
+      let operation = FleetOperation(.messages(removal), by: Array("ann".utf8), from: Array("host".utf8))
+      _ = try store.perform(operation, now: time).get()
+    }
+    try delete("push.hold.a", at: 1_000)
+    try delete("push.hold.b", at: 3_000)
+    #expect(try text(store).contains("no operator has deleted messages there"))
+    #expect(try text(nil).contains("unless an operator has deleted it"))
+    try delete("push.hold.a", at: 3_500)
+    let told = try text(store)
+    #expect(told.contains("00:00:03.500  held drop by ann: 3 messages\n"), "\(told)")
+    #expect(told.contains("if the deletion included it, it is gone"))
+  }
+
   @Test(
     "a stale device was left out of a topic's broadcast, but not of one to a user", arguments: ["/users/anna", "/topics/t"])
   func stale(target: String) throws {

@@ -37,13 +37,17 @@ enum TraceCommand: Command {
   static func run(_ options: Options) throws {
     let question = try TraceQuestion(options)
     let configuration = try options.configuration()
-    let history = try question.history(options, configuration)
+    let store = try question.store(options, configuration)
+    let app = try configuration.application(options)
+    let history = try store.flatMap {
+      try question.history(of: app.map { [$0] } ?? configuration.apps.map { Array($0.id.utf8) }, in: $0)
+    }
     let reader = try TraceReader(configuration, subject: TraceSubject(question, history))
     // A fleet without a trace still has a registry.
     do { try reader.run() } catch let failure as CommandFailure where failure.status == .badInput && history != nil {
       Terminal.complain("pushfleet: \(failure.message)")
     }
-    let story = try TraceStory(reader.rounds, history)
+    let story = try TraceStory(reader.rounds, history, store, prefix: configuration.prefix)
     guard !story.isEmpty else {
       throw CommandFailure(.badInput, question.unknown(configuration, history, leftOut: reader.leftOut))
     }
@@ -73,20 +77,17 @@ struct TraceQuestion {
     self.text = text
   }
 
-  /// - Returns: nil if the ID names no device of the registry.
   /// - Throws: if the registry is needed and can't be read.
-  func history(_ options: Options, _ configuration: Configuration) throws -> DeviceHistory? {
+  func store(_ options: Options, _ configuration: Configuration) throws -> DeviceStore? {
     guard kind != .id || configuration.registry != nil else { return nil }
-    let session: RegistrySession
-    do { session = try RegistrySession(options, isReading: true) } catch {
+    do { return try RegistrySession(options, isReading: true).store } catch {
       guard kind == .id else { throw error }
       Terminal.complain("pushfleet: the registry can't be read, so broadcasts and acknowledgements are left out: \(error)")
       return nil
     }
-    let app = try session.configuration.application(options)
-    return try history(of: app.map { [$0] } ?? configuration.apps.map { Array($0.id.utf8) }, in: session.store)
   }
 
+  /// - Returns: nil if the ID names no device of the registry.
   func history(
     of apps: [[UInt8]], in store: DeviceStore, most: Int = DeviceHistory.mostCampaigns
   ) throws -> DeviceHistory? {

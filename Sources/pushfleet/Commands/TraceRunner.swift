@@ -22,9 +22,9 @@ extension LetterRunner {
 
   private func answer(_ order: TraceOrder) throws -> [UInt8] {
     let question = TraceQuestion(order.kind, order.text)
+    let store = try configuration.registry.map { try RegistrySession.open($0, configuration, isReading: true) }
     var history: DeviceHistory?
-    if let location = configuration.registry {
-      let store = try RegistrySession.open(location, configuration, isReading: true)
+    if let store {
       // An unknown device may still be in the trace.
       do { history = try question.history(of: [Array(order.app.utf8)], in: store, most: Self.mostCampaigns) } catch let failure
         as CommandFailure
@@ -37,7 +37,7 @@ extension LetterRunner {
     // A fleet without a trace still has a registry.
     do { try reader.run() } catch let failure as CommandFailure where failure.status == .badInput && history != nil {}
     let rounds = reader.rounds.filter { $0.text("app") == order.app }
-    let story = try TraceStory(rounds, history).newest(Self.mostRequests)
+    let story = try TraceStory(rounds, history, store, prefix: configuration.prefix).newest(Self.mostRequests)
     return JSONObjectWriter.object {
       $0.set("rounds", raw: JSONObjectWriter.array(story.json))
       $0.set("text", TraceText(prefix: configuration.prefix).text(of: story, newestFirst: true))

@@ -8,6 +8,8 @@ struct TraceStory {
     let id: String
     let rounds: [TraceRound]
     let acknowledgements: [Acknowledgement]
+    /// The operators' deletions from the queue where the request waits, the newest first; nil if the registry can't tell.
+    let deletions: [AuditEvent]?
   }
 
   struct Acknowledgement {
@@ -26,7 +28,10 @@ struct TraceStory {
   private(set) var broadcasts: [Broadcast]
   var isEmpty: Bool { requests.isEmpty && broadcasts.isEmpty }
 
-  init(_ rounds: [TraceRound], _ history: DeviceHistory?) throws(RegistryError) {
+  /// - Parameter store: nil if no registry can be read.
+  init(
+    _ rounds: [TraceRound], _ history: DeviceHistory?, _ store: DeviceStore? = nil, prefix: String = ""
+  ) throws(RegistryError) {
     var order: [String] = []
     var byID: [String: [TraceRound]] = [:]
     for round in rounds {
@@ -46,8 +51,13 @@ struct TraceStory {
         return Acknowledgement(device: owner, times: times[place])
       }
     }
-    requests = order.enumerated().map { place, id in
-      Request(id: id, rounds: byID[id] ?? [], acknowledgements: acknowledgements(place))
+    requests = []
+    for (place, id) in order.enumerated() {
+      let rounds = byID[id] ?? []
+      requests.append(
+        Request(
+          id: id, rounds: rounds, acknowledgements: acknowledgements(place),
+          deletions: try rounds.last?.deletions(in: store, prefix)))
     }
     broadcasts = untold.enumerated().map { place, broadcast in
       let acknowledgements = acknowledgements(order.count + place, of: broadcast.device)
@@ -75,6 +85,13 @@ struct TraceStory {
 }
 
 extension TraceRound {
+  /// The deletions since the round from the queue into which it put the request.
+  fileprivate func deletions(in store: DeviceStore?, _ prefix: String) throws(RegistryError) -> [AuditEvent]? {
+    guard text("outcome") == "waits", let ended = Timestamp.milliseconds(of: Array(text("ended_at").utf8)) else { return nil }
+    let subject = Array("queue:\(prefix).\(text("waits_in"))".utf8)
+    return try store?.auditEvents(subject: subject, limit: 20).filter { $0.at >= ended }
+  }
+
   /// Identifies a page of a campaign; empty for other requests.
   fileprivate var page: String { number("page").map { "\(text("campaign"))/\($0)/" } ?? "" }
 }

@@ -8,7 +8,6 @@ struct TraceText {
   /// Columns of the terminal; lines wrap between words.
   var width = Int.max
   private static let indent = String(repeating: " ", count: 14)
-  private static let waiting = "it has not come back from there, unless an operator has deleted it"
 
   func text(of story: TraceStory, newestFirst: Bool = false) -> String {
     let parts = story.requests.map(text) + story.broadcasts.map(text)
@@ -21,7 +20,7 @@ struct TraceText {
     lines.append(String(first.text("received_at").prefix(10)) + ", UTC")
     if !first.text("published_at").isEmpty { lines.append(time(first.text("published_at")) + "published") }
     for round in request.rounds { lines += self.lines(of: round) }
-    if last.text("outcome") == "waits" { lines.append(Self.indent + Self.waiting) }
+    if last.text("outcome") == "waits" { lines += self.lines(of: request.deletions) }
     return joined(lines + self.lines(of: request.acknowledgements))
   }
 
@@ -74,6 +73,14 @@ struct TraceText {
     case "delivered in part": "accepted in part"
     default: outcome.printable
     }
+  }
+
+  private func lines(of deletions: [AuditEvent]?) -> [String] {
+    let known =
+      deletions?.isEmpty == true ? ", and no operator has deleted messages there" : "; if the deletion included it, it is gone"
+    return (deletions ?? []).reversed().map {
+      time(Figures.moment($0.at)) + "\(String(printing: $0.action)) by \(String(printing: $0.actor)): \($0.change)"
+    } + [Self.indent + "it has not come back from there" + (deletions == nil ? ", unless an operator has deleted it" : known)]
   }
 
   private func lines(of acknowledgements: [TraceStory.Acknowledgement]) -> [String] {
