@@ -111,6 +111,24 @@ struct MetricsTextTests {
     #expect(samples(report, "breaker_open")[0] == #"pushfleet_breaker_open{app="com.example.app"} 1"#)
   }
 
+  @Test("have a sample for each order of an operator that is in force")
+  func orders() {
+    let report = Self.report {
+      var (paused, drained, ended) = (
+        Control(.app(Array("a".utf8))), Control(.lane(Array("send.low".utf8))), Control(.lane(Array("send.high".utf8)))
+      )
+      paused.mode = .paused
+      drained.mode = .draining
+      (ended.mode, ended.until) = (.paused, 1)
+      $0.controls = [paused, drained, ended]
+    }
+    #expect(
+      samples(report, "control") == [
+        #"pushfleet_control{kind="app",name="a",state="paused"} 1"#,
+        #"pushfleet_control{kind="lane",name="send.low",state="draining"} 1"#,
+      ])
+  }
+
   @Test("have histograms whose counts add up over their bounds")
   func histograms() {
     let lines = samples(Self.report(), "publish_to_answer_seconds").filter { $0.contains(#"provider="apns",lane="high""#) }

@@ -212,6 +212,13 @@ struct MetricsText {
     format.gauges(
       "pushfleet_breaker_open", "1 while so many of an application's tokens are refused that none is marked as dead.",
       (named + open.subtracting(named).sorted().prefix(100)).map { ([("app", $0)], open.contains($0) ? 1 : 0) })
+    let orders = whole.controls.filter { $0.subject.kind != "webhook" && $0.mode(at: report.at) != .running }
+    format.gauges(
+      "pushfleet_control",
+      "1 while an operator pauses or drains an application, a lane or a credential; the same in each worker.",
+      orders.prefix(100).map { order in
+        ([("kind", order.subject.kind), ("name", order.subject.text), ("state", order.mode(at: report.at).rawValue)], 1)
+      })
     let holds = report.holds
     format.gauges(
       "pushfleet_hold_queue_requests_ready", "Requests ready in an application's hold queue, as last counted.",
