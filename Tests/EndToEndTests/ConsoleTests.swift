@@ -660,6 +660,8 @@ struct ConsoleTests {
     try browser.order(0, ["value": "document.querySelector('[data-minutes=\"15\"]').click()"])
     let until = "new Date(document.getElementById('until').value)"
     #expect(try browser.value("\(until) - Date.now() >= 15 * 60 * 1000", 0) as? Bool == true)
+    try browser.order(0, ["value": "document.querySelector('[data-minutes=\"\"]').click()"])
+    #expect(try browser.value("document.getElementById('until').value", 0) as? String == "")
     #expect(try browser.value(Browser.faintText, 0) as? [String] == [])
     #expect(browser.takeComplaints().isEmpty)
     worker.signal(SIGTERM)

@@ -240,7 +240,7 @@ async function follow(job, what) {
 for (const choice of document.querySelectorAll("[data-minutes]")) choice.addEventListener("click", () => {
   // The field has whole minutes: a part of one counts as one.
   const minutes = Math.ceil(Date.now() / 60000) + Number(choice.dataset.minutes) - new Date().getTimezoneOffset();
-  at("until").value = new Date(minutes * 60000).toISOString().slice(0, 16);
+  at("until").value = choice.dataset.minutes && new Date(minutes * 60000).toISOString().slice(0, 16);
 });
 at("cancel").addEventListener("click", () => at("dialog").close());
 at("order").addEventListener("submit", async event => {
