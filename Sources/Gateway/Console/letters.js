@@ -1,11 +1,11 @@
 import { inline, make, number, table, time } from "./dom.js";
-import { appField, button, card, encode, form, linked, only, pill } from "./parts.js";
+import { appField, button, card, encode, form, held as heldOf, linked, only, pill, queue as fleetQueue } from "./parts.js";
 
 // Dead letters and held requests. A look takes them out of their queue for a moment, so a page asks only when its address changes,
 // and after an operation.
 export const jobs = "/v1/fleet/jobs";
-const dead = { page: "dead", title: "Dead letters", one: "dead letter", many: "dead letters", since: "Given up", path: () => "dead" };
-const held = { page: "held", title: "Held requests", one: "held request", many: "held requests", since: "Held since", path: app => `apps/${encode(app)}/held` };
+const dead = { page: "dead", title: "Dead letters", one: "dead letter", many: "dead letters", since: "Given up", path: () => "dead", waits: state => fleetQueue(state, "dead")?.ready };
+const held = { page: "held", title: "Held requests", one: "held request", many: "held requests", since: "Held since", path: app => `apps/${encode(app)}/held`, waits: heldOf };
 const filters = ({ app, error, origin, reason, since, id }) => Object.fromEntries(Object.entries({ app, error, origin, reason, since, id }).filter(([, value]) => value));
 /// The filter of the queue's interface: the hold queue has an application's requests only.
 const inQueue = (queue, { app, ...filter }) => queue === dead && app ? { app, ...filter } : filter;
@@ -26,31 +26,38 @@ export const heldRequests = page(held, { apps: "/v1/fleet/apps" }, allHeld);
 
 function allDead(state, query) {
   return [make("h1", {}, dead.title), filterForm(dead, query.app || only(state), query, make("label", {}, "Error ", make("input", { name: "error", value: query.error, autocomplete: "off", size: "16" })), state),
-    !query.look && make("p", { class: "note" }, "Requests, registry changes and acknowledgements that will not be tried again. A key for some applications has to name one of them."),
+    !query.look && [waiting(dead, state), make("p", { class: "note" }, "Dead letters are requests, registry changes and acknowledgements that will not be tried again. A look takes them out of their queue for a moment, so the page looks only when you ask it to. A key for some applications has to name one of them.")],
     found(dead, state, query), jobTable(state)];
 }
 
 function allHeld(state, query) {
   const one = (state.apps || []).find(one => one.app === query.app), ready = query.look && state.letters?.ready;
   return [make("h1", {}, query.app ? `Held requests of ${query.app}` : held.title), filterForm(held, query.app || only(state), query, null, state),
-    make("p", { class: "note" }, inline("An application's requests wait here while it is paused, or while its provider is in trouble. The broker counts **each look as a return**: after two, a request is processed alone; after 50 it is a dead letter. So look a few times only.")),
+    make("p", { class: "note" }, inline("An application's requests wait here while it is paused, or while its provider is in trouble. The broker counts **each look as a return**: after two, a request is processed alone; after 50 it is a dead letter. So the page looks only when you ask it to. Look a few times only.")),
+    query.app ? !query.look && waiting(held, state, query.app) : card("Applications", table("Applications", [["Application", "name"], ["Held", "n"]], (state.apps || []).map(({ app }) => [app, make("a", { href: `#/held?app=${encode(app)}` }, app), number(heldOf(state, app))]), "The key has no configured application.")),
     query.app && found(held, state, query, one?.state === "paused" && ready > 0 && !Object.keys(inQueue(held, filters(query))).length && button(state, "apps/" + encode(query.app), "discard", `Discard all ${number(ready)} held requests of ${query.app}`, "", "All of them are deleted for good, with those that come until it is done. The application stays paused.", {}, `Discard all ${number(ready)}`)), jobTable(state)];
+}
+
+function waiting(queue, state, app) {
+  const count = queue.waits(state, app);
+  return count != null && make("p", {}, make("strong", {}, count === 1 ? `1 ${queue.one} waits.` : `${count ? number(count) : "No"} ${queue.many} wait.`));
 }
 
 function filterForm(queue, app, query, more, state) {
   const selected = Object.keys(inQueue(queue, filters(query))).length > 0;
   return form(queue.page, appField(state, app), more, make("label", {}, "Reason has ", make("input", { name: "reason", value: query.reason, autocomplete: "off", size: "20" })),
     make("label", {}, "Message ", make("input", { name: "id", value: query.id, autocomplete: "off", size: "16" })),
-    make("input", { type: "hidden", name: "look", value: "1" }), make("button", {}, "Look"), selected && make("a", { href: `#/${queue.page}?` + new URLSearchParams({ ...queue === held && app && { app }, look: 1 }) }, "All"));
+    make("input", { type: "hidden", name: "look", value: "1" }), make("button", {}, `Look at the ${queue.many}`), selected && make("a", { href: `#/${queue.page}?` + new URLSearchParams({ ...queue === held && app && { app }, look: 1 }) }, "All"));
 }
 
 function found(queue, state, query, discard) {
   if (!query.look) return [];
   const seen = state.letters, filter = filters(query);
   if (!seen) return make("p", { class: "note" }, state.refusals.letters || "Looking…");
-  const link = more => `#/${queue.page}?` + new URLSearchParams({ ...filter, ...more, look: 1 });
+  const link = more => `#/${queue.page}?` + new URLSearchParams({ ...filter, ...more, look: 1 }), now = queue.waits(state, query.app);
   return [card(`${number(seen.matched)} of ${number(seen.ready)} ${queue.many}`,
     make("p", { class: "note" }, described(inQueue(queue, filter)), seen.seen < seen.ready && ` Only the ${number(seen.seen)} oldest were looked at.`),
+    now > seen.ready && make("p", {}, make("strong", {}, `${number(now)} wait now. Look again to see the new ones.`)),
     (seen.matched > 0 || seen.seen < seen.ready) && make("div", { class: "row" }, discard || changes(queue, state, filter, seen.seen < seen.ready ? null : seen.matched)),
     table(`${queue.title} by reason`, [["Messages", "n"], queue === dead ? ["Application", ""] : null, queue === dead ? ["Error", "name"] : null, ["From", ""], ["Oldest", ""], ["Newest", ""], ["Reason", "wide"], ["", ""]].filter(Boolean), seen.groups.map((group, i) => [
       String(i), number(group.count), ...queue === dead ? [group.app ? linked(group.app) : "", group.error || ""] : [], group.origin || "", time(group.oldest), time(group.newest), group.reason,

@@ -2,7 +2,7 @@ import { duration, inline, make, markdown, number, rate, spark, table, time } fr
 import { deadLetters, heldRequests, jobTable, jobs } from "./letters.js";
 import { search } from "./search.js";
 import { testSend } from "./testsend.js";
-import { appField, button, card, encode, form, linked, only, pill, sum } from "./parts.js";
+import { appField, button, card, encode, form, held, linked, only, pill, queue, sum } from "./parts.js";
 
 // What each page asks for, besides the fleet's status, and what it shows of the answers.
 const apps = "/v1/fleet/apps", lanes = "/v1/fleet/lanes", keys = "/v1/fleet/credentials", webhooks = "/v1/fleet/webhooks", campaigns = "/v1/fleet/campaigns?limit=50";
@@ -28,9 +28,7 @@ const runbook = section => section && make("a", { href: "#/runbook/" + section.s
 
 // MARK: what the status says
 
-const queue = (state, name) => state.status?.queues.find(queue => queue.queue === `${state.status.prefix}.${name}`);
 const waiting = (state, test) => sum(state.status.queues.filter(queue => test.test(queue.queue.slice(state.status.prefix.length))), queue => queue.ready);
-const held = (state, app) => state.status && Math.max(0, ...state.status.workers.flatMap(worker => worker.holds).filter(hold => hold.app === app).map(hold => hold.ready));
 const heldInAll = state => sum([...new Set(state.status.workers.flatMap(worker => worker.holds).map(hold => hold.app))], app => held(state, app));
 
 /// The figures of an application, of all workers since each began. They are unknown without the fleet's status.

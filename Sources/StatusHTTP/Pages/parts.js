@@ -14,6 +14,10 @@ export function tell(node, tone, words) {
 }
 /// The kind of the worst problem, and the number of all in words.
 export const verdict = found => [found.some(one => one.kind === "bad") ? "bad" : found.length ? "warn" : "good", `${found.length || "no"} problem${found.length > 1 ? "s" : ""}`];
+/// A queue of the fleet, and the number of requests that an application's hold queue has; neither is known without the fleet's status.
+export const queue = (state, name) => state.status?.queues.find(queue => queue.queue === `${state.status.prefix}.${name}`);
+export const held = (state, app) => state.status && Math.max(0, ...state.status.workers.flatMap(worker => worker.holds).filter(hold => hold.app === app).map(hold => hold.ready));
+
 export const linked = app => make("a", { href: "#/apps/" + encode(app) }, app);
 
 /// A button that opens the dialog of an operation; nothing without the right. The first of a row keeps the focus when its operation
