@@ -488,6 +488,7 @@ struct OperatorTests {
     }
     #expect(try site.pushes().isEmpty)
     let events = try door.json("GET", "/v1/fleet/audit", view)["events"] as? [[String: Any]]
+    #expect(try door.ask("POST", "\(app)/test", view, body).body.contains("a key with the right operate"))
     #expect(events?.allSatisfy { $0["action"] as? String == "key create" } == true)
     let result = try door.json("POST", "\(app)/test?wait=20", operate.key, body)
     #expect(result["success"] as? Int == 1)

@@ -147,7 +147,7 @@ struct GCMTests {
       #expect(refused.status == 503 && refused.headers["Retry-After"].flatMap(Int.init) != nil)
     }
     #expect(answer(.multicast(1), .accepted).headers["Retry-After"] == nil)
-    for fault in [Fault.noKey, .wrongKey, .notAllowed, .badTarget, .wrongMethod("GET", allowed: "POST"), .noSuchPlace] {
+    for fault in [Fault.noKey, .wrongKey, .foreignApp, .badTarget, .wrongMethod("GET", allowed: "POST"), .noSuchPlace] {
       for errorFormat in [ErrorFormat.legacy, .instance, .google, .own] {
         #expect(errorFormat.answer(fault).headers["Retry-After"] == nil)
       }

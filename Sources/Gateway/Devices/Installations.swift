@@ -49,7 +49,7 @@ struct Installations {
     guard let document = call.object(applications.limits.json) else { return }
     let names = ["user", "name"]
     if !maySayUser(caller), names.contains(where: { document.value($0, of: document.root) != nil }) {
-      return call.answer(ErrorFormat.own.answer(.notAllowed))
+      return call.answer(ErrorFormat.own.answer(.notBackend))
     }
     var line = caller.message("register")
     for (name, value) in document.members(of: document.root) {
@@ -121,7 +121,7 @@ struct Installations {
 
   /// Replaces the secret of a device that has lost it.
   func renewSecret(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard caller.isBackend else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard caller.isBackend else { return call.answer(ErrorFormat.own.answer(.notBackend)) }
     devices(call, caller) { _ in
       giveSecret(call, caller, replacing: true) { secret in
         call.answer(.json(200) { if let secret { $0.set("secret", secret) } })
@@ -149,7 +149,7 @@ struct Installations {
   // MARK: user
 
   func putUser(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard maySayUser(caller) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard maySayUser(caller) else { return call.answer(ErrorFormat.own.answer(.notBackend)) }
     guard let document = call.object(applications.limits.json) else { return }
     guard let user = document.string("user") else { return call.refuse("InvalidParameters", "user: missing") }
     let name = document.string("name")
@@ -201,7 +201,7 @@ struct Installations {
   }
 
   func deleteUser(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard maySayUser(caller) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard maySayUser(caller) else { return call.answer(ErrorFormat.own.answer(.notBackend)) }
     applied(call, caller, caller.message("unregister_user"))
   }
 
@@ -209,7 +209,7 @@ struct Installations {
 
   /// Groups belong to the user, so only those who may set the user may change them.
   func group(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard maySayUser(caller) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard maySayUser(caller) else { return call.answer(ErrorFormat.own.answer(.notBackend)) }
     var line = caller.message(call.request.method == "PUT" ? "group_join" : "group_leave")
     line.set("group", call.path[6])
     applied(call, caller, line)

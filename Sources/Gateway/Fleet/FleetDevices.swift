@@ -10,7 +10,7 @@ struct FleetDevices {
   private static let most = 1_000
 
   func find(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let app = call.query("app"), key.apps.contains(app) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard let app = call.query("app"), key.apps.contains(app) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
     guard let question = question(call, app) else {
       return call.answer(
         ErrorFormat.own.answer(

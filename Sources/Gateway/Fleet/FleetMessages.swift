@@ -31,13 +31,13 @@ struct FleetMessages {
 
   private func trace(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
     traces.take(call, app: app)
   }
 
   private func show(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
     let explained = explain(configuration, String(decoding: app, as: UTF8.self), call.request.body)
     if explained.isRefused {
       return call.answer(HTTPAnswer(status: 400, contentType: HTTPAnswer.jsonType, body: explained.json))
@@ -49,7 +49,7 @@ struct FleetMessages {
   private func send(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
     guard key.apps.contains(app), let known = applications[app] else {
-      return call.answer(ErrorFormat.own.answer(.notAllowed))
+      return call.answer(ErrorFormat.own.answer(.foreignApp))
     }
     let kind: String
     var order: Messages.Order

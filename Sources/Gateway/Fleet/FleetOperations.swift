@@ -63,7 +63,7 @@ struct FleetOperations {
   private static let campaignVerbs: [String: CampaignState] = ["pause": .paused, "resume": .running, "cancel": .cancelled]
 
   private func showStatus(_ call: HTTPCall, _ key: GatewayKey) {
-    guard applications.areAll(in: key.apps) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard applications.areAll(in: key.apps) else { return call.answer(ErrorFormat.own.answer(.notAllApps)) }
     status.ask { call.answer(HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: $0)) }
   }
 
@@ -102,7 +102,7 @@ struct FleetOperations {
 
   private func forget(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
     guard let order = order(of: call, .user) else { return }
     guard let user = order.user else {
       return call.answer(ErrorFormat.own.answer(.badRequest("user: expected the name of a user")))
@@ -122,7 +122,9 @@ struct FleetOperations {
             (applications[subject.app ?? []]?.pausable.contains(subject) == true, key.apps.contains(subject.app ?? []))
           }
         guard isKnown, verb.isFor(subject) else { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
-        guard isAllowed else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+        guard isAllowed else {
+          return call.answer(ErrorFormat.own.answer(subject.app == nil ? .notAllApps : .foreignApp))
+        }
         control(verb, subject, call, key)
       }
     }
@@ -208,7 +210,7 @@ struct FleetOperations {
   private func apps(_ call: HTTPCall, _ key: GatewayKey) -> [[UInt8]]? {
     guard let app = call.query("app") else { return key.apps }
     guard key.apps.contains(app) else {
-      call.answer(ErrorFormat.own.answer(.notAllowed))
+      call.answer(ErrorFormat.own.answer(.foreignApp))
       return nil
     }
     return [app]

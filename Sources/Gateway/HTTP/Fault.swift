@@ -1,3 +1,4 @@
+import DeviceRegistry
 import PushCore
 import StatusHTTP
 
@@ -8,8 +9,8 @@ enum Fault: Error, Equatable {
   case noSuchPlace
   case noKey
   case wrongKey
-  /// The key is valid, but not for this application or operation.
-  case notAllowed
+  /// The key is valid, but not for this application or operation; the text says what is missing.
+  case notAllowed(String)
   /// A request with the console's cookie, but without its header: another site's page may have made it.
   case foreign
   case tooMany
@@ -21,6 +22,18 @@ enum Fault: Error, Equatable {
   case reused
   /// A token request without an assertion.
   case badGrant
+
+  static let foreignApp = Fault.notAllowed("the key is not for this application; `pushfleet keys create --app` makes one")
+  static let notAllApps = Fault.notAllowed("the request needs a key for all applications")
+  static let noApp = Fault.notAllowed("the key is for some applications, so the request has to name one of them")
+  static let noGroup = Fault.notAllowed("the user is in none of the groups that gateway.http.login names")
+  static let notBackend = Fault.notAllowed("the request needs a backend's key; the secret of a device isn't enough")
+
+  /// - Parameter rights: a key needs one of them.
+  static func noRight(_ rights: Set<KeyRight>) -> Fault {
+    let names = KeyRight.allCases.filter(rights.contains).map(\.rawValue).joined(separator: " or ")
+    return .notAllowed("the request needs a key with the right \(names); `pushfleet keys create --rights` makes one")
+  }
 
   var status: Int {
     switch self {
@@ -44,11 +57,10 @@ enum Fault: Error, Equatable {
     case .noSuchPlace: "there is nothing here"
     case .noKey: "the header Authorization is missing, or is neither key=KEY nor Bearer KEY"
     case .wrongKey: "the key is not valid"
-    case .notAllowed: "the key is not for this"
     case .foreign: "the header X-Pushfleet-Console is missing"
     case .tooMany: "too many requests with this key or secret"
     case .badEncoding: "the body must not be compressed"
-    case .unavailable(let reason), .badRequest(let reason): reason
+    case .unavailable(let reason), .badRequest(let reason), .notAllowed(let reason): reason
     case .badGrant: "grant_type: expected \(Assertion.grantType)"
     case .reused: "this Idempotency-Key came with another body before"
     }

@@ -212,7 +212,7 @@ final class HTTPDoor: Door, TurnHook {
     _ user: (name: [UInt8], key: [UInt8]?), _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>,
     _ work: @escaping (HTTPCall, GatewayKey) -> Void
   ) {
-    guard let id = user.key else { return call.answer(route.errorFormat.answer(.notAllowed)) }
+    guard let id = user.key else { return call.answer(route.errorFormat.answer(.noGroup)) }
     keyCache.admit(id, by: { _ in true }) { [weak self] verdict in
       self?.follow(verdict, call, route, rights) { call, key in
         var key = key
@@ -237,7 +237,8 @@ final class HTTPDoor: Door, TurnHook {
     _ work: (HTTPCall, GatewayKey) -> Void
   ) {
     switch verdict {
-    case .success(let key) where key.rights.isDisjoint(with: rights): call.answer(route.errorFormat.answer(.notAllowed))
+    case .success(let key) where key.rights.isDisjoint(with: rights):
+      call.answer(route.errorFormat.answer(.noRight(rights)))
     case .success(let key): work(call, key)
     case .failure(.wrong): deny(call, route, .wrongKey)
     case .failure(.tooMany): call.answer(route.errorFormat.answer(.tooMany))
@@ -251,7 +252,7 @@ final class HTTPDoor: Door, TurnHook {
     let (app, installation) = (call.path[2], call.path[4])
     guard let secret = call.credential, NewSecret.id(in: secret, .device) != nil else {
       return admit(call.credential, call, route, [right]) { call, key in
-        guard key.apps.contains(app) else { return call.answer(route.errorFormat.answer(.notAllowed)) }
+        guard key.apps.contains(app) else { return call.answer(route.errorFormat.answer(.foreignApp)) }
         work(call, InstallationCaller(app: app, installation: installation, isBackend: true))
       }
     }

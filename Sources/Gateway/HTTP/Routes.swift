@@ -261,7 +261,7 @@ final class Routes {
   /// Acknowledgements by a backend, for any device of its application.
   private var acks: Route.Work {
     .keyed([.ack]) { [acknowledgements] call, key in
-      guard key.apps.contains(call.path[2]) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+      guard key.apps.contains(call.path[2]) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
       acknowledgements.take(call, call.path[2], installation: nil)
     }
   }

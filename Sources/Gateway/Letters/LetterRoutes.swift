@@ -47,7 +47,7 @@ struct LetterRoutes {
       let filter = try LetterBody.filter(call)
       try check(filter.app, queue, key)
       let withContent = call.query("content").map { $0.elementsEqual("true".utf8) } == true
-      guard !withContent || key.rights.contains(.operate) else { throw .notAllowed }
+      guard !withContent || key.rights.contains(.operate) else { throw .noRight([.operate]) }
       let order = LetterOrder(
         action: .look(shown: min(filter.limit ?? Self.usuallyShown, Self.mostShown), withContent: withContent),
         queue: queue, filter: filter)
@@ -58,12 +58,12 @@ struct LetterRoutes {
   /// - Throws: if the key isn't for the application, or for all of them if none is named.
   private func check(_ app: String?, _ queue: LetterQueue, _ key: GatewayKey) throws(Fault) {
     if let app = queue.heldApp {
-      guard applications.has(Array(app.utf8), of: key) else { throw .notAllowed }
+      guard applications.has(Array(app.utf8), of: key) else { throw .foreignApp }
     } else if let app {
       // A letter may be of an application that is no longer configured, or of none (`-`).
-      guard key.apps.contains(Array(app.utf8)) || applications.areAll(in: key.apps) else { throw .notAllowed }
+      guard key.apps.contains(Array(app.utf8)) || applications.areAll(in: key.apps) else { throw .foreignApp }
     } else {
-      guard applications.areAll(in: key.apps) else { throw .notAllowed }
+      guard applications.areAll(in: key.apps) else { throw .noApp }
     }
   }
 

@@ -19,7 +19,7 @@ struct MessageStates {
   private typealias Known = (state: State, result: [UInt8]?)
 
   func take(_ call: HTTPCall, _ key: GatewayKey, app: [UInt8], id: [UInt8]) {
-    guard key.apps.contains(app) else { return call.answer(ErrorFormat.own.answer(.notAllowed)) }
+    guard key.apps.contains(app) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
     let remembered = service.state(ofMessage: id, app: app).map(Self.known)
     if remembered?.state == .done { return answer(call, id, remembered) }
     let message = GatewayRequest.message(id, app: app)

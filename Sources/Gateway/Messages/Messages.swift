@@ -25,7 +25,7 @@ struct Messages {
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     guard key.apps.contains(call.path[2]), let app = applications[call.path[2]] else {
-      return call.answer(ErrorFormat.own.answer(.notAllowed))
+      return call.answer(ErrorFormat.own.answer(.foreignApp))
     }
     do throws(Fault) {
       let order = try order(call, key, app)

@@ -73,7 +73,7 @@ struct TopicSubscriptions {
   /// Finds the device that the path names by token, registration or Firebase installation id, in the project's application.
   private func device(_ call: HTTPCall, _ key: GatewayKey, then: @escaping ([UInt8], DeviceRecord) -> Void) {
     guard let app = applications.app(ofProject: call.path[2], key) else {
-      return call.answer(ErrorFormat.google.answer(.notAllowed))
+      return call.answer(ErrorFormat.google.answer(.foreignApp))
     }
     let texts = [call.path[4], Array("fid:".utf8) + call.path[4]].filter { DeviceReference(text: $0) != nil }
     let references = texts.compactMap { DeviceReference(text: $0) }[...]

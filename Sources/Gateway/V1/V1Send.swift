@@ -10,7 +10,7 @@ struct V1Send {
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     let project = call.path.count > 2 ? call.path[2] : []
     guard let app = applications.app(ofProject: project, key) else {
-      return call.answer(ErrorFormat.google.answer(.notAllowed))
+      return call.answer(ErrorFormat.google.answer(.foreignApp))
     }
     let body = call.request.body
     let request: SendRequest
