@@ -588,6 +588,8 @@ struct ConsoleTests {
     try browser.order(0, ["value": pushes])
     #expect(try browser.shows("The last requests to", 0))
     try browser.go("search?app=\(Site.app)&by=token&id=\(token(1))", 0)
+    try browser.go("search?app=\(Site.app)&id=none", 0)
+    #expect(try browser.shows("Nothing is known of none here.", 0) && browser.takeComplaints().isEmpty)
     #expect(try browser.shows("answered 200", 0))
     // A refusal is no empty answer, and a field that was filled in stays on its page.
     try browser.go("devices?app=\(Site.app)&by=gone_since&name=yesterday", 0)

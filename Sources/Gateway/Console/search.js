@@ -13,7 +13,7 @@ export const search = {
     form("search", appField(state, app || only(state)),
       make("label", {}, "by ", make("select", { name: "by" }, Object.entries(kinds).map(([value, name]) => make("option", { value, selected: value === known(by, id) }, name)))),
       make("label", {}, "Id, token or name ", make("input", { name: "id", value: id, size: "38", autocomplete: "off", required: true })), make("button", {}, "Find")),
-    app && known(by, id) === "id" && (state.message?.message_id === id || state.trace && !state.trace.text) && card(`Message ${id}`, outcome(state.message, id)),
+    app && known(by, id) === "id" && (state.message?.message_id === id && state.message.state || state.trace && !state.trace.text) && card(`Message ${id}`, outcome(state.message, id)),
     app && id && card(known(by, id) === "id" ? "Trace" : `The last requests to ${id}, the newest first`, story(state)),
     make("p", { class: "note" }, "The outcome is known of requests that came through the gateway, and of broadcasts. The trace has the requests of the last day, or as long as ", make("code", {}, "trace.keep"), " says.")],
 };

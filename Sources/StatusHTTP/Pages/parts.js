@@ -42,9 +42,9 @@ function counted({ success, failure, results }) {
   return [`Accepted for ${success} of ${success + failure} devices.`, ...[...errors].map(error => `${error}.`)].join(" ");
 }
 
-/// The outcome of a request, as `/v1/fleet/apps/<app>/messages/<id>` answers; nothing is known of another one.
+/// The outcome of a request, as `/v1/fleet/apps/<app>/messages/<id>` answers.
 export function outcome(message, id) {
-  if (message?.message_id !== id) return make("p", { class: "note" }, `Nothing is known of ${id} here.`);
+  if (message?.message_id !== id || !message.state) return make("p", { class: "note" }, `Nothing is known of ${id} here.`);
   const words = { accepted: "No result is known here: the request waits, or this gateway could not note its result. The trace has more." }[message.state];
   return [make("p", {}, pill(message.state === "accepted" ? "queued" : message.state, { done: "good", accepted: "calm" }[message.state] || "warn"), ` ${id}`),
     words && make("p", { class: "note" }, words), message.result && [make("p", {}, counted(message.result)),
