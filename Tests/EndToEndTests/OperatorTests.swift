@@ -472,7 +472,9 @@ struct OperatorTests {
     let app = "/v1/fleet/apps/\(Site.app)"
     let body = #"{"to":"apns:\#(token(1))","notification":{"title":"t"}}"#
     let platforms = try door.json("POST", "\(app)/explain", view, body)["platforms"] as? [[String: Any]]
-    #expect(platforms?.first?["platform"] as? String == "apns")
+    #expect(platforms?.map { $0["platform"] as? String } == ["apns"])
+    let user = #"{"to":"/users/anna","notification":{"title":"t"}}"#
+    #expect((try door.json("POST", "\(app)/explain", view, user)["platforms"] as? [Any])?.count == 2)
     #expect(try site.pushes().isEmpty)
     for (path, key, body, status) in [
       ("explain", foreign, body, 403), ("test", foreign, body, 403), ("test", view, body, 403),
@@ -486,9 +488,9 @@ struct OperatorTests {
       let answer = try door.ask("POST", "\(app)/\(path)", key, body)
       #expect(answer.status == status, "\(path) \(body): \(answer.status) \(answer.body)")
     }
+    #expect(try door.ask("POST", "\(app)/test", view, body).body.contains("a key with the right operate"))
     #expect(try site.pushes().isEmpty)
     let events = try door.json("GET", "/v1/fleet/audit", view)["events"] as? [[String: Any]]
-    #expect(try door.ask("POST", "\(app)/test", view, body).body.contains("a key with the right operate"))
     #expect(events?.allSatisfy { $0["action"] as? String == "key create" } == true)
     let result = try door.json("POST", "\(app)/test?wait=20", operate.key, body)
     #expect(result["success"] as? Int == 1)

@@ -19,7 +19,7 @@ export const testSend = {
         paused(state, last.app || only(state)) && make("p", { class: "note" }, "The application is paused: a test waits until it is resumed."),
         last.sent && make("section", { "aria-label": "Outcome" }, make("h2", {}, "Outcome"), outcome(state.message, last.sent),
           make("p", {}, make("a", { href: "#/search?" + new URLSearchParams({ app: last.app, by: "id", id: last.sent }) }, "Trace of the test")))),
-      make("div", { id: "explained" }, (last.platforms || []).map(platform)))],
+      make("div", { id: "explained" }, last.platforms?.length > 1 && make("p", { class: "note" }, "The target's devices decide which of these are sent."), (last.platforms || []).map(platform)))],
   /// Each press of Send is a new request.
   async submit(event, ask, state) {
     if (state.test?.busy) return;

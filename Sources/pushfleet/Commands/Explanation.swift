@@ -5,6 +5,8 @@ struct ExplainQuestion {
   var body: [UInt8]
   /// Replaces the request's own target.
   var target: [UInt8]?
+  /// A token in the request represents both providers' devices, unless `target` names it.
+  var isForAnyPhone = true
   var app: ExplainedApp
   /// The headers `x-push-sender` and `x-push-environment`.
   var sender: String?
@@ -97,11 +99,10 @@ struct ExplainQuestion {
     return app.configuration == nil ? WebpushKey.allCases.contains { request.webpush($0) != nil } : admitted.hasWebPush
   }
 
-  /// A token in the request represents both providers' devices, unless `target` names it.
   private func goes(_ target: Target, _ way: Explanation.Way) -> Bool {
     switch target {
     case .channel, .fcmTopics: target.way == way
-    case .apns, .fcm, .webpush: self.target == nil ? way.isToDevices : target.way == way
+    case .apns, .fcm, .webpush: self.target == nil && isForAnyPhone ? way.isToDevices : target.way == way
     default: way.isToDevices
     }
   }
