@@ -192,8 +192,12 @@ at("logout").addEventListener("click", async () => {
 let order = null;
 at("page").addEventListener("click", event => {
   const button = event.target.closest("[data-post]");
-  if (!button) return;
-  order = { ...button.dataset };
+  if (button) openDialog({ ...button.dataset });
+});
+
+/// Opens the dialog of an operation. Without `send`, the operation is posted with what is filled in.
+function openDialog(one) {
+  order = one;
   at("dialog-title").textContent = order.what;
   at("dialog-words").textContent = order.words;
   // A field may have its present value behind its name.
@@ -211,8 +215,10 @@ at("page").addEventListener("click", event => {
   at("reason").value = "";
   at("confirm").textContent = order.what;
   say("dialog-refusal");
+  at("reason-field").hidden = Boolean(order.send);
   at("dialog").showModal();
-});
+}
+
 let newsTimer = 0;
 function announce(words) {
   at("news").textContent = words;
@@ -253,7 +259,7 @@ at("order").addEventListener("submit", async event => {
   at("confirm").disabled = true;
   const its = state;
   try {
-    const { job } = await ask(order.post, body);
+    const { job } = await (order.send ? order.send() : ask(order.post, body)) || {};
     at("dialog").close();
     follow(job, order.what);
   } catch (error) {
@@ -266,7 +272,7 @@ at("page").addEventListener("submit", event => {
   event.preventDefault();
   const { page } = place();
   if (page.submit) {
-    const its = state, work = page.submit(event, ask, its);
+    const its = state, work = page.submit(event, ask, its, (what, words, send) => its === state && openDialog({ what, words, send, fields: "", post: "" }));
     render();
     return void work.then(poll, () => its === state && showLogin("Log in again: the session has ended, or the key is revoked."));
   }

@@ -15,13 +15,13 @@ export const testSend = {
         make("label", {}, "Request ", make("textarea", { name: "request", rows: "14", spellcheck: "false", autocomplete: "off", required: true, placeholder: '{ "to": "a token, a registration or /users/a name", "notification": { "title": "Hello", "body": "A test" } }', "aria-describedby": "test-refusal test-note", "aria-invalid": last.refusal ? "true" : "false" }, last.request)),
         make("p", { id: "test-refusal", class: last.refusal && "bad", role: "alert" }, last.refusal),
         make("p", { id: "test-note", class: "note" }, "JSON, as for the send queues. A test goes to one token, registration, user or group. The audit records it."),
-        make("div", { class: "row" }, make("button", { value: "explain" }, "Preview"), state.me.rights.includes("operate") && make("button", { value: "test" }, "Send to the target"), last.busy && make("span", { class: "note", role: "status" }, "Sending…")),
+        make("div", { class: "row" }, make("button", { value: "explain" }, "Preview"), state.me.rights.includes("operate") && make("button", { value: "test" }, "Send to the target")),
         paused(state, last.app || only(state)) && make("p", { class: "note" }, "The application is paused: a test waits until it is resumed."),
         last.sent && make("section", { "aria-label": "Outcome" }, make("h2", {}, "Outcome"), outcome(state.message, last.sent),
           make("p", {}, make("a", { href: "#/search?" + new URLSearchParams({ app: last.app, by: "id", id: last.sent }) }, "Trace of the test")))),
       make("div", { id: "explained" }, last.platforms?.length > 1 && make("p", { class: "note" }, "The target's devices decide which of these are sent."), (last.platforms || []).map(platform)))],
   /// Each press of Send is a new request.
-  async submit(event, ask, state) {
+  async submit(event, ask, state, openDialog) {
     if (state.test?.busy) return;
     const form = new FormData(event.target), app = form.get("app").trim(), verb = event.submitter?.value || "explain";
     const to = new URLSearchParams(location.hash.split("?")[1]).get("to");
@@ -29,7 +29,8 @@ export const testSend = {
     try {
       const path = `/v1/fleet/apps/${encode(app)}/`, explained = await ask(path + "explain", form.get("request"));
       last.platforms = explained.platforms;
-      if (verb === "test") last.sent = (await ask(path + "test", form.get("request"), { "Idempotency-Key": crypto.randomUUID() })).message_id;
+      const request = JSON.parse(last.request), headers = { "Idempotency-Key": crypto.randomUUID() };
+      if (verb === "test") openDialog("Send the test", `The target is ${request.to || request.registration_ids} of ${app}.`, async () => { last.sent = (await ask(path + "test", last.request, headers)).message_id; });
     } catch (error) {
       if (error.status === 401) throw error;
       last.refusal = error.message;
