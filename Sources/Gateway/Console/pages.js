@@ -107,14 +107,20 @@ function fleet(state) {
         `${number(one.resident_bytes / 1048576)} MiB`]]), "No worker answers.")),
     card("Queues", table("Queues", [["Queue", "name"], ["Ready", "n"], ["Consumers", "n"]], status.queues.filter(one => one.ready || one.ready == null || /\.(send\.|dead$)/.test(one.queue))
       .map(one => [one.queue, one.queue, one.ready == null ? "missing" : number(one.ready), number(one.consumers)]), "None.")),
-    card("Credentials", table("Credentials", [["Credential", "name"], ["State", ""], ["Connections", "n"], ["On streams", "n"]], credentials(workers), "None has been used.")),
+    card("Credentials", table("Credentials", [["Credential", "name"], ["State", ""], ["Connections", "n"], ["On streams", "n"]], credentials(state), "None has been used."),
+      make("p", { class: "note" }, "Applications with the same credential share a row. It has the name of the first one.")),
   ];
 }
 
-function credentials(workers) {
+function credentials({ status: { workers }, credentials: configured }) {
   const names = new Map();
   for (const pool of workers.flatMap(worker => worker.pools)) names.set(pool.name, [...names.get(pool.name) || [], pool]);
-  return [...names].sort().map(([name, pools]) => [name, name, pill(["in trouble", "paused"].find(state => pools.some(pool => pool.state === state)) || "ok"), number(sum(pools, pool => pool.connections)), number(sum(pools, pool => pool.streams))]);
+  const used = [...names].sort().map(([name, pools]) => [name, name, pill(["in trouble", "paused"].find(state => pools.some(pool => pool.state === state)) || "ok"), number(sum(pools, pool => pool.connections)), number(sum(pools, pool => pool.streams))]);
+  // The first push opens a pool of web push. An answer has up to 50 pools.
+  if (!workers.length || workers.some(worker => worker.pools.length >= 50)) return used;
+  const unused = (configured || []).map(one => ({ ...one, name: one.credential.replace("/senders/", ".senders.").replace(/\/webpush$/, " web push") }))
+    .filter(({ name }) => name.endsWith(" web push") && !used.some(([known]) => known.startsWith(name + " ")));
+  return [...used, ...unused.map(({ name, state }) => [name, name, state === "running" ? pill("not used yet", "calm") : pill(state), "0", "0"])];
 }
 
 const control = one => [pill(one.state), " ", make("span", { class: "note" }, one.state !== "running" && [one.sender && "with its sender, ", `since ${time(one.since)}. `, by(one)])];
