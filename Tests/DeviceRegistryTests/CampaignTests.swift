@@ -214,6 +214,7 @@ struct CampaignTests {
     #expect(listed.count == 2 && Set(listed.map(\.error)) == [.notRegistered, .internalServerError])
     let present = try #require(listed.first { $0.error == .notRegistered })
     #expect(present.user == Array("anna".utf8) && present.platform == .fcm && present.state == .active)
+    #expect(present.registeredAt == known.registeredAt)
     #expect(listed.first { $0.error == .internalServerError } == former, "the device was deleted")
     let most = Int64(DeviceStore.mostUnreached)
     try registry.store.addUnreached(

@@ -334,6 +334,11 @@ struct ConsoleTests {
     try browser.order(operator_, ["value": "document.querySelector('td a').click()"])
     #expect(try browser.shows("Failed devices by reason", operator_) && browser.shows("NotRegistered", operator_))
     #expect(try browser.shows("Devices that were not reached", operator_) && browser.shows("pf1r~", operator_))
+    let unreachedState = "document.querySelector('[data-label=\"State now\"]')?.innerText"
+    #expect(try browser.holds("\(unreachedState) === 'gone'", operator_))
+    try site.importDevices(2..<3, #""app":"\#(Site.app)","user":"anna","topics":["all"]"#)
+    #expect(try browser.holds("\(unreachedState)?.startsWith('active registered again 2') === true", operator_))
+    #expect(try browser.shows("stays active in two cases", operator_))
     let campaign = try #require(Site.objects(try site.run(["campaigns", "--json"] + config).output).first?["id"] as? String)
     let unreached = try site.run(["campaigns", "unreached", campaign, "--json"] + config)
     #expect(Site.objects(unreached.output).map { $0["error"] as? String } == ["NotRegistered"])

@@ -10,6 +10,7 @@ public struct UnreachedDevice: Equatable, Sendable {
   public internal(set) var platform: Platform?
   public internal(set) var user: [UInt8]?
   public internal(set) var installation: [UInt8]?
+  public internal(set) var registeredAt: Int64?
 
   public init(id: Int64, salt: Int64, error: PushError) {
     self.id = id
@@ -27,5 +28,6 @@ public struct UnreachedDevice: Equatable, Sendable {
     object.set("state", state.map { "\($0)" } ?? "deleted")
     object.set("user", user)
     object.set("installation", installation)
+    object.set("registered_at", time: registeredAt)
   }
 }

@@ -146,6 +146,7 @@ extension DeviceStore {
       device.platform = row.platform(4)
       device.user = row.optionalBytes(5)
       device.installation = row.optionalBytes(6)
+      device.registeredAt = row.int(7)
       return device
     }
   }
@@ -211,7 +212,7 @@ extension SQL {
     """)
   static let unreached = Statement(
     """
-    SELECT c.device, c.salt, c.code, d.state, d.platform, u.name, d.installation
+    SELECT c.device, c.salt, c.code, d.state, d.platform, u.name, d.installation, d.registered_at
     FROM campaign_unreached c LEFT JOIN devices d ON d.id = c.device AND d.salt = c.salt LEFT JOIN users u ON u.id = d.user_id
     WHERE c.campaign = ?1 AND c.device > ?2 ORDER BY c.device LIMIT ?3
     """)

@@ -226,8 +226,10 @@ function oneCampaign(state, id, query) {
 }
 
 function unreachedTable(state, one) {
-  return table("Devices that were not reached", [["Registration", "name"], ["Error", ""], ["Platform", ""], ["State now", ""], ["User", ""], ["Installation", ""]], (state.unreached || []).map(device => [
-    device.registration, make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "token", id: device.registration }) }, device.registration), device.error, device.platform || "", device.state, device.user || "", device.installation || ""]), "None is listed.");
+  const again = device => device.registered_at > one.created_at ? "again " : "";
+  return [table("Devices that were not reached", [["Registration", "name"], ["Error", ""], ["Platform", ""], ["State now", ""], ["User", ""], ["Installation", ""]], (state.unreached || []).map(device => [
+    device.registration, make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "token", id: device.registration }) }, device.registration), device.error, device.platform || "", [device.state, device.state === "active" && make("span", { class: "note" }, ` registered ${again(device)}${time(device.registered_at)}`)], device.user || "", device.installation || ""]), "None is listed."),
+    (state.unreached || []).some(device => device.error === "NotRegistered" && device.state === "active") && make("p", { class: "note" }, "A device with NotRegistered stays active in two cases: it was registered after the time that its provider names, or an abnormal share of the tokens was refused.")];
 }
 
 function auditTable(events) {
