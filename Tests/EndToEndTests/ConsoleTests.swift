@@ -462,6 +462,14 @@ struct ConsoleTests {
     #expect(try browser.shows("It is not among the dead letters.", 0))
     #expect(try browser.holds("document.activeElement.tagName === 'H1'", 0))
     #expect(try site.depths(["dead"]) == [13])
+    // A replayed letter's page says what became of it, also if it dies some seconds later.
+    try browser.go("dead/a4?app=\(Site.app)", 0)
+    worker.signal(SIGSTOP)
+    try browser.click("/v1/fleet/dead/replay", 0)
+    #expect(try browser.shows("It was replayed at", 0) && browser.shows("It is not among the dead letters.", 0))
+    worker.signal(SIGCONT)
+    #expect(try browser.shows("It became a dead letter again at", 0))
+    #expect(try site.depths(["dead"]) == [13])
     // Letters that come after the look stay.
     try browser.go("dead?app=\(Self.other)&look=1", 0)
     #expect(try browser.shows("3 of 13 dead letters", 0))
@@ -536,7 +544,7 @@ struct ConsoleTests {
     let actions = Site.objects(try site.run(["audit", "--json"] + config).output).compactMap { $0["action"] as? String }
     let jobs =
       ["discard", "held drop", "dead drop", "dead replay", "dead replay stopped", "dead replay stopped"]
-      + Array(repeating: "dead drop", count: 3)
+      + ["dead drop", "dead replay", "dead drop", "dead drop"]
     let expected = jobs.flatMap { [$0, $0.replacing(" stopped", with: "") + " begun"] } + ["key create", "pause"]
     #expect(actions == expected)
     #expect(browser.takeComplaints().isEmpty)

@@ -227,8 +227,8 @@ function announce(words) {
 }
 
 /// Asks again for what the page shows once the operation, or its job, has ended: before that, a look at the job's queue is refused.
-async function follow(job, what) {
-  const its = state;
+async function follow(job, { post, what }) {
+  const its = state, { hash } = location;
   announce(`${job ? "Begun" : "Done"}: ${what}`);
   for (let i = 0; job; i++) {
     const one = await ask("/v1/fleet/jobs/" + job).catch(error => ({ state: error.status === 404 ? "stopped" : "running" }));
@@ -241,6 +241,13 @@ async function follow(job, what) {
   }
   again = true;
   poll();
+  // A replayed letter may be dead again some seconds later.
+  for (const seconds of post.endsWith("/replay") && place().args[0] ? [2, 8] : []) {
+    await new Promise(resolve => setTimeout(resolve, seconds * 1000));
+    if (its !== state || hash !== location.hash || state.letters?.letters.length) return;
+    again = true;
+    poll();
+  }
 }
 
 for (const choice of document.querySelectorAll("[data-minutes]")) choice.addEventListener("click", () => {
@@ -261,7 +268,7 @@ at("order").addEventListener("submit", async event => {
   try {
     const { job } = await (order.send ? order.send() : ask(order.post, body)) || {};
     at("dialog").close();
-    follow(job, order.what);
+    follow(job, order);
   } catch (error) {
     if (error.status === 401 && its === state) showLogin("Log in again: the session has ended, or the key is revoked.");
     else say("dialog-refusal", error.message);

@@ -99,10 +99,13 @@ function oneLetter(queue, state, id, query) {
   const letter = state.letters?.letters[0], app = query.app || letter?.app, title = make("h1", {}, `${queue.one[0].toUpperCase()}${queue.one.slice(1)} ${id}`);
   const links = make("p", { class: "row" }, make("a", { href: `#/${queue.page}?` + new URLSearchParams(queue === held ? { app: query.app, look: 1 } : { look: 1 }) }, `All ${queue.many}`),
     app && make("a", { href: "#/search?" + new URLSearchParams({ app, by: "id", id }) }, "Its trace"));
-  if (letter?.message_id !== id) return [title, make("p", { class: "note" }, state.refusals.letters || (state.letters ? state.letters.seen < state.letters.ready ? `It is not among the ${number(state.letters.seen)} oldest ${queue.many}.` : `It is not among the ${queue.many}.` : "Looking…")), links, jobTable(state)];
+  const replay = (state.jobs || []).find(job => job.action === "dead replay" && job.messages > 0 && job.filter.ids === id);
+  const replayed = queue === dead && replay && `It was replayed at ${time(replay.began)}. `;
+  if (letter?.message_id !== id) return [title, state.letters && replayed && make("p", {}, replayed, app && "Its trace shows what became of it."), make("p", { class: "note" }, state.refusals.letters || (state.letters ? state.letters.seen < state.letters.ready ? `It is not among the ${number(state.letters.seen)} oldest ${queue.many}.` : `It is not among the ${queue.many}.` : "Looking…")), links, jobTable(state)];
   const facts = [["Application", letter.app && linked(letter.app)], ["Error", letter.error], ["Reason", letter.reason], ["Status of the provider", letter.status], ["Attempts", letter.attempts],
     [queue.since, time(letter.failed_at)], ["From", letter.origin], ...Object.entries(letter.headers).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : value])];
-  return [title, links, card(null, make("div", { class: "row" }, changes(queue, state, { ...filters(query), id }, 1)),
+  return [title, replayed && letter.failed_at > replay.began && make("p", {}, replayed, make("strong", {}, `It became a dead letter again at ${time(letter.failed_at)}.`)),
+    links, card(null, make("div", { class: "row" }, changes(queue, state, { ...filters(query), id }, 1)),
     table("The message", [["Field", "name"], ["Value", "wide"]], facts.filter(([, value]) => value != null && value !== "").map(([name, value]) => [name, name, value.nodeType ? value : String(value)]), "")),
     card("Body", make("pre", { tabindex: "0" }, make("code", {}, letter.body ?? letter.body_base64 ?? "(too large to show)"))), jobTable(state)];
 }
