@@ -616,7 +616,8 @@ struct ConsoleTests {
     #expect(try browser.value("document.body.innerText.includes('There is none.')", 0) as? Bool == false)
     try browser.go("devices?app=\(Site.app)&by=gone_since&name=2099-01-01", 0)
     #expect(try browser.shows("There is none.", 0))
-    #expect(browser.takeComplaints().allSatisfy { $0.contains("400") })
+    let complaints = browser.takeComplaints()
+    #expect(complaints.allSatisfy { $0.contains("400") }, "\(complaints)")
     // A test goes to a user. Then the user is forgotten.
     try browser.go("devices?app=\(Site.app)&by=user&name=anna", 0)
     #expect(try browser.holds("document.querySelector('[aria-label=\"Send a test to /users/anna\"]') !== null", 0))
