@@ -195,9 +195,9 @@ function allLanes(state) {
 
 function campaignButtons(state, one) {
   const path = "campaigns/" + one.id, name = `the campaign to ${one.target || one.id}, begun ${time(one.created_at)}`;
-  return make("div", { class: "row" }, one.state === "running" && button(state, path, "pause", `Pause ${name}`, "", "A page of up to 1,000 devices that is being sent is finished."),
+  return make("div", { class: "row" }, one.state === "running" && button(state, path, "pause", `Pause ${name}`, "", "Sending stops within a few seconds."),
     ["paused", "held"].includes(one.state) && button(state, path, "resume", `Resume ${name}`),
-    ["running", "paused", "held"].includes(one.state) && button(state, path, "cancel", `Cancel ${name}`, "", `Up to ${number(one.remaining)} devices won't get it: a page of up to 1,000 devices that is being sent is finished. A cancelled campaign can't be resumed.`));
+    ["running", "paused", "held"].includes(one.state) && button(state, path, "cancel", `Cancel ${name}`, "", `Up to ${number(one.remaining)} devices won't get it: sending stops within a few seconds. A cancelled campaign can't be resumed.`));
 }
 
 function progress(one) {
@@ -215,7 +215,7 @@ function oneCampaign(state, id, query) {
   if (one?.id !== id) return [make("h1", {}, `Campaign ${id}`)];
   const facts = [["Application", linked(one.app)], ["State", pill(one.state)], ["Accepted", number(one.sent)], ["Failed", number(one.failed)], ["Remaining", number(one.remaining)], ["Received", number(one.received)], ["Read", number(one.read)]];
   return [make("h1", {}, `Campaign ${one.target || id}`),
-    card(null, progress(one), make("p", { class: "note" }, "Message ", make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "id", id: one.message_id }) }, one.message_id), `. Begun ${time(one.created_at)}. `, one.finished_at ? `Finished ${time(one.finished_at)}. ` : one.seconds_left ? `About ${duration(one.seconds_left)} left. ` : "", "The counts change at the end of each page of up to 1,000 devices."), campaignButtons(state, one)),
+    card(null, progress(one), make("p", { class: "note" }, "Message ", make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "id", id: one.message_id }) }, one.message_id), `. Begun ${time(one.created_at)}. `, one.finished_at ? `Finished ${time(one.finished_at)}. ` : one.seconds_left ? `About ${duration(one.seconds_left)} left. ` : "", "The counts change at the end of each page of up to 1,000 devices. A page that was stopped counts when it goes on."), campaignButtons(state, one)),
     make("dl", { class: "tiles" }, facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
     card("Failed devices by reason", table("Failed devices by reason", [["Reason", "name"], ["Platform", ""], ["Devices", "n"]], (one.failures || []).map(row => [`${row.error} ${row.platform}`, row.error, row.platform || "", number(row.count)]), "None."),
       one.failed > 0 && make("p", {}, make("a", { href: "#/dead?" + new URLSearchParams({ app: one.app, id: one.message_id, look: 1 }) }, "Dead letters of its message, if there are any"))),
@@ -242,7 +242,7 @@ const limit = rate => rate ? `${number(rate)}/s` : "no limit";
 /// The effect of an operation, from the states before and after it.
 function details({ action, before, after }) {
   const { rate, until, messages, filter, target, devices, rights } = after;
-  return [before.state !== after.state && `${before.state} → ${after.state}`, action === "rate" && `${limit(before.rate)} → ${limit(rate)}`, action === "pause" && until && `until ${time(until)}`, messages != null && (messages === 1 ? "1 message" : `${number(messages)} messages`),
+  return [before.state !== after.state && `${before.state} → ${after.state}`, action === "rate" && `${limit(before.rate)} → ${limit(rate)}`, action === "pause" && until && `until ${time(until)}`, action === "discard" && messages == null && "its waiting pushes fail as Cancelled", messages != null && (messages === 1 ? "1 message" : `${number(messages)} messages`),
     filter && Object.entries(filter).map(([name, value]) => `${name} ${value}`).join(", "), target && `to a ${target}`, devices != null && (devices === 1 ? "1 device" : `${number(devices)} devices`),
     rights && `for ${rights.join(", ")}`].filter(Boolean).join("; ");
 }
