@@ -661,7 +661,7 @@ struct ConsoleTests {
     #expect(try site.run(["apps", "pause", Self.other, "--reason", "wrong text in <title>"] + config).status == 0)
     #expect(worker.waitForOutput(#""state":"paused""#, seconds: 30))
     try site.send(tokens: (200..<205).map(token), app: Self.other)
-    #expect(eventually { site.held(Self.other) == 5 })
+    #expect(try eventually { try site.held(Self.other) == 5 && site.depths(["dead"]) == [1] })
     let browser = try Browser(site)
     try browser.open(try startConsole(site, config), 0)
     try browser.logIn(try key(site, "view,operate"), 0)
