@@ -682,6 +682,8 @@ struct ConsoleTests {
         }
       }
     }
+    try browser.go("fleet", 0)
+    #expect(try browser.shows("Dead letters", 0) && browser.shows("Seen since 2", 0))
     try browser.go("apps", 0)
     #expect(try browser.shows("wrong text in <title>", 0))
     try browser.order(0, ["value": "document.querySelector('[data-post]').click()"])

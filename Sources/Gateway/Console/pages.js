@@ -40,8 +40,15 @@ function figures(state, app) {
     reasons: Object.entries(reasons).sort((a, b) => b[1] - a[1]) };
 }
 
-/// Each problem with its severity, title, beginning, number of waiting messages, explanation, and section of the runbook.
+/// Each problem with its severity, title, beginning, number of waiting messages, explanation, and section of the runbook. The broker
+/// doesn't tell the beginning of some: they have the time since when this page has seen them.
 export function problems(state) {
+  const found = all(state), seen = found.filter(one => !one.since).map(({ title }) => [title, state.seen?.[title] || state.status?.at]);
+  state.seen = Object.fromEntries(seen);
+  return found.map(one => ({ ...one, seen: state.seen[one.title] }));
+}
+
+function all(state) {
   const { status } = state, found = [];
   const add = (kind, title, more = {}) => found.push({ kind, title, ...more });
   if (!status) {
@@ -86,7 +93,7 @@ const by = one => [one.by && `By ${one.by}`, one.reason && `because: ${one.reaso
 const toResume = one => [by(one), "Resume it when the reason is gone"].filter(Boolean).join(". ");
 
 const problemList = found => make("ul", { class: "problems", "aria-label": "Problems" }, found.map(one => make("li", { class: one.kind }, make("strong", {}, one.link || one.app ? make("a", { href: one.link || "#/apps/" + encode(one.app) }, one.title) : one.title),
-  make("p", {}, one.since && `Since ${time(one.since)}. `, one.waits > 0 && `${number(one.waits)} waiting. `, one.words && [inline(sentence(one.words)), " "], runbook(one.section)))));
+  make("p", {}, one.since ? `Since ${time(one.since)}. ` : one.seen && `Seen since ${time(one.seen)}. `, one.waits > 0 && `${number(one.waits)} waiting. `, one.words && [inline(sentence(one.words)), " "], runbook(one.section)))));
 const sentence = words => words[0].toUpperCase() + words.slice(1) + (words.endsWith(".") ? "" : ".");
 
 // MARK: pages

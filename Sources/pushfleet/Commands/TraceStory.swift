@@ -51,13 +51,16 @@ struct TraceStory {
         return Acknowledgement(device: owner, times: times[place])
       }
     }
-    requests = []
-    for (place, id) in order.enumerated() {
+    var deletions: [String: [AuditEvent]] = [:]
+    for queue in Set(byID.values.compactMap { $0.last?.queueOfWaiting }) {
+      deletions[queue] = try store?.auditEvents(subject: Array("queue:\(prefix).\(queue)".utf8), limit: 20)
+    }
+    requests = order.enumerated().map { place, id in
       let rounds = byID[id] ?? []
-      requests.append(
-        Request(
-          id: id, rounds: rounds, acknowledgements: acknowledgements(place),
-          deletions: try rounds.last?.deletions(in: store, prefix)))
+      let ended = rounds.last.flatMap { Timestamp.milliseconds(of: Array($0.text("ended_at").utf8)) } ?? 0
+      return Request(
+        id: id, rounds: rounds, acknowledgements: acknowledgements(place),
+        deletions: rounds.last?.queueOfWaiting.flatMap { deletions[$0] }?.filter { $0.at >= ended })
     }
     broadcasts = untold.enumerated().map { place, broadcast in
       let acknowledgements = acknowledgements(order.count + place, of: broadcast.device)
@@ -85,12 +88,8 @@ struct TraceStory {
 }
 
 extension TraceRound {
-  /// The deletions since the round from the queue into which it put the request.
-  fileprivate func deletions(in store: DeviceStore?, _ prefix: String) throws(RegistryError) -> [AuditEvent]? {
-    guard text("outcome") == "waits", let ended = Timestamp.milliseconds(of: Array(text("ended_at").utf8)) else { return nil }
-    let subject = Array("queue:\(prefix).\(text("waits_in"))".utf8)
-    return try store?.auditEvents(subject: subject, limit: 20).filter { $0.at >= ended }
-  }
+  /// The queue into which the round has put the request, without prefix; nil if the request has ended.
+  fileprivate var queueOfWaiting: String? { text("outcome") == "waits" ? text("waits_in") : nil }
 
   /// Identifies a page of a campaign; empty for other requests.
   fileprivate var page: String { number("page").map { "\(text("campaign"))/\($0)/" } ?? "" }
