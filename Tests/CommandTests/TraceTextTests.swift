@@ -109,12 +109,12 @@ struct TraceTextTests {
     }
     try delete("push.hold.a", at: 1_000)
     try delete("push.hold.b", at: 3_000)
-    #expect(try text(store).contains("no operator has deleted messages there"))
+    #expect(try text(store).contains("the audit has no deletion there"))
     #expect(try text(nil).contains("unless an operator has deleted it"))
     try delete("push.hold.a", at: 3_500)
     let told = try text(store)
-    #expect(told.contains("00:00:03.500  held drop by ann: 3 messages\n"), "\(told)")
-    #expect(told.contains("if the deletion included it, it is gone"))
+    #expect(told.contains("00:00:03.500  held drop: 3 messages\n"), "\(told)")
+    #expect(told.contains("if a deletion included it, it is gone"))
   }
 
   @Test(

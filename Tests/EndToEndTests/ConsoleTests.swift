@@ -590,7 +590,7 @@ struct ConsoleTests {
     try browser.tab(to: "document.activeElement.value === 'test'", 0)
     try browser.order(0, ["press": ["Enter"]])
     let asksFor = "document.getElementById('dialog').open && document.getElementById('dialog-words').textContent"
-    #expect(try browser.holds("\(asksFor) === 'The target is apns:\(token(1)) of \(Site.app).'", 0))
+    #expect(try browser.holds("\(asksFor) === 'The test goes to apns:\(token(1)) of the application \(Site.app).'", 0))
     #expect(try browser.value(Browser.faintText, 0) as? [String] == [])
     #expect(try site.pushes().isEmpty)
     try browser.order(0, ["press": ["Enter"]])
@@ -625,7 +625,7 @@ struct ConsoleTests {
     try browser.order(0, ["value": "document.querySelector('[aria-label=\"Send a test to /users/anna\"]').click()"])
     #expect(try browser.holds("document.querySelector('textarea')?.value.includes('/users/anna') === true", 0))
     try browser.order(0, ["value": "document.querySelector('#test [value=test]').click()"])
-    #expect(try browser.holds("\(asksFor) === 'The target is /users/anna of \(Site.app).'", 0))
+    #expect(try browser.holds("\(asksFor) === 'The test goes to /users/anna of the application \(Site.app).'", 0))
     try browser.order(0, ["value": "document.getElementById('confirm').click()"])
     #expect(try browser.shows("\"success\": 2", 0))
     try browser.go("devices?app=\(Site.app)&by=user&name=anna", 0)

@@ -169,7 +169,7 @@ final class Broadcasts {
 
   // MARK: campaigns that are paused or held
 
-  /// To be called about once a second. Asks which campaigns of the pages that are being sent have been stopped.
+  /// To be called about once a second. Asks which of the campaigns that are being sent are paused, held or cancelled.
   func findStopped(_ table: InFlightTable, then: @escaping (Set<[UInt8]>) -> Void) {
     let sent = table.entries.lazy.filter { $0.isInUse && $0.isOfCampaign && $0.broadcast.work?.stage == .sending }
     let campaigns = Set(sent.compactMap { $0.broadcast.page?.campaign })

@@ -79,6 +79,7 @@ extension Dispatcher {
     for pool in active where !pools[pool].isEmpty && !outbox.isFull {
       takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
         guard !entry.attempt.isLast, let page = entry.broadcast.page, stopped.contains(page.campaign) else { return nil }
+        entry.attempt.isStopped = true
         return .park(Broadcasts.pausedDelay, "the campaign was paused, held or cancelled")
       }
     }

@@ -12,6 +12,7 @@ extension Pipeline: DispatchHandler {
     var hasRefused = false
     entry.ledger.startRound()
     entry.attempt.goesToHold = false
+    entry.attempt.isStopped = false
     for index in entry.recipients.indices {
       switch entry.recipients[index].state {
       case .refused:

@@ -132,6 +132,9 @@ package final class InFlight {
     var isLast = false
     /// All recipients that were put off wait for a provider in trouble: the request goes to the hold queue.
     var goesToHold = false
+    /// The campaign was stopped while the page was being sent: the round counts as no attempt.
+    var isStopped = false
+    var isCounted: Bool { hasAsked && !isStopped }
     var isPutOff = false
     /// When it was first put off.
     var putOffAt: Int64?

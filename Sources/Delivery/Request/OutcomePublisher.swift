@@ -243,12 +243,14 @@ final class OutcomePublisher {
       lag = 0
     }
     let record = RetryRecord(
-      attempts: entry.attempt.earlier + (entry.attempt.hasAsked ? 1 : 0), round: entry.attempt.round &+ 1,
+      attempts: entry.attempt.earlier + (entry.attempt.isCounted ? 1 : 0), round: entry.attempt.round &+ 1,
       deadline: entry.identity.deadline,
       error: last.error, reason: last.reason, status: last.status, settled: settled, arrival: entry.collapse.arrival,
       putOffAt: entry.attempt.putOffAt ?? now)
     dispatcher.collapses.noteWaiting(entry)
-    if entry.attempt.goesToHold, !entry.attempt.hasAsked, let app = entry.identity.app, dispatcher.holds.isPresent(app) {
+    if entry.attempt.goesToHold, !entry.attempt.hasAsked, !entry.attempt.isStopped, let app = entry.identity.app,
+      dispatcher.holds.isPresent(app)
+    {
       return publish(messages.hold(record, of: app, at: now + lag, for: entry), for: entry)
     }
     observers.note(.retried, entry)

@@ -279,7 +279,7 @@ at("page").addEventListener("submit", event => {
   event.preventDefault();
   const { page } = place();
   if (page.submit) {
-    const its = state, work = page.submit(event, ask, its, (what, words, send) => its === state && openDialog({ what, words, send, fields: "", post: "" }));
+    const its = state, { hash } = location, work = page.submit(event, ask, its, (what, words, send) => its === state && hash === location.hash && openDialog({ what, words, send, fields: "", post: "" }));
     render();
     return void work.then(poll, () => its === state && showLogin("Log in again: the session has ended, or the key is revoked."));
   }

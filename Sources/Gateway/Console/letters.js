@@ -33,7 +33,7 @@ function allDead(state, query) {
 function allHeld(state, query) {
   const one = (state.apps || []).find(one => one.app === query.app), ready = query.look && state.letters?.ready;
   return [make("h1", {}, query.app ? `Held requests of ${query.app}` : held.title), filterForm(held, query.app || only(state), query, null, state),
-    make("p", { class: "note" }, inline("An application's requests wait here while it is paused, or while its provider is in trouble. The broker counts **each look as a return**: after two, a request is processed alone; after 50 it is a dead letter. So the page looks only when you ask it to. Look a few times only.")),
+    make("p", { class: "note" }, inline("An application's requests wait here while it is paused, or while its provider is in trouble. The broker counts **each look as a return**: after two, a request is processed alone; after 50 it is a dead letter. So the page looks only when you ask it to.")),
     query.app ? !query.look && waiting(held, state, query.app) : card("Applications", table("Applications", [["Application", "name"], ["Held", "n"]], (state.apps || []).map(({ app }) => [app, make("a", { href: `#/held?app=${encode(app)}` }, app), number(heldOf(state, app))]), "The key has no configured application.")),
     query.app && found(held, state, query, one?.state === "paused" && ready > 0 && !Object.keys(inQueue(held, filters(query))).length && button(state, "apps/" + encode(query.app), "discard", `Discard all ${number(ready)} held requests of ${query.app}`, "", "All of them are deleted for good, with those that come until it is done. The application stays paused.", {}, `Discard all ${number(ready)}`)), jobTable(state)];
 }

@@ -115,7 +115,7 @@ function fleet(state) {
     card("Queues", table("Queues", [["Queue", "name"], ["Ready", "n"], ["Consumers", "n"]], status.queues.filter(one => one.ready || one.ready == null || /\.(send\.|dead$)/.test(one.queue))
       .map(one => [one.queue, one.queue, one.ready == null ? "missing" : number(one.ready), number(one.consumers)]), "None.")),
     card("Credentials", table("Credentials", [["Credential", "name"], ["State", ""], ["Connections", "n"], ["On streams", "n"]], credentials(state), "None has been used."),
-      make("p", { class: "note" }, "Applications with the same credential share a row. It has the name of the first one.")),
+      make("p", { class: "note" }, "Applications with the same credential and topic, or the same package, share a row. It has the name of the first one.")),
   ];
 }
 
@@ -187,7 +187,7 @@ function application(state, app) {
   return [make("h1", {}, app), problemList(problems(state).filter(one => one.app === app)), card(null, table("The application", appColumns, [appRow(state, one)], "")),
     card("Credentials and senders", credentialTable(state, app)), hooks.length > 0 && card("Webhooks", webhookTable(state, hooks)),
     card("Failed pushes by reason", table("Failed pushes by reason", [["Reason", "name"], ["Pushes", "n"], ["Share", "n"]],
-      its.reasons.map(([code, count]) => [code, code, number(count), `${(100 * count / its.failed).toFixed(1)} %`]), state.status ? "None since the workers began." : "Only a key for all applications sees them.")),
+      its.reasons.map(([code, count]) => [code, code === "NotRegistered" ? code : make("a", { href: "#/dead?" + new URLSearchParams({ app, error: code, look: 1 }), "aria-label": `Dead letters with ${code}` }, code), number(count), `${(100 * count / its.failed).toFixed(1)} %`]), state.status ? "None since the workers began." : "Only a key for all applications sees them.")),
     card("Campaigns", campaignTable(state)), card("Operations", auditTable(state.audit || []))];
 }
 
@@ -204,7 +204,7 @@ function campaignButtons(state, one) {
   const path = "campaigns/" + one.id, name = `the campaign to ${one.target || one.id}, begun ${time(one.created_at)}`;
   return make("div", { class: "row" }, one.state === "running" && button(state, path, "pause", `Pause ${name}`, "", "Sending stops within a few seconds."),
     ["paused", "held"].includes(one.state) && button(state, path, "resume", `Resume ${name}`),
-    ["running", "paused", "held"].includes(one.state) && button(state, path, "cancel", `Cancel ${name}`, "", `Up to ${number(one.remaining)} devices won't get it: sending stops within a few seconds. A cancelled campaign can't be resumed.`));
+    ["running", "paused", "held"].includes(one.state) && button(state, path, "cancel", `Cancel ${name}`, "", `Up to ${number(one.remaining)} devices won't get it. Sending stops within a few seconds. A cancelled campaign can't be resumed.`));
 }
 
 function progress(one) {
@@ -222,7 +222,7 @@ function oneCampaign(state, id, query) {
   if (one?.id !== id) return [make("h1", {}, `Campaign ${id}`)];
   const facts = [["Application", linked(one.app)], ["State", pill(one.state)], ["Accepted", number(one.sent)], ["Failed", number(one.failed)], ["Remaining", number(one.remaining)], ["Received", number(one.received)], ["Read", number(one.read)]];
   return [make("h1", {}, `Campaign ${one.target || id}`),
-    card(null, progress(one), make("p", { class: "note" }, "Message ", make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "id", id: one.message_id }) }, one.message_id), `. Begun ${time(one.created_at)}. `, one.finished_at ? `Finished ${time(one.finished_at)}. ` : one.seconds_left ? `About ${duration(one.seconds_left)} left. ` : "", "The counts change at the end of each page of up to 1,000 devices. A page that was stopped counts when it goes on."), campaignButtons(state, one)),
+    card(null, progress(one), make("p", { class: "note" }, "Message ", make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "id", id: one.message_id }) }, one.message_id), `. Begun ${time(one.created_at)}. `, one.finished_at ? `Finished ${time(one.finished_at)}. ` : one.seconds_left ? `About ${duration(one.seconds_left)} left. ` : "", "The counts change at the end of each page of up to 1,000 devices. The counts of a stopped page change when the page goes on or ends."), campaignButtons(state, one)),
     make("dl", { class: "tiles" }, facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
     card("Failed devices by reason", table("Failed devices by reason", [["Reason", "name"], ["Platform", ""], ["Devices", "n"]], (one.failures || []).map(row => [`${row.error} ${row.platform}`, row.error, row.platform || "", number(row.count)]), "None."),
       one.failed > 0 && make("p", {}, make("a", { href: "#/dead?" + new URLSearchParams({ app: one.app, id: one.message_id, look: 1 }) }, "Dead letters of its message, if there are any"))),
@@ -236,7 +236,7 @@ function unreachedTable(state, one) {
   const again = device => device.registered_at > one.created_at ? "again " : "";
   return [table("Devices that were not reached", [["Registration", "name"], ["Error", ""], ["Platform", ""], ["State now", ""], ["User", ""], ["Installation", ""]], (state.unreached || []).map(device => [
     device.registration, make("a", { href: "#/search?" + new URLSearchParams({ app: one.app, by: "token", id: device.registration }) }, device.registration), device.error, device.platform || "", [device.state, device.state === "active" && make("span", { class: "note" }, ` registered ${again(device)}${time(device.registered_at)}`)], device.user || "", device.installation || ""]), "None is listed."),
-    (state.unreached || []).some(device => device.error === "NotRegistered" && device.state === "active") && make("p", { class: "note" }, "A device with NotRegistered stays active in two cases: it was registered after the time that its provider names, or an abnormal share of the tokens was refused.")];
+    (state.unreached || []).some(device => device.error === "NotRegistered" && device.state === "active") && make("p", { class: "note" }, "A device with NotRegistered stays active in two cases: it was registered after the provider's time of the removal, or too many tokens were refused at once.")];
 }
 
 function auditTable(events) {

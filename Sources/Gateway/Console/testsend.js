@@ -30,7 +30,8 @@ export const testSend = {
       const path = `/v1/fleet/apps/${encode(app)}/`, explained = await ask(path + "explain", form.get("request"));
       last.platforms = explained.platforms;
       const request = JSON.parse(last.request), headers = { "Idempotency-Key": crypto.randomUUID() };
-      if (verb === "test") openDialog("Send the test", `The target is ${request.to || request.registration_ids} of ${app}.`, async () => { last.sent = (await ask(path + "test", last.request, headers)).message_id; });
+      const target = ["to", "registration_ids", "notification_key", "token", "fid"].map(name => request[name] ?? request.message?.[name]).find(one => one);
+      if (verb === "test") openDialog("Send the test", `The test goes to ${target} of the application ${app}.`, async () => { last.sent = (await ask(path + "test", last.request, headers)).message_id; });
     } catch (error) {
       if (error.status === 401) throw error;
       last.refusal = error.message;

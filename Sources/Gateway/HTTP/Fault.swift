@@ -23,7 +23,8 @@ enum Fault: Error, Equatable {
   /// A token request without an assertion.
   case badGrant
 
-  static let foreignApp = Fault.notAllowed("the key is not for this application; `pushfleet keys create --app` makes one")
+  static let foreignApp = Fault.notAllowed(
+    "the key is not for this application, or it isn't configured; `pushfleet keys create --app` makes a key")
   static let notAllApps = Fault.notAllowed("the request needs a key for all applications")
   static let noApp = Fault.notAllowed("the key is for some applications, so the request has to name one of them")
   static let noGroup = Fault.notAllowed("the user is in none of the groups that gateway.http.login names")

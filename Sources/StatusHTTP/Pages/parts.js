@@ -14,9 +14,10 @@ export function tell(node, tone, words) {
 }
 /// The kind of the worst problem, and the number of all in words.
 export const verdict = found => [found.some(one => one.kind === "bad") ? "bad" : found.length ? "warn" : "good", `${found.length || "no"} problem${found.length > 1 ? "s" : ""}`];
-/// A queue of the fleet, and the number of requests that an application's hold queue has; neither is known without the fleet's status.
+/// A queue of the fleet, and the number of requests that an application's hold queue has, as workers tell it. Neither is known without
+/// the fleet's status.
 export const queue = (state, name) => state.status?.queues.find(queue => queue.queue === `${state.status.prefix}.${name}`);
-export const held = (state, app) => state.status && Math.max(0, ...state.status.workers.flatMap(worker => worker.holds).filter(hold => hold.app === app).map(hold => hold.ready));
+export const held = (state, app) => state.status?.workers.length > 0 ? Math.max(0, ...state.status.workers.flatMap(worker => worker.holds).filter(hold => hold.app === app).map(hold => hold.ready)) : null;
 
 export const linked = app => make("a", { href: "#/apps/" + encode(app) }, app);
 

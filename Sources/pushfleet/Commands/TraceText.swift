@@ -76,10 +76,9 @@ struct TraceText {
   }
 
   private func lines(of deletions: [AuditEvent]?) -> [String] {
-    let known =
-      deletions?.isEmpty == true ? ", and no operator has deleted messages there" : "; if the deletion included it, it is gone"
-    return (deletions ?? []).reversed().map {
-      time(Figures.moment($0.at)) + "\(String(printing: $0.action)) by \(String(printing: $0.actor)): \($0.change)"
+    let known = deletions?.isEmpty == true ? ", and the audit has no deletion there" : "; if a deletion included it, it is gone"
+    return (deletions ?? []).reversed().map { event in
+      time(Figures.moment(event.at)) + String(printing: event.action) + (event.change.isEmpty ? "" : ": \(event.change)")
     } + [Self.indent + "it has not come back from there" + (deletions == nil ? ", unless an operator has deleted it" : known)]
   }
 

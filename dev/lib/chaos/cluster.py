@@ -86,8 +86,8 @@ class Recovery:
     """Brings a killed, frozen or isolated node back, until it runs and sees both others. Before that, no other node may be disturbed.
     `poll` returns true when it is done; it never waits."""
 
-    # How many nodes the node with the narrowest view sees. A paused node would answer from a file, and a node that was frozen
-    # may not know yet that the others have given it up.
+    # The smallest number of nodes that any node sees. A paused node would answer from a file, and a node that was frozen may not
+    # know yet that the others treat it as dead.
     question = ("lists:min([case rpc:call(N, rabbit, is_running, []) of true -> "
                 "length(rpc:call(N, rabbit_mnesia, cluster_nodes, [running])); _ -> 0 end "
                 "|| N <- rabbit_mnesia:cluster_nodes(all)]).")
@@ -156,7 +156,7 @@ class Cluster:
     def isolate(self, node):
         """Isolates a node from its peers in both directions: another cookie prevents distribution connections.
 
-        The peers lose it one after the other. If the second one still sees it when the first one asks, both nodes pause.
+        The peers lose the node one after the other. If the second peer still sees it when the first one asks, the first one pauses too.
         """
         peers = ",".join(f"'{other.name}'" for other in self.nodes if other is not node)
         node.control("eval", f"Ns = [{peers}], [erlang:set_cookie(N, elsewhere) || N <- Ns], [erlang:disconnect_node(N) || N <- Ns].")
@@ -185,9 +185,10 @@ class Cluster:
         try:
             node.control("set_vm_memory_high_watermark", share)
         except Failure:
-            if not node.is_paused:
-                raise
-            return False
+            if node.is_paused:
+                return False
+            # It may have come back meanwhile.
+            node.control("set_vm_memory_high_watermark", share)
         return True
 
     def move_leader(self, queue):

@@ -21,7 +21,7 @@ enum CampaignsCommand: Command {
     unreached lists the devices that the campaign didn't reach, with the reason, up to 10,000. It may lack devices that failed
     while the registry was away. The list is kept as long as the campaign, for 30 days.
 
-    pause, resume and cancel take effect with the next page on every worker; pages that are being sent are still delivered. A
+    pause, resume and cancel take effect on every worker within a few seconds; pushes on their way are still delivered. A
     campaign is held when an abnormal share of an application's tokens is refused: check environment, topic and credentials,
     then resume. It is also held when one of its pages becomes a dead letter: replay that letter, then resume. A campaign that
     is over can't be changed. A change that isn't possible is refused (exit status 65).
