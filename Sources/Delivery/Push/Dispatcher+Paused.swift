@@ -74,11 +74,11 @@ extension Dispatcher {
     }
   }
 
-  /// Puts off the rest of pages that are being sent for these campaigns.
-  func takeOut(_ stopped: Set<[UInt8]>, for handler: some DispatchHandler) {
+  /// Puts off the rest of the pages that are being sent for these campaigns.
+  func takeOutStopped(_ campaigns: Set<[UInt8]>, for handler: some DispatchHandler) {
     for pool in active where !pools[pool].isEmpty && !outbox.isFull {
       takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
-        guard !entry.attempt.isLast, let page = entry.broadcast.page, stopped.contains(page.campaign) else { return nil }
+        guard !entry.attempt.isLast, let page = entry.broadcast.page, campaigns.contains(page.campaign) else { return nil }
         entry.attempt.isStopped = true
         return .park(Broadcasts.pausedDelay, "the campaign was paused, held or cancelled")
       }

@@ -326,7 +326,7 @@ package final class Pipeline {
 
   /// To be called about once a second, for pages that wait for the registry or whose campaign is stopped.
   package func lookAtPages() {
-    broadcasts.findStopped(table) { [weak self] in if let self { dispatcher.takeOut($0, for: self) } }
+    broadcasts.findStopped(table) { [weak self] in if let self { dispatcher.takeOutStopped($0, for: self) } }
     broadcasts.renewResultClaims(table)
     for reference in broadcasts.takeUnsaved() { if let entry = table[reference] { handle(.saveDue, entry) } }
   }

@@ -195,7 +195,7 @@ at("page").addEventListener("click", event => {
   if (button) openDialog({ ...button.dataset });
 });
 
-/// Opens the dialog of an operation. Without `send`, the operation is posted with what is filled in.
+/// Opens the dialog of an operation. Without `send`, the operation is posted with the filled-in fields.
 function openDialog(one) {
   order = one;
   at("dialog-title").textContent = order.what;
@@ -226,7 +226,7 @@ function announce(words) {
   newsTimer = setTimeout(() => { at("news").textContent = ""; }, 5000);
 }
 
-/// Asks again for what the page shows once the operation, or its job, has ended: before that, a look at the job's queue is refused.
+/// Asks again for the page's data once the operation, or its job, has ended: before that, a look at the job's queue is refused.
 async function follow(job, { post, what }) {
   const its = state, { hash } = location;
   announce(`${job ? "Begun" : "Done"}: ${what}`);

@@ -9,7 +9,7 @@ enum Fault: Error, Equatable {
   case noSuchPlace
   case noKey
   case wrongKey
-  /// The key is valid, but not for this application or operation; the text says what is missing.
+  /// The key is valid, but not for this application or operation; the text names the missing right or application.
   case notAllowed(String)
   /// A request with the console's cookie, but without its header: another site's page may have made it.
   case foreign

@@ -6,7 +6,7 @@ struct ExplainQuestion {
   /// Replaces the request's own target.
   var target: [UInt8]?
   /// A token in the request represents both providers' devices, unless `target` names it.
-  var isForAnyPhone = true
+  var coversBothProviders = true
   var app: ExplainedApp
   /// The headers `x-push-sender` and `x-push-environment`.
   var sender: String?
@@ -102,7 +102,7 @@ struct ExplainQuestion {
   private func goes(_ target: Target, _ way: Explanation.Way) -> Bool {
     switch target {
     case .channel, .fcmTopics: target.way == way
-    case .apns, .fcm, .webpush: self.target == nil && isForAnyPhone ? way.isToDevices : target.way == way
+    case .apns, .fcm, .webpush: self.target == nil && coversBothProviders ? way.isToDevices : target.way == way
     default: way.isToDevices
     }
   }

@@ -20,7 +20,7 @@ extension Explanation {
   /// The explanation of a request that comes to the gateway now.
   static func explain(_ configuration: Configuration, _ app: String, _ body: [UInt8]) -> ExplainedRequest {
     let question = ExplainQuestion(
-      body: body, isForAnyPhone: false, app: ExplainedApp(configuration, id: app), now: RegistrySession.now)
+      body: body, coversBothProviders: false, app: ExplainedApp(configuration, id: app), now: RegistrySession.now)
     let explanation = question.answer()
     let lines = explanation.jsonLines
     guard explanation.rejection == nil else { return ExplainedRequest(isRefused: true, json: lines.first ?? []) }

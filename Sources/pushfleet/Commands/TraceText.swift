@@ -76,10 +76,12 @@ struct TraceText {
   }
 
   private func lines(of deletions: [AuditEvent]?) -> [String] {
-    let known = deletions?.isEmpty == true ? ", and the audit has no deletion there" : "; if a deletion included it, it is gone"
+    let fate = deletions.map {
+      $0.isEmpty ? ", and the audit has no deletion there" : "; if a deletion included it, it is gone"
+    }
     return (deletions ?? []).reversed().map { event in
       time(Figures.moment(event.at)) + String(printing: event.action) + (event.change.isEmpty ? "" : ": \(event.change)")
-    } + [Self.indent + "it has not come back from there" + (deletions == nil ? ", unless an operator has deleted it" : known)]
+    } + [Self.indent + "it has not come back from there" + (fate ?? ", unless an operator has deleted it")]
   }
 
   private func lines(of acknowledgements: [TraceStory.Acknowledgement]) -> [String] {
