@@ -31,12 +31,10 @@ struct InterruptionTests {
 
   /// What is written to it has been read once it is empty.
   private func awaitRead(of pipe: Pipe) -> Bool {
-    for _ in 0..<9_000 {
+    eventually {
       var left: Int32 = 0
-      guard ioctl(pipe.fileHandleForReading.fileDescriptor, UInt(FIONREAD), &left) == 0, left > 0 else { return true }
-      usleep(10_000)
+      return ioctl(pipe.fileHandleForReading.fileDescriptor, UInt(FIONREAD), &left) != 0 || left == 0
     }
-    return false
   }
 
   @Test(

@@ -185,7 +185,8 @@ struct PostgresFaultTests {
       pid_t(
         try server.execute("SELECT pid FROM pg_stat_activity WHERE datname <> 'postgres' AND query LIKE '%COMMIT%' LIMIT 1")))
     kill(backend, SIGKILL)
-    usleep(20_000)
+    // The server has noticed the end of the backend when the process is no longer its child.
+    #expect(eventually { kill(backend, 0) != 0 })
     _ = try? store.devices(app: nil, after: 0, limit: 1)
     try server.awaitReadiness()
     #expect(try store.devices(app: nil, after: 0, limit: 1).count == 1)

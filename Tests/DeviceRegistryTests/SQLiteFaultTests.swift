@@ -218,7 +218,7 @@ struct SQLiteFaultTests {
       ]) { $1 },
       output: "/dev/null")
     let wanted = 700_000 + 300_000 * (round % 10)
-    for _ in 0..<1_000 where size(path) + size(path + "-wal") < wanted && writer.isRunning { usleep(5_000) }
+    #expect(eventually { size(path) + size(path + "-wal") >= wanted || !writer.isRunning })
     #expect(writer.isRunning)
     writer.end()
 

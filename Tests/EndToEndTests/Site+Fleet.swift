@@ -161,13 +161,3 @@ extension Site {
     }
   }
 }
-
-/// Repeats a check for at most `seconds`. Returns false if the condition doesn't hold by then.
-func eventually(seconds: Double = 90, _ condition: () throws -> Bool) rethrows -> Bool {
-  let end = Date().addingTimeInterval(seconds)
-  while try !condition() {
-    guard Date() < end else { return false }
-    usleep(20_000)
-  }
-  return true
-}

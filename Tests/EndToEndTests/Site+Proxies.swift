@@ -63,15 +63,10 @@ extension Site {
     try write(ProxyKind.users, to: "squid.users")
     let text = kind.configuration(port: port, ports: ports, folder: folder.path)
     let child = try startForeign(kind.command(try write(text, to: "\(kind)-\(port).conf")))
-    let deadline = Date(timeIntervalSinceNow: 60)
-    while child.isRunning, Date() < deadline {
-      if let connection = HTTPProbe(port: port).connection() {
-        close(connection)
-        return port
-      }
-      Thread.sleep(forTimeInterval: 0.1)
-    }
-    throw Broken("\(kind) did not start: \(child.outputSoFar)")
+    let probe = HTTPProbe(port: port)
+    let isSettled = eventually { !child.isRunning || probe.connection().map { close($0) } != nil }
+    guard isSettled, child.isRunning else { throw Broken("\(kind) did not start: \(child.outputSoFar)") }
+    return port
   }
 
   /// Starts Python's proxy, which asks for no password and prints the tunnels that are requested.

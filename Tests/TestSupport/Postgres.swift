@@ -82,10 +82,8 @@ public final class Postgres: @unchecked Sendable {
   public func stop() { try? life.fileHandleForWriting.close() }
 
   public func awaitReadiness() throws {
-    for _ in 0..<1_200 {
-      if (try? Self.run(["\(binaries)/pg_isready", "-h", folder, "-p", "\(Self.port)", "-q"])) != nil { return }
-      usleep(50_000)
-    }
+    let isReady = eventually { (try? Self.run(["\(binaries)/pg_isready", "-h", folder, "-p", "\(Self.port)", "-q"])) != nil }
+    guard !isReady else { return }
     throw Failure(
       description: "PostgreSQL doesn't answer: \((try? String(contentsOfFile: folder + "/log", encoding: .utf8)) ?? "")")
   }

@@ -347,13 +347,6 @@ struct FanoutModelTests {
     #expect(model.results.count == 1 && model.isQuiet)
   }
 
-  /// Repeats a check for at most ten seconds. Returns false if the condition doesn't hold by then.
-  private func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
-    let end = Date().addingTimeInterval(10)
-    while try !condition() { if Date() > end { return false } }
-    return true
-  }
-
   @Test("that expires while the registry is unreachable waits a day for it, then becomes a dead letter")
   func doubtful() throws {
     let now = Int64(Date().timeIntervalSince1970 * 1000)
