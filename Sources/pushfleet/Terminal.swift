@@ -1,4 +1,5 @@
 import Foundation
+import PushCore
 import Reactor
 
 /// Standard output for results, standard error for the rest; colour and progress bars only on a terminal.
