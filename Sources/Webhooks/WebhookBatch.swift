@@ -12,21 +12,15 @@ struct WebhookEvent {
   init(_ delivery: Delivery) {
     let key = String(decoding: delivery.routingKey, as: UTF8.self)
     let parts = key.split(separator: ".", maxSplits: 1)
-    var head = JSONObjectWriter()
-    head.set(
-      "id", "evt_" + WebhookBatch.name(delivery.routingKey + (delivery.properties.messageID ?? []) + [0] + delivery.body))
-    head.set("kind", parts.first.map(String.init))
-    head.set("app", parts.count > 1 ? String(parts[1]) : nil)
-    head.set("message_id", delivery.properties.messageID)
-    head.set("correlation_id", delivery.properties.correlationID)
-    var whole = head
-    if (try? JSONDocument(delivery.body, limits: JSONLimits(bytes: WebhookSender.longestEvent))) != nil {
-      whole.set("event", raw: delivery.body)
-    } else {
-      whole.set("text", String(decoding: delivery.body, as: UTF8.self))
-    }
-    json = whole.closed()
-    self.head = head.closed()
+    let name = WebhookBatch.name(delivery.routingKey + (delivery.properties.messageID ?? []) + [0] + delivery.body)
+    let head: JSONObject = [
+      "id": "evt_" + name, "kind": parts.first.map(String.init), "app": parts.count > 1 ? String(parts[1]) : nil,
+      "message_id": delivery.properties.messageID, "correlation_id": delivery.properties.correlationID,
+    ]
+    let isJSON = (try? JSONDocument(delivery.body, limits: JSONLimits(bytes: WebhookSender.longestEvent))) != nil
+    let text = isJSON ? nil : String(decoding: delivery.body, as: UTF8.self)
+    json = (head + ["event": JSONOptional(isJSON ? JSONRaw(delivery.body) : nil), "text": JSONOptional(text)]).line
+    self.head = head.line
     bytes = delivery.body.count
     token = delivery.token
   }
@@ -52,11 +46,8 @@ struct WebhookBatch {
     self.events = events
     let array = JSONObjectWriter.array(events.map(\.json))
     id = "msg_" + Self.name(array)
-    body = JSONObjectWriter.object {
-      $0.set("type", "pushfleet.events")
-      $0.set("timestamp", time: now)
-      $0.set("data", object: { $0.set("events", raw: array) })
-    }
+    let data: JSONObject = ["events": JSONRaw(array)]
+    body = (["type": "pushfleet.events", "timestamp": Timestamp.text(now), "data": data] as JSONObject).line
   }
 
   /// The same for the same bytes, also in another process.

@@ -45,7 +45,7 @@ enum AuditSchema {
     let event = AuditEvent(
       number: 7, at: 1_763_673_720_123, app: app, actor: [0xFF], origin: [], action: Array("pause".utf8),
       subject: Array("app:a".utf8), reason: app, before: Array("{}".utf8), after: Array(#"{"state":"paused"}"#.utf8))
-    let text = String(decoding: event.json, as: UTF8.self)
+    let text = String(decoding: event.json.line, as: UTF8.self)
     #expect(try SchemaJudge.shared.judge([("audit.schema.json", text)]) == [""])
   }
 }

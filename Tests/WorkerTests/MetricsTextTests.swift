@@ -207,7 +207,7 @@ struct MetricsTextTests {
     #expect(refused == [#"pushfleet_credential_ok{pool="app0 APNs"} 0"#])
     #expect(samples(report, "pool_in_trouble{").count { $0.hasSuffix(" 1") } == 10)
     #expect(samples(report, "provider_connections{").last == #"pushfleet_provider_connections{pool="(other)"} 400"#)
-    let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json)) as? [String: Any])
+    let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json.line)) as? [String: Any])
     #expect((json["pools"] as? [[String: Any]])?.last?["state"] as? String == "200 others")
     #expect((json["pools"] as? [Any])?.count == 101 && (json["holds"] as? [Any])?.count == 101)
   }
@@ -239,7 +239,7 @@ struct MetricsTextTests {
 
   @Test("are the same in the JSON report, on one line")
   func json() throws {
-    let bytes = Self.report().json
+    let bytes = Self.report().json.line
     #expect(!bytes.contains(0x0A))
     let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
     #expect(object["version"] as? String == "1.2.3" && object["at"] as? String == "1970-01-01T00:00:01.000Z")
@@ -265,8 +265,8 @@ struct MetricsTextTests {
         Campaign(description: description, state: .running, sent: 6, failed: 1, pagesDone: 1, createdAt: 0, updatedAt: 0)
       ]
     }
-    let text = String(decoding: report.json, as: UTF8.self)
-    let object = try #require(try JSONSerialization.jsonObject(with: Data(report.json)) as? [String: Any])
+    let text = String(decoding: report.json.line, as: UTF8.self)
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(report.json.line)) as? [String: Any])
     let totals = try #require(object["totals"] as? [String: Int])
     // The sum of two shards.
     #expect(totals["trace_noted"] == 6 && totals["trace_left_out"] == 2)
@@ -288,7 +288,7 @@ struct MetricsTextTests {
     #expect(counters.failuresByCode.map { "\($0.code) \($0.count)" } == ["NotRegistered 4", "Collapsed 10"])
     let line = #"pushfleet_pushes_failed_total{app="com.example.app",provider="apns",lane="high",code="Collapsed"} 10"#
     #expect(samples(report, "pushes_failed_total").contains(line))
-    let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json)) as? [String: Any])
+    let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json.line)) as? [String: Any])
     let totals = try #require(json["totals"] as? [String: Int])
     #expect(totals["failed"] == 4 && totals["collapsed"] == 10)
     let status = ProcessStatus(startedAt: 0).json(report, at: MonotonicTime(nanoseconds: 0))

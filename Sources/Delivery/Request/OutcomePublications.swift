@@ -109,7 +109,7 @@ package struct OutcomePublications {
     properties.appID = event.app
     return Publication(
       kind: .audit, exchange: events, routingKey: Self.key(Topology.auditKey, event.app ?? Array("-".utf8)),
-      properties: properties, body: event.json, owner: .record(event.number, owner))
+      properties: properties, body: event.json.line, owner: .record(event.number, owner))
   }
 
   private func deadLetter(

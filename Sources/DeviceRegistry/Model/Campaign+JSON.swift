@@ -1,36 +1,16 @@
 import PushCore
 
 extension Campaign {
-  public func write(to object: inout JSONObjectWriter) {
-    object.set("id", description.id)
-    object.set("app", description.app)
-    object.set("message_id", description.messageID)
-    object.set("target", description.target)
-    object.set("state", state.name)
-    object.set("sent", sent)
-    object.set("failed", failed)
-    if unknown > 0 { object.set("unknown", unknown) }
-    if !failures.isEmpty {
-      object.set(
-        "failures",
-        objects: failures.map { count in
-          {
-            $0.set("error", count.error.rawValue)
-            $0.set("platform", count.platform?.word)
-            $0.set("count", count.devices)
-          }
-        })
+  public var json: JSONObject {
+    let failures = failures.map { count -> JSONObject in
+      ["error": count.error.rawValue, "platform": count.platform?.word, "count": count.devices]
     }
-    object.set("remaining", remaining)
-    object.set("received", received)
-    object.set("read", read)
-    object.set("rate", figure: rate)
-    object.set("seconds_left", figure: timeLeft)
-    object.set("pages", pagesDone)
-    object.set("created_at", time: createdAt)
-    object.set("updated_at", time: updatedAt)
-    object.set("finished_at", time: finishedAt)
+    return [
+      "id": description.id, "app": description.app, "message_id": description.messageID, "target": description.target,
+      "state": state.name, "sent": sent, "failed": failed, "unknown": JSONOptional(unknown > 0 ? unknown : nil),
+      "failures": JSONOptional(failures.isEmpty ? nil : failures), "remaining": remaining, "received": received, "read": read,
+      "rate": rate, "seconds_left": timeLeft, "pages": pagesDone, "created_at": Timestamp.text(createdAt),
+      "updated_at": Timestamp.text(updatedAt), "finished_at": finishedAt.map(Timestamp.text),
+    ]
   }
-
-  public var json: [UInt8] { JSONObjectWriter.object(write) }
 }

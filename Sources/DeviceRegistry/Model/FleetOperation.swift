@@ -90,52 +90,30 @@ public struct AuditEvent: Equatable, Sendable {
   /// An operation on a key of several applications belongs to the whole fleet.
   mutating func describe(_ action: String, _ key: GatewayKey) {
     describe(action, "key", key.id, of: key.apps.count == 1 ? key.apps.first : nil)
-    after = JSONObjectWriter.object {
-      $0.set("name", key.name)
-      $0.set("apps", key.apps)
-      $0.set("rights", key.rightNames)
-    }
+    after = (["name": key.name, "apps": key.apps, "rights": key.rightNames] as JSONObject).line
   }
 
-  public var json: [UInt8] { JSONObjectWriter.object(write) }
-
-  public func write(to object: inout JSONObjectWriter) {
-    object.set("event", "audit")
-    object.set("number", number)
-    object.set("at", time: at)
-    object.set("app", app)
-    object.set("actor", actor)
-    object.set("origin", origin)
-    object.set("action", action)
-    object.set("subject", subject)
-    object.set("reason", reason)
-    object.set("before", raw: before)
-    object.set("after", raw: after)
+  public var json: JSONObject {
+    [
+      "event": "audit", "number": number, "at": Timestamp.text(at), "app": app, "actor": actor, "origin": origin,
+      "action": action, "subject": subject, "reason": reason, "before": JSONRaw(before), "after": JSONRaw(after),
+    ]
   }
 }
 
 extension Control {
   /// - Parameter now: Unix milliseconds; a mode that has ended is shown as running.
-  public func write(to object: inout JSONObjectWriter, at now: Int64) {
+  func json(at now: Int64) -> JSONObject {
     let mode = mode(at: now)
-    object.set("state", mode.rawValue)
-    if mode != .running {
-      object.set("since", time: since)
-      object.set("until", time: until)
-      object.set("by", actor)
-      object.set("reason", reason)
-      object.set("sender", ifKnown: sender)
-      if waiting > 0 { object.set("waiting", Int64(waiting)) }
-      if let discarded, discarded >= since ?? 0 { object.set("discarded", time: discarded) }
-    }
-    object.set("rate", rate)
+    guard mode != .running else { return ["state": mode.rawValue, "rate": rate] }
+    let discarded = discarded.flatMap { $0 >= since ?? 0 ? $0 : nil }
+    return [
+      "state": mode.rawValue, "since": since.map(Timestamp.text), "until": until.map(Timestamp.text), "by": actor,
+      "reason": reason, "sender": JSONOptional(sender), "waiting": JSONOptional(waiting > 0 ? waiting : nil),
+      "discarded": JSONOptional(discarded.map(Timestamp.text)), "rate": rate,
+    ]
   }
 
   /// The same, behind the subject's name.
-  public func writeNamed(to object: inout JSONObjectWriter, at now: Int64) {
-    object.set(Array(subject.kind.utf8), subject.name)
-    write(to: &object, at: now)
-  }
-
-  func json(at now: Int64) -> [UInt8] { JSONObjectWriter.object { write(to: &$0, at: now) } }
+  public func namedJSON(at now: Int64) -> JSONObject { [subject.kind: subject.name] + json(at: now) }
 }

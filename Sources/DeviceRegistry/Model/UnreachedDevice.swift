@@ -20,14 +20,11 @@ public struct UnreachedDevice: Equatable, Sendable {
 
   public var registration: [UInt8] { DeviceRows.registration(id: id, salt: salt) }
 
-  public func write(to object: inout JSONObjectWriter) {
-    object.set("number", id)
-    object.set("registration", registration)
-    object.set("error", error.rawValue)
-    object.set("platform", platform?.word)
-    object.set("state", state.map { "\($0)" } ?? "deleted")
-    object.set("user", user)
-    object.set("installation", installation)
-    object.set("registered_at", time: registeredAt)
+  public var json: JSONObject {
+    [
+      "number": id, "registration": registration, "error": error.rawValue, "platform": platform?.word,
+      "state": state.map { "\($0)" } ?? "deleted", "user": user, "installation": installation,
+      "registered_at": registeredAt.map(Timestamp.text),
+    ]
   }
 }

@@ -52,11 +52,8 @@ extension DeviceStore {
       case .messages(let removal):
         let action = removal.action + (removal.count == nil ? " begun" : "")
         event.describe(action, "queue", Array(removal.queue.utf8), of: removal.app)
-        event.after = JSONObjectWriter.object {
-          if let count = removal.count { $0.set("messages", Int64(count)) }
-          guard !removal.filter.isEmpty else { return }
-          $0.set("filter", object: { for (name, value) in removal.filter { $0.set(name, value) } })
-        }
+        let filter = removal.filter.isEmpty ? nil : JSONObject(removal.filter.map { ($0.name, $0.value) })
+        event.after = (["messages": JSONOptional(removal.count), "filter": JSONOptional(filter)] as JSONObject).line
       case .test(let app, let target):
         event.describe("test", "app", app, of: app)
         event.after = JSONObjectWriter.object { $0.set("target", target) }
@@ -106,8 +103,8 @@ extension DeviceStore {
     if new.mode == .running { (new.since, new.actor, new.reason) = (nil, nil, nil) }
     if !new.discards(at: now) { new.discarded = nil }
     event.describe(action, subject.kind, subject.name, of: subject.app)
-    event.before = old.json(at: now)
-    event.after = new.json(at: now)
+    event.before = old.json(at: now).line
+    event.after = new.json(at: now).line
     let key: [SQLValue] = [Self.text(subject.kind), .text(subject.name)]
     if new.mode == .running, new.rate == nil, new.discarded == nil {
       try session.run(SQL.deleteControl, key)

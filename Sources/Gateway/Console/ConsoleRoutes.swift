@@ -20,7 +20,7 @@ struct ConsoleRoutes {
     case "logout": return post(.open(logOut))
     // A browser without a session is no wrong key.
     case "session" where call.session == nil && call.proxyUser == nil:
-      return get(.open { $0.answer(.json(200) { _ in }) })
+      return get(.open { $0.answer(.json(200, [:])) })
     case "session": return get(.console(Self.rights, describe))
     case let name: return PageFiles.console.answer(name).map { answer in get(.open { $0.answer(answer) }) }
     }
@@ -36,17 +36,15 @@ struct ConsoleRoutes {
   private func logOut(_ call: HTTPCall) {
     guard call.isOfConsole else { return call.answer(ErrorFormat.own.answer(.foreign)) }
     if let secret = call.session { sessions.close(secret) }
-    call.answer(.json(200, headers: ["Set-Cookie": cookie("", 0, call)]) { _ in })
+    call.answer(.json(200, headers: ["Set-Cookie": cookie("", 0, call)], [:]))
   }
 
   private func describe(_ call: HTTPCall, _ key: GatewayKey) { call.answer(Self.description(key)) }
 
   private static func description(_ key: GatewayKey, cookie: String? = nil) -> HTTPAnswer {
-    .json(200, headers: ["Cache-Control": "no-store"].merging(cookie.map { ["Set-Cookie": $0] } ?? [:]) { $1 }) {
-      $0.set("key", key.title)
-      $0.set("rights", key.rightNames)
-      $0.set(Array("apps".utf8), key.apps)
-    }
+    .json(
+      200, headers: ["Cache-Control": "no-store"].merging(cookie.map { ["Set-Cookie": $0] } ?? [:]) { $1 },
+      ["key": key.title, "rights": key.rightNames, "apps": key.apps])
   }
 
   private func cookie(_ value: String, _ seconds: Int, _ call: HTTPCall) -> String {

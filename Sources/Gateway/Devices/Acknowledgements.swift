@@ -10,9 +10,7 @@ struct Acknowledgements {
 
   /// `DELETE /v1/apps/<app>/installations/<id>/badge`: sets the badge to 0.
   func clearBadge(_ call: HTTPCall, _ caller: InstallationCaller) {
-    var line = caller.message("badge")
-    line.set("badge_option", "reset")
-    publish(call, line.closed(), caller.app)
+    publish(call, (caller.message("badge") + ["badge_option": "reset"]).line, caller.app)
   }
 
   /// `PUT /v1/apps/<app>/installations/<id>/badge` with `{"badge": N}`.
@@ -21,9 +19,7 @@ struct Acknowledgements {
     guard let badge = document.value("badge", of: document.root) else {
       return call.refuse("InvalidParameters", "badge: expected {\"badge\": 1 to 1000}")
     }
-    var line = caller.message("badge")
-    line.set("badge", raw: document.raw(badge))
-    publish(call, line.closed(), caller.app)
+    publish(call, (caller.message("badge") + ["badge": JSONRaw(document.raw(badge))]).line, caller.app)
   }
 
   /// Accepts one object or an array. A backend may acknowledge for any device of its application; `installation` is nil then.
@@ -99,7 +95,7 @@ struct Acknowledgements {
     if case .failure(let refusal) = parsed { return call.refuse(refusal.code.rawValue, refusal.reason) }
     changes.acknowledge(body, app: app, id: id) { outcome in
       switch outcome {
-      case .accepted, .answered: call.answer(.json(202) { _ in })
+      case .accepted, .answered: call.answer(.json(202, [:]))
       case .refused(let reason), .unknown(let reason): call.answer(ErrorFormat.own.answer(.unavailable(reason)))
       }
     }

@@ -108,15 +108,10 @@ extension BasicProperties {
   }
 }
 
-extension JSONObjectWriter {
+extension JSONObject {
   /// A change that subscribes tokens to a topic, or unsubscribes them.
-  static func topicChange(_ op: String, _ app: [UInt8], _ topic: [UInt8], tokens: [[UInt8]]) -> [UInt8] {
-    var line = JSONObjectWriter()
-    line.set("op", op)
-    line.set("app", app)
-    line.set("topic", topic)
-    line.set("tokens", tokens)
-    return line.closed()
+  static func topicChange(_ op: String, _ app: [UInt8], _ topic: [UInt8], tokens: [[UInt8]]) -> JSONObject {
+    ["op": op, "app": app, "topic": topic, "tokens": tokens]
   }
 }
 

@@ -6,11 +6,5 @@ struct InstallationCaller {
   var installation: [UInt8]
   var isBackend: Bool
 
-  func message(_ operation: String) -> JSONObjectWriter {
-    var line = JSONObjectWriter()
-    line.set("op", operation)
-    line.set("app", app)
-    line.set("installation", installation)
-    return line
-  }
+  func message(_ operation: String) -> JSONObject { ["op": operation, "app": app, "installation": installation] }
 }

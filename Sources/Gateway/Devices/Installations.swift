@@ -20,29 +20,25 @@ struct Installations {
       registry.call(.read { try $0.badge(ofInstallation: caller.installation, app: caller.app) }) { result in
         guard case .success(let badge) = result else { return refuseUnread(call) }
         call.answer(
-          .json(200) { body in
-            body.set("installation", caller.installation)
-            body.set("user", records.lazy.compactMap(\.device.user).first)
-            body.set("name", records.lazy.compactMap(\.device.name).first)
-            body.set("badge", badge)
-            body.set("topics", Set(records.flatMap(\.device.topics)).sorted { $0.lexicographicallyPrecedes($1) })
-            body.set(
-              "registrations",
-              objects: records.map { record in { Self.describe(record, withToken: caller.isBackend, to: &$0) } })
-          })
+          .json(
+            200,
+            [
+              "installation": caller.installation, "user": records.lazy.compactMap(\.device.user).first,
+              "name": records.lazy.compactMap(\.device.name).first, "badge": badge,
+              "topics": Set(records.flatMap(\.device.topics)).sorted { $0.lexicographicallyPrecedes($1) },
+              "registrations": records.map { Self.description($0, withToken: caller.isBackend) },
+            ]))
       }
     }
   }
 
-  private static func describe(_ record: DeviceRecord, withToken: Bool, to object: inout JSONObjectWriter) {
-    object.set("registration", record.registration)
-    object.set("platform", record.device.platform.word)
-    object.set("kind", (record.device.kind ?? .alert).name)
-    object.set("environment", record.device.environment?.name.map { Array($0.utf8) })
-    object.set("sender", record.device.sender)
-    object.set("state", "\(record.state)")
-    object.set("registered_at", time: record.registeredAt)
-    if withToken { object.set("token", record.device.identity) }
+  private static func description(_ record: DeviceRecord, withToken: Bool) -> JSONObject {
+    [
+      "registration": record.registration, "platform": record.device.platform.word,
+      "kind": (record.device.kind ?? .alert).name, "environment": record.device.environment?.name,
+      "sender": record.device.sender, "state": "\(record.state)", "registered_at": Timestamp.text(record.registeredAt),
+      "token": JSONOptional(withToken ? record.device.identity : nil),
+    ]
   }
 
   func put(_ call: HTTPCall, _ caller: InstallationCaller) {
@@ -51,13 +47,13 @@ struct Installations {
     if !maySayUser(caller), names.contains(where: { document.value($0, of: document.root) != nil }) {
       return call.answer(ErrorFormat.own.answer(.notBackend))
     }
-    var line = caller.message("register")
+    var members: [(String, any JSONMember)] = []
     for (name, value) in document.members(of: document.root) {
       let word = document.text(name)
       guard !["op", "app", "installation"].contains(word) else {
         return call.refuse("InvalidParameters", "\(word): is given by the path")
       }
-      line.set(word, raw: document.raw(value))
+      members.append((word, JSONRaw(document.raw(value))))
     }
     // Check the original body, so that the reason refers to positions that the caller knows.
     if case .failure(let refusal) = RegistryChange.parse(call.request.body, defaultApp: caller.app, limits: changes.limits) {
@@ -67,7 +63,7 @@ struct Installations {
     if applications[caller.app]?.isUPMC == true, document.string("user") != nil, document.string("name") == nil {
       return call.refuse("InvalidParameters", "name: missing")
     }
-    let register = line.closed()
+    let register = (caller.message("register") + JSONObject(members)).line
     guard !caller.isBackend else { return self.register(call, caller, register) }
     // A device that knows another device's token must not get its pushes or take the token away.
     guard case .success(.register(let registration)) = RegistryChange.parse(register, limits: changes.limits) else {
@@ -91,14 +87,10 @@ struct Installations {
 
   private func register(_ call: HTTPCall, _ caller: InstallationCaller, _ line: [UInt8]) {
     change(call, line, caller.app) { answer in
-      guard let registration = answer.string("registration") else { return call.answer(.json(200) { _ in }) }
-      guard caller.isBackend else { return call.answer(.json(200) { $0.set("registration", registration) }) }
+      guard let registration = answer.string("registration") else { return call.answer(.json(200, [:])) }
+      guard caller.isBackend else { return call.answer(.json(200, ["registration": registration])) }
       giveSecret(call, caller, replacing: false) { secret in
-        call.answer(
-          .json(200) {
-            $0.set("registration", registration)
-            if let secret { $0.set("secret", secret) }
-          })
+        call.answer(.json(200, ["registration": registration, "secret": JSONOptional(secret)]))
       }
     }
   }
@@ -124,7 +116,7 @@ struct Installations {
     guard caller.isBackend else { return call.answer(ErrorFormat.own.answer(.notBackend)) }
     devices(call, caller) { _ in
       giveSecret(call, caller, replacing: true) { secret in
-        call.answer(.json(200) { if let secret { $0.set("secret", secret) } })
+        call.answer(.json(200, ["secret": JSONOptional(secret)]))
       }
     }
   }
@@ -178,23 +170,20 @@ struct Installations {
     _ call: HTTPCall, _ caller: InstallationCaller, _ user: [UInt8], _ name: [UInt8]?, _ records: ArraySlice<DeviceRecord>,
     again: @escaping () -> Void
   ) {
-    guard let record = records.first else { return call.answer(.json(200) { _ in }) }
-    var line = caller.message("register")
-    line.set("platform", record.device.platform.word)
-    if let subscription = record.device.subscription {
-      line.set("subscription", raw: subscription.json)
-    } else {
-      line.set("token", record.device.token)
-    }
-    if let sender = record.device.sender { line.set("sender", sender) }
-    if let kind = record.device.kind { line.set("kind", kind.name) }
-    if let activity = record.device.activity, !activity.isEmpty { line.set("activity", activity) }
-    // Keep the time: a new user doesn't make the token newer.
-    line.set("registered_at", time: record.registeredAt)
-    line.set("user", user)
-    if let name { line.set("name", name) }
+    guard let record = records.first else { return call.answer(.json(200, [:])) }
+    let device = record.device
+    let subscription = device.subscription.map { JSONRaw($0.json) }
+    let message =
+      caller.message("register")
+      + [
+        "platform": device.platform.word, "subscription": JSONOptional(subscription),
+        "token": JSONOptional(subscription == nil ? device.token : nil), "sender": JSONOptional(device.sender),
+        "kind": JSONOptional(device.kind?.name), "activity": JSONOptional(device.activity.flatMap { $0.isEmpty ? nil : $0 }),
+        // Keep the time: a new user doesn't make the token newer.
+        "registered_at": Timestamp.text(record.registeredAt), "user": user, "name": JSONOptional(name),
+      ]
     let isLate = ErrorFormat.own.answer(.unavailable("no worker has bound the user yet: say it again"))
-    change(call, line.closed(), caller.app, late: isLate) { answer in
+    change(call, message.line, caller.app, late: isLate) { answer in
       guard answer.string("registration") == record.registration else { return again() }
       bind(call, caller, user, name, records.dropFirst(), again: again)
     }
@@ -210,22 +199,21 @@ struct Installations {
   /// Groups belong to the user, so only those who may set the user may change them.
   func group(_ call: HTTPCall, _ caller: InstallationCaller) {
     guard maySayUser(caller) else { return call.answer(ErrorFormat.own.answer(.notBackend)) }
-    var line = caller.message(call.request.method == "PUT" ? "group_join" : "group_leave")
-    line.set("group", call.path[6])
-    applied(call, caller, line)
+    let operation = call.request.method == "PUT" ? "group_join" : "group_leave"
+    applied(call, caller, caller.message(operation) + ["group": call.path[6]])
   }
 
   func topic(_ call: HTTPCall, _ caller: InstallationCaller) {
     devices(call, caller) { records in
       let op = call.request.method == "PUT" ? "subscribe" : "unsubscribe"
-      let line = JSONObjectWriter.topicChange(op, caller.app, call.path[6], tokens: records.map(\.registration))
+      let line = JSONObject.topicChange(op, caller.app, call.path[6], tokens: records.map(\.registration)).line
       change(call, line, caller.app) { answer in
         let results = answer.value("results", of: answer.root).map { Array(answer.elements(of: $0)) } ?? []
         for result in results {
           guard let error = answer.value("error", of: result) else { continue }
           return call.refuse(answer.text(error), "the topic was not joined or left")
         }
-        call.answer(.json(200) { _ in })
+        call.answer(.json(200, [:]))
       }
     }
   }
@@ -250,15 +238,15 @@ struct Installations {
   }
 
   /// Makes a change whose answer has no content.
-  private func applied(_ call: HTTPCall, _ caller: InstallationCaller, _ line: consuming JSONObjectWriter) {
-    change(call, line.closed(), caller.app) { _ in call.answer(.json(200) { _ in }) }
+  private func applied(_ call: HTTPCall, _ caller: InstallationCaller, _ message: JSONObject) {
+    change(call, message.line, caller.app) { _ in call.answer(.json(200, [:])) }
   }
 
   /// - Parameters:
   ///   - late: the answer if the change is accepted but not applied yet.
   ///   - then: gets the answer to an applied change.
   private func change(
-    _ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], late: HTTPAnswer = .json(202) { _ in },
+    _ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], late: HTTPAnswer = .json(202, [:]),
     then: @escaping (JSONDocument) -> Void
   ) {
     if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {

@@ -22,7 +22,7 @@ struct FleetDevices {
       guard case .success(let records) = result else {
         return call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be used for now")))
       }
-      call.answer(.json(200) { $0.set("devices", objects: records.map { record in { Self.write(record, to: &$0) } }) })
+      call.answer(.json(200, ["devices": records.map(Self.description)]))
     }
   }
 
@@ -40,22 +40,14 @@ struct FleetDevices {
     }
   }
 
-  private static func write(_ record: DeviceRecord, to object: inout JSONObjectWriter) {
+  private static func description(_ record: DeviceRecord) -> JSONObject {
     let device = record.device
-    object.set("registration", record.registration)
-    object.set("platform", device.platform.word)
-    object.set("kind", (device.kind ?? .alert).name)
-    object.set("environment", device.environment?.name.map { Array($0.utf8) })
-    object.set("state", "\(record.state)")
-    object.set("reason", record.reason)
-    object.set("state_since", time: record.markedAt)
-    object.set("installation", device.installation)
-    object.set("sender", device.sender)
-    object.set("user", device.user)
-    object.set("app_version", device.appVersion)
-    object.set(Array("topics".utf8), device.topics)
-    object.set("badge", record.badge)
-    object.set("registered_at", time: record.registeredAt)
-    object.set("last_seen", time: record.lastSeen)
+    return [
+      "registration": record.registration, "platform": device.platform.word, "kind": (device.kind ?? .alert).name,
+      "environment": device.environment?.name, "state": "\(record.state)", "reason": record.reason,
+      "state_since": record.markedAt.map(Timestamp.text), "installation": device.installation, "sender": device.sender,
+      "user": device.user, "app_version": device.appVersion, "topics": device.topics, "badge": record.badge,
+      "registered_at": Timestamp.text(record.registeredAt), "last_seen": Timestamp.text(record.lastSeen),
+    ]
   }
 }

@@ -42,7 +42,7 @@ struct FleetMessages {
     if explained.isRefused {
       return call.answer(HTTPAnswer(status: 400, contentType: HTTPAnswer.jsonType, body: explained.json))
     }
-    call.answer(.json(200) { $0.set("platforms", raw: explained.json) })
+    call.answer(.json(200, ["platforms": JSONRaw(explained.json)]))
   }
 
   /// Sends a request to a single device, user or group. The audit has the event before the broker has the request.

@@ -90,7 +90,7 @@ struct FleetOperations {
       let now = time.wallClock
       var listed = subjects.map { controls.inForce(for: $0, at: now) }
       func answer() {
-        call.answer(.json(200) { $0.set(name, objects: listed.map { control in { control.writeNamed(to: &$0, at: now) } }) })
+        call.answer(.json(200, [name: listed.map { $0.namedJSON(at: now) }]))
       }
       guard name == "credentials", listed.contains(where: { $0.mode(at: now) == .paused }) else { return answer() }
       status.askWaiting { waiting in
@@ -149,12 +149,12 @@ struct FleetOperations {
     guard let limit = number("limit", call, orElse: 50, most: 1_000) else { return }
     guard let apps = apps(call, key) else { return }
     ask(.read { try $0.campaigns(of: apps, limit: limit) }, call) { campaigns in
-      call.answer(.json(200) { $0.set("campaigns", objects: campaigns.map { campaign in { campaign.write(to: &$0) } }) })
+      call.answer(.json(200, ["campaigns": campaigns.map(\.json)]))
     }
   }
 
   private func showCampaign(_ call: HTTPCall, _ key: GatewayKey) {
-    askOfCampaign(call, key, { try $0.withFailures($1) }) { campaign in call.answer(.json(200) { campaign.write(to: &$0) }) }
+    askOfCampaign(call, key, { try $0.withFailures($1) }) { campaign in call.answer(.json(200, campaign.json)) }
   }
 
   private func listUnreached(_ call: HTTPCall, _ key: GatewayKey) {
@@ -163,7 +163,7 @@ struct FleetOperations {
     askOfCampaign(call, key) { store, campaign in
       try store.unreached(by: campaign.description.id, after: Int64(after), limit: limit)
     } then: { devices in
-      call.answer(.json(200) { $0.set("devices", objects: devices.map { device in { device.write(to: &$0) } }) })
+      call.answer(.json(200, ["devices": devices.map(\.json)]))
     }
   }
 
@@ -200,7 +200,7 @@ struct FleetOperations {
     let apps = call.query("app") == nil && applications.areAll(in: key.apps) ? nil : given
     let subject = call.query("subject")
     ask(.read { try $0.auditEvents(of: apps, subject: subject, before: Int64(before), limit: limit) }, call) { events in
-      call.answer(.json(200) { $0.set("events", objects: events.map { event in { event.write(to: &$0) } }) })
+      call.answer(.json(200, ["events": events.map(\.json)]))
     }
   }
 
@@ -237,7 +237,7 @@ struct FleetOperations {
     let operation = FleetOperation(action, by: key.title, from: call.origin, because: order.reason)
     ask(.write(.campaigns) { try $0.perform(operation, now: $1) }, call) { result in
       switch result {
-      case .success(let event): call.answer(.json(200) { event.write(to: &$0) })
+      case .success(let event): call.answer(.json(200, event.json))
       case .failure(let refusal): call.refuse("InvalidParameters", refusal.reason, status: 409)
       }
     }

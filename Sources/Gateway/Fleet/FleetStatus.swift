@@ -123,22 +123,14 @@ final class FleetStatus {
     limit = nil
     isGathering = false
     round += 1
-    var object = JSONObjectWriter()
-    object.set("at", time: loop.wallClock)
-    object.set("prefix", topology.prefix)
-    object.set("problem", problem)
-    object.set("silent_shards", silentShards.map(Int64.init))
-    object.set(
-      "queues",
-      objects: queues.map { queue in
-        {
-          $0.set("queue", queue.name)
-          $0.set("ready", queue.ready.map(Int64.init))
-          $0.set("consumers", Int64(queue.consumers))
-        }
-      })
-    object.set("workers", raw: JSONObjectWriter.array(workers.map(\.json)))
-    let json = object.closed()
+    let object: JSONObject = [
+      "at": Timestamp.text(loop.wallClock), "prefix": topology.prefix, "problem": problem, "silent_shards": silentShards,
+      "queues": queues.map { queue -> JSONObject in
+        ["queue": queue.name, "ready": queue.ready, "consumers": queue.consumers]
+      },
+      "workers": JSONRaw(JSONObjectWriter.array(workers.map(\.json))),
+    ]
+    let json = object.line
     latest = (json, loop.now)
     let callers = callers
     self.callers = []

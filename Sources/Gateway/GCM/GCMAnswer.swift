@@ -48,13 +48,9 @@ struct GCMAnswer {
     switch shape {
     case .multicast(let count):
       return multicast(Array(repeating: .accepted(id: messageID, registration: nil), count: count))
-    case .topic, .audience: return .json(200) { $0.set("message_id", number) }
+    case .topic, .audience: return .json(200, ["message_id": number])
     case .group:
-      return .json(200) {
-        $0.set("success", Int64(0))
-        $0.set("failure", Int64(0))
-        $0.set("message_id", messageID)
-      }
+      return .json(200, ["success": 0, "failure": 0, "message_id": messageID])
     case .form: return line(.accepted(id: messageID, registration: nil))
     }
   }
@@ -64,7 +60,7 @@ struct GCMAnswer {
     let failed = WorkerResult.Target.failed(Array(code.utf8))
     switch shape {
     case .multicast(let count): return multicast(Array(repeating: failed, count: max(count, 1)))
-    case .topic, .audience: return .json(200) { $0.set("error", code) }
+    case .topic, .audience: return .json(200, ["error": code])
     case .group: return multicast([failed])
     case .form: return line(failed)
     }
@@ -85,28 +81,25 @@ struct GCMAnswer {
       if result.success == 0, result.failure > 0 {
         return ErrorFormat.legacy.answer(.unavailable("none of the group's devices was reached"))
       }
-      return .json(200) {
-        $0.set("success", result.success)
-        $0.set("failure", result.failure)
-        if !result.failedRegistrations.isEmpty { $0.set("failed_registration_ids", result.failedRegistrations) }
-      }
+      let failed = result.failedRegistrations.isEmpty ? nil : result.failedRegistrations
+      return .json(
+        200, ["success": result.success, "failure": result.failure, "failed_registration_ids": JSONOptional(failed)])
     case .form: return line(result.targets.first ?? .accepted(id: messageID, registration: nil))
     }
   }
 
   private func multicast(_ targets: [WorkerResult.Target]) -> HTTPAnswer {
-    var (success, canonical): (Int64, Int64) = (0, 0)
+    var (success, canonical) = (0, 0)
     for case .accepted(_, let registration) in targets {
       success += 1
       if registration != nil { canonical += 1 }
     }
-    return .json(200) { body in
-      body.set("multicast_id", number)
-      body.set("success", success)
-      body.set("failure", Int64(targets.count) - success)
-      body.set("canonical_ids", canonical)
-      body.set("results", objects: targets.map { target in { target.write(to: &$0, orElse: messageID) } })
-    }
+    return .json(
+      200,
+      [
+        "multicast_id": number, "success": success, "failure": targets.count - success, "canonical_ids": canonical,
+        "results": targets.map { $0.json(orElse: messageID) },
+      ])
   }
 
   // MARK: lines of text
@@ -158,12 +151,11 @@ extension GCMAnswer.Shape {
 }
 
 extension WorkerResult.Target {
-  fileprivate func write(to object: inout JSONObjectWriter, orElse messageID: [UInt8]) {
+  fileprivate func json(orElse messageID: [UInt8]) -> JSONObject {
     switch self {
     case .accepted(let id, let registration):
-      object.set(Array("message_id".utf8), id.isEmpty ? messageID : id)
-      if let registration { object.set(Array("registration_id".utf8), registration) }
-    case .failed(let code): object.set(Array("error".utf8), code)
+      ["message_id": id.isEmpty ? messageID : id, "registration_id": JSONOptional(registration)]
+    case .failed(let code): ["error": code]
     }
   }
 }

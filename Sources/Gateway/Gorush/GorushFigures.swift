@@ -24,17 +24,13 @@ final class GorushFigures {
   /// The answer of `GET /api/stat/app` about a key's applications.
   func answer(of key: GatewayKey, version: String) -> HTTPAnswer {
     let known = key.apps.compactMap { counts[$0] }
-    return .json(200) { body in
-      body.set("version", version)
-      body.set("total_count", Int64(known.reduce(0) { $0 + $1.total }))
-      for platform in GorushNotification.Platform.allCases {
-        body.set(
-          platform.name,
-          object: {
-            $0.set("push_success", Int64(known.reduce(0) { $0 + $1.success[platform, default: 0] }))
-            $0.set("push_error", Int64(known.reduce(0) { $0 + $1.error[platform, default: 0] }))
-          })
-      }
+    func sum(_ count: (Counts) -> Int) -> Int { known.reduce(0) { $0 + count($1) } }
+    let platforms = GorushNotification.Platform.allCases.map { platform -> (String, any JSONMember) in
+      let counts: JSONObject = [
+        "push_success": sum { $0.success[platform, default: 0] }, "push_error": sum { $0.error[platform, default: 0] },
+      ]
+      return (platform.name, counts)
     }
+    return .json(200, ["version": version, "total_count": sum(\.total)] + JSONObject(platforms))
   }
 }

@@ -50,13 +50,11 @@ struct GorushNotification {
     return (notification, line.closed())
   }
 
-  func log(_ target: [UInt8], _ code: [UInt8], in object: inout JSONObjectWriter) {
-    object.set("notif_id", ifKnown: id)
-    object.set("type", "failed-push")
-    object.set("platform", platform.name)
-    object.set("token", target)
-    object.set("message", message)
-    object.set("error", platform == .ios ? Self.reason(code) : String(decoding: code, as: UTF8.self))
+  func log(_ target: [UInt8], _ code: [UInt8]) -> JSONObject {
+    [
+      "notif_id": JSONOptional(id), "type": "failed-push", "platform": platform.name, "token": target, "message": message,
+      "error": platform == .ios ? Self.reason(code) : String(decoding: code, as: UTF8.self),
+    ]
   }
 
   /// APNs' word for a code, as gorush reports it.

@@ -79,16 +79,11 @@ struct GorushPush {
       case .result, .accepted: continue
       }
     }
-    var logs: [(inout JSONObjectWriter) -> Void] = []
-    for (order, outcome) in zip(orders, outcomes) {
-      let failed = failures(order, outcome)
-      for (token, code) in failed { logs.append { order.notification.log(token, code, in: &$0) } }
+    let logs = zip(orders, outcomes).flatMap { order, outcome in
+      failures(order, outcome).map { order.notification.log($0.target, $0.code) }
     }
-    return .json(200) {
-      $0.set("counts", Int64(orders.reduce(0) { $0 + $1.notification.targets.count }))
-      $0.set("logs", objects: logs)
-      $0.set("success", "ok")
-    }
+    let count = orders.reduce(0) { $0 + $1.notification.targets.count }
+    return .json(200, ["counts": count, "logs": logs, "success": "ok"])
   }
 
   /// The failed targets with their codes; counts them all.

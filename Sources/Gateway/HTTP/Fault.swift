@@ -97,13 +97,12 @@ enum ErrorFormat {
   func answer(_ fault: Fault) -> HTTPAnswer {
     switch self {
     case .legacy: legacy(fault)
-    case .instance: .json(fault.status, headers: fault.headers) { $0.set("error", Self.instanceWord(fault)) }
+    case .instance: .json(fault.status, headers: fault.headers, ["error": Self.instanceWord(fault)])
     case .google: GoogleError(fault).answer(headers: fault.headers)
     case .oauth:
-      .json(fault == .wrongKey ? 400 : fault.status, headers: fault.headers) {
-        $0.set("error", Self.oauthWord(fault))
-        $0.set("error_description", fault.words)
-      }
+      .json(
+        fault == .wrongKey ? 400 : fault.status, headers: fault.headers,
+        ["error": Self.oauthWord(fault), "error_description": fault.words])
     case .gorush: .gorush(fault.status, fault.words, headers: fault.headers)
     case .own: .own(fault == .reused ? 409 : fault.status, Self.ownWord(fault), fault.words, headers: fault.headers)
     }
@@ -181,26 +180,18 @@ enum ErrorFormat {
 extension HTTPAnswer {
   static let jsonType = "application/json; charset=UTF-8"
 
-  static func json(_ status: Int, headers: [String: String] = [:], _ members: (inout JSONObjectWriter) -> Void) -> HTTPAnswer {
-    var writer = JSONObjectWriter()
-    members(&writer)
-    return HTTPAnswer(status: status, contentType: jsonType, headers: headers, body: writer.closed())
+  static func json(_ status: Int, headers: [String: String] = [:], _ object: JSONObject) -> HTTPAnswer {
+    HTTPAnswer(status: status, contentType: jsonType, headers: headers, body: object.line)
   }
 
   /// An error in ``ErrorFormat/gorush``.
   static func gorush(_ status: Int, _ message: String, headers: [String: String] = [:]) -> HTTPAnswer {
-    json(status, headers: headers) {
-      $0.set("code", Int64(status))
-      $0.set("message", message)
-    }
+    json(status, headers: headers, ["code": status, "message": message])
   }
 
   /// An error in ``ErrorFormat/own``.
   static func own(_ status: Int, _ error: String, _ reason: String, headers: [String: String] = [:]) -> HTTPAnswer {
-    json(status, headers: headers) {
-      $0.set("error", error)
-      $0.set("reason", reason)
-    }
+    json(status, headers: headers, ["error": error, "reason": reason])
   }
 
   /// Status 503: the caller may try again later.

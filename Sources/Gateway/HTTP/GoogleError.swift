@@ -39,39 +39,24 @@ struct GoogleError {
   }
 
   func answer(headers: [String: String] = [:]) -> HTTPAnswer {
-    .json(status, headers: headers) { body in
-      body.set(
-        "error",
-        object: { error in
-          error.set("code", Int64(status))
-          error.set("message", message)
-          error.set("status", code)
-          guard fcmCode != nil || field != nil else { return }
-          error.set("details", objects: details)
-        })
-    }
+    let details = details
+    return .json(
+      status, headers: headers,
+      [
+        "error": [
+          "code": status, "message": message, "status": code, "details": JSONOptional(details.isEmpty ? nil : details),
+        ] as JSONObject
+      ])
   }
 
-  private var details: [(inout JSONObjectWriter) -> Void] {
-    var details: [(inout JSONObjectWriter) -> Void] = []
+  private var details: [JSONObject] {
+    var details: [JSONObject] = []
     if let fcmCode {
-      details.append { detail in
-        detail.set("@type", "type.googleapis.com/google.firebase.fcm.v1.FcmError")
-        detail.set("errorCode", fcmCode)
-      }
+      details.append(["@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": fcmCode])
     }
     if let field {
-      details.append { [message] detail in
-        detail.set("@type", "type.googleapis.com/google.rpc.BadRequest")
-        detail.set(
-          "fieldViolations",
-          objects: [
-            {
-              $0.set("field", field)
-              $0.set("description", message)
-            }
-          ])
-      }
+      let violations: [JSONObject] = [["field": field, "description": message]]
+      details.append(["@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": violations])
     }
     return details
   }

@@ -182,11 +182,9 @@ final class Routes {
   private func giveToken(_ call: HTTPCall, _ key: GatewayKey) {
     let token = AccessToken(for: key, at: context.loop.wallClock / 1_000)
     call.answer(
-      .json(200, headers: ["Cache-Control": "no-store"]) {
-        $0.set("access_token", token.text)
-        $0.set("expires_in", AccessToken.lifetime)
-        $0.set("token_type", "Bearer")
-      })
+      .json(
+        200, headers: ["Cache-Control": "no-store"],
+        ["access_token": token.text, "expires_in": AccessToken.lifetime, "token_type": "Bearer"]))
   }
 
   private func stat(_ call: HTTPCall, _ key: GatewayKey) {

@@ -22,7 +22,7 @@ struct DeviceGroups {
     }
     registry.call(.read { try $0.group(.name(name), app: app) }) { result in
       switch result {
-      case .success(let group?): call.answer(.json(200) { $0.set("notification_key", group.notificationKey) })
+      case .success(let group?): call.answer(.json(200, ["notification_key": group.notificationKey]))
       case .success(nil): call.answer(Self.error(400, "notification_key not found"))
       case .failure: call.answer(ErrorFormat.instance.answer(.unavailable("the registry can't be read for now")))
       }
@@ -65,9 +65,9 @@ struct DeviceGroups {
       if let error = answer.string("error") {
         return call.answer(Self.error(400, String(decoding: error, as: UTF8.self)))
       }
-      call.answer(.json(200) { $0.set("notification_key", answer.string("notification_key") ?? []) })
+      call.answer(.json(200, ["notification_key": answer.string("notification_key") ?? []]))
     }
   }
 
-  private static func error(_ status: Int, _ word: String) -> HTTPAnswer { .json(status) { $0.set("error", word) } }
+  private static func error(_ status: Int, _ word: String) -> HTTPAnswer { .json(status, ["error": word]) }
 }

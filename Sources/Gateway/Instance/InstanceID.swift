@@ -42,25 +42,14 @@ struct InstanceID {
     let device = record.device
     // The registry has no dates of subscriptions, so the date of the registration is used.
     let day = Array(Timestamp.text(record.registeredAt).prefix(10))
-    return .json(200) { body in
-      body.set("application", device.app)
-      body.set("authorizedEntity", device.sender ?? device.app)
-      body.set("platform", name(of: device.platform))
-      if let version = device.appVersion { body.set("applicationVersion", version) }
-      body.set("scope", "*")
-      guard isDetailed else { return }
-      body.set(
-        "rel",
-        object: { rel in
-          rel.set(
-            "topics",
-            object: { topics in
-              for topic in device.topics {
-                topics.set(String(decoding: topic, as: UTF8.self), object: { $0.set("addDate", day) })
-              }
-            })
-        })
-    }
+    let topics = JSONObject(device.topics.map { (String(decoding: $0, as: UTF8.self), ["addDate": day] as JSONObject) })
+    return .json(
+      200,
+      [
+        "application": device.app, "authorizedEntity": device.sender ?? device.app, "platform": name(of: device.platform),
+        "applicationVersion": JSONOptional(device.appVersion), "scope": "*",
+        "rel": JSONOptional(isDetailed ? ["topics": topics] as JSONObject : nil),
+      ])
   }
 
   private static func name(of platform: Platform) -> String {
@@ -77,7 +66,7 @@ struct InstanceID {
     guard let app = app(call, key) else { return }
     subscribe(call, app, key, "subscribe", topic: call.path[5], tokens: [call.path[2]]) { errors in
       switch errors.first.flatMap(\.self) {
-      case nil: call.answer(.json(200) { _ in })
+      case nil: call.answer(.json(200, [:]))
       case "NOT_FOUND"?: call.answer(Self.error(404, "No information found about this instance id."))
       case let error?: call.answer(Self.error(400, error))
       }
@@ -104,10 +93,7 @@ struct InstanceID {
       return call.answer(Self.error(400, "registration_tokens: \(tokens.count) tokens, at most \(Self.mostTogether) allowed"))
     }
     subscribe(call, app, key, op, topic: topic, tokens: tokens) { errors in
-      call.answer(
-        .json(200) {
-          $0.set("results", objects: errors.map { error in { if let error { $0.set("error", error) } } })
-        })
+      call.answer(.json(200, ["results": errors.map { ["error": JSONOptional($0)] as JSONObject }]))
     }
   }
 
@@ -115,7 +101,7 @@ struct InstanceID {
     _ call: HTTPCall, _ app: GatewayApplications.App, _ key: GatewayKey, _ op: String, topic: [UInt8], tokens: [[UInt8]],
     then: @escaping ([String?]) -> Void
   ) {
-    let change = JSONObjectWriter.topicChange(op, app.id, topic, tokens: tokens)
+    let change = JSONObject.topicChange(op, app.id, topic, tokens: tokens).line
     if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
       let isTopic = refusal.reason.hasPrefix("topic")
       return call.answer(Self.error(400, isTopic ? "Topic name format is invalid" : refusal.reason))
@@ -155,18 +141,17 @@ struct InstanceID {
     ) { result in
       switch result {
       case .success(let registrations):
-        let items = zip(tokens, registrations).map { token, registration in
-          { (item: inout JSONObjectWriter) in
-            item.set("apns_token", token)
-            item.set("status", registration == nil ? "Internal Server Error" : "OK")
-            if let registration { item.set("registration_token", registration) }
-          }
+        let items = zip(tokens, registrations).map { token, registration -> JSONObject in
+          [
+            "apns_token": token, "status": registration == nil ? "Internal Server Error" : "OK",
+            "registration_token": JSONOptional(registration),
+          ]
         }
-        call.answer(.json(200) { $0.set("results", objects: items) })
+        call.answer(.json(200, ["results": items]))
       case .failure(let unsettled): call.answer(ErrorFormat.instance.answer(.unavailable(unsettled.reason)))
       }
     }
   }
 
-  private static func error(_ status: Int, _ word: String) -> HTTPAnswer { .json(status) { $0.set("error", word) } }
+  private static func error(_ status: Int, _ word: String) -> HTTPAnswer { .json(status, ["error": word]) }
 }

@@ -24,14 +24,12 @@ struct TokenImport {
     guard !tokens.isEmpty else { return then(.success([])) }
     let round = Round<[UInt8]?>(tokens.count, nil, then)
     for (index, (platform, token)) in tokens.enumerated() {
-      var line = JSONObjectWriter()
-      line.set("op", "register")
-      line.set("app", app)
-      line.set("platform", platform.word)
-      line.set("token", token)
-      if platform == .apns, let environment { line.set("environment", environment.name) }
-      if let sender { line.set("sender", sender) }
-      let change = line.closed()
+      let change = (
+        [
+          "op": "register", "app": app, "platform": platform.word, "token": token,
+          "environment": JSONOptional(platform == .apns ? environment?.name : nil), "sender": JSONOptional(sender),
+        ] as JSONObject
+      ).line
       if case .failure = RegistryChange.parse(change, limits: changes.limits) {
         round.end(index, nil)
         continue

@@ -228,24 +228,19 @@ final class LetterJobs {
       recordFirst(of: number)
     }
   }
+}
 
-  func write(_ job: Job, to object: inout JSONObjectWriter) {
-    object.set("job", Int64(job.number))
-    if case .messages(let removal) = job.operation.action {
-      object.set("action", removal.action)
-      object.set("queue", removal.queue)
-      object.set("app", removal.app)
-      object.set("filter", object: { for (name, value) in removal.filter { $0.set(name, value) } })
+extension LetterJobs.Job {
+  var json: JSONObject {
+    var removal: JSONObject = [:]
+    if case .messages(let messages) = operation.action {
+      let filter = JSONObject(messages.filter.map { ($0.name, $0.value) })
+      removal = ["action": messages.action, "queue": messages.queue, "app": messages.app, "filter": filter]
     }
-    object.set("by", job.operation.actor)
-    object.set("reason", job.operation.reason)
-    object.set("state", job.state.rawValue)
-    object.set("done", Int64(job.done))
-    object.set("expected", Int64(job.expected))
-    object.set("began", time: job.began)
-    object.set("ended", time: job.ended)
-    object.set("messages", job.ended.map { _ in Int64(job.outcome.count) })
-    object.set("details", raw: job.outcome.details)
-    object.set("failure", job.outcome.failure)
+    return ["job": number] + removal + [
+      "by": operation.actor, "reason": operation.reason, "state": state.rawValue, "done": done, "expected": expected,
+      "began": Timestamp.text(began), "ended": ended.map(Timestamp.text), "messages": ended.map { _ in outcome.count },
+      "details": JSONRaw(outcome.details), "failure": outcome.failure,
+    ]
   }
 }

@@ -113,7 +113,7 @@ struct LetterRoutes {
     check: LetterJobs.Check? = nil
   ) throws(Fault) {
     let number = try jobs.add(order, operation(name, order, call, key, reason), check: check)
-    call.answer(.json(202) { $0.set("job", Int64(number)) })
+    call.answer(.json(202, ["job": number]))
   }
 
   private func operation(
@@ -138,7 +138,7 @@ struct LetterRoutes {
 
   private func list(_ call: HTTPCall, _ key: GatewayKey) {
     let known = jobs.jobs.filter { isKnown($0, to: key) }.reversed()
-    call.answer(.json(200) { $0.set("jobs", objects: known.map { job in { jobs.write(job, to: &$0) } }) })
+    call.answer(.json(200, ["jobs": known.map(\.json)]))
   }
 
   private func job(_ call: HTTPCall, _ key: GatewayKey) -> LetterJobs.Job? {
@@ -150,7 +150,7 @@ struct LetterRoutes {
 
   private func show(_ call: HTTPCall, _ key: GatewayKey) {
     guard let job = job(call, key) else { return }
-    call.answer(.json(200) { jobs.write(job, to: &$0) })
+    call.answer(.json(200, job.json))
   }
 
   private func stop(_ call: HTTPCall, _ key: GatewayKey) {
@@ -158,6 +158,6 @@ struct LetterRoutes {
     guard jobs.stop(job.number, by: (key.title, call.origin)) else {
       return call.refuse("InvalidParameters", "the job has ended", status: 409)
     }
-    call.answer(.json(200) { $0.set("job", Int64(job.number)) })
+    call.answer(.json(200, ["job": job.number]))
   }
 }

@@ -62,10 +62,8 @@ struct MessageStates {
         status: 404)
     }
     call.answer(
-      .json(200) {
-        $0.set("message_id", id)
-        $0.set("state", known?.state.rawValue)
-        if let result = known?.result { $0.set("result", raw: result) }
-      })
+      .json(
+        200,
+        ["message_id": id, "state": known?.state.rawValue, "result": JSONOptional(known?.result.map { JSONRaw($0) })]))
   }
 }

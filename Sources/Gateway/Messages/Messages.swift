@@ -78,7 +78,7 @@ struct Messages {
     // The result has the message id.
     case .result(let body) where WorkerResult(body) != nil:
       return HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: body)
-    case .result, .accepted: return .json(202) { $0.set(Array("message_id".utf8), messageID) }
+    case .result, .accepted: return .json(202, ["message_id": messageID])
     case .refused(let reason): return ErrorFormat.own.answer(.unavailable(reason))
     case .unknown(let reason):
       return .own(

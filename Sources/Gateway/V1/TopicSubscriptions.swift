@@ -28,10 +28,7 @@ struct TopicSubscriptions {
 
   /// Answers in one page: a device has at most 2,000 topics, which fit the longest page.
   private func list(_ call: HTTPCall, _ record: DeviceRecord) {
-    let items = record.device.topics.map { topic in
-      { (item: inout JSONObjectWriter) in describe(call, topic, to: &item) }
-    }
-    call.answer(.json(200) { $0.set("topicSubscriptions", objects: items) })
+    call.answer(.json(200, ["topicSubscriptions": record.device.topics.map { description(call, $0) }]))
   }
 
   // MARK: one of it
@@ -43,8 +40,8 @@ struct TopicSubscriptions {
       switch call.request.method {
       case "PATCH" where isThere || mayBeMissing(call): subscribe(call, app, record, topic)
       case "DELETE" where isThere || mayBeMissing(call):
-        change(call, app, "unsubscribe", record, topic) { call.answer(.json(200) { _ in }) }
-      case "GET" where isThere: call.answer(.json(200) { describe(call, topic, to: &$0) })
+        change(call, app, "unsubscribe", record, topic) { call.answer(.json(200, [:])) }
+      case "GET" where isThere: call.answer(.json(200, description(call, topic)))
       default: missing(call)
       }
     }
@@ -53,19 +50,15 @@ struct TopicSubscriptions {
   private func subscribe(_ call: HTTPCall, _ app: [UInt8], _ record: DeviceRecord, _ topic: [UInt8]) {
     let isNew = !record.device.topics.contains(topic)
     change(call, app, "subscribe", record, topic) {
-      call.answer(
-        .json(200) {
-          describe(call, topic, to: &$0)
-          // The registry doesn't store when an existing subscription was made.
-          if isNew { $0.set("createTime", time: now()) }
-        })
+      // The registry doesn't store when an existing subscription was made.
+      let created: JSONObject = isNew ? ["createTime": Timestamp.text(now())] : [:]
+      call.answer(.json(200, description(call, topic) + created))
     }
   }
 
-  private func describe(_ call: HTTPCall, _ topic: [UInt8], to object: inout JSONObjectWriter) {
+  private func description(_ call: HTTPCall, _ topic: [UInt8]) -> JSONObject {
     let place = [Array("projects".utf8), call.path[2], call.path[3], call.path[4], call.path[5], topic]
-    object.set("name", Array(place.joined(separator: [UInt8(ascii: "/")])))
-    object.set("topicName", topic)
+    return ["name": Array(place.joined(separator: [UInt8(ascii: "/")])), "topicName": topic]
   }
 
   // MARK: steps
@@ -118,7 +111,7 @@ struct TopicSubscriptions {
   private func change(
     _ call: HTTPCall, _ app: [UInt8], _ op: String, _ record: DeviceRecord, _ topic: [UInt8], then: @escaping () -> Void
   ) {
-    let change = JSONObjectWriter.topicChange(op, app, topic, tokens: [record.registration])
+    let change = JSONObject.topicChange(op, app, topic, tokens: [record.registration]).line
     if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
       return refuse(call, 400, "INVALID_ARGUMENT", refusal.reason)
     }

@@ -33,9 +33,7 @@ struct V1Answer {
   /// Only the last part of FCM's own message name is used; the project is the sender's.
   private func success(_ id: [UInt8]) -> HTTPAnswer {
     let last = isDryRun ? Array("fake_message_id".utf8) : id.split(separator: UInt8(ascii: "/")).last.map(Array.init) ?? id
-    return .json(200) {
-      $0.set(Array("name".utf8), Array("projects/".utf8) + project + Array("/messages/".utf8) + last)
-    }
+    return .json(200, ["name": Array("projects/".utf8) + project + Array("/messages/".utf8) + last])
   }
 
   private func failure(_ code: String) -> HTTPAnswer {

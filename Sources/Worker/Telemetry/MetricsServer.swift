@@ -28,7 +28,7 @@ final class MetricsServer {
         return .text(403, "other machines may read /metrics, /livez and /readyz: use the console, or forward this port\n")
       }
       switch path {
-      case "/status.json": return Self.json(report().json)
+      case "/status.json": return Self.json(report().json.line)
       case "/history.json": return Self.json(Array(history.json.utf8))
       case "/metrics": return .init(status: 200, contentType: "text/plain; version=0.0.4", body: MetricsText.of(report()))
       case "/livez":

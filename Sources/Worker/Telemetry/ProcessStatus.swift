@@ -54,68 +54,43 @@ struct ProcessStatus {
   func json(_ report: WorkerReport, allPools: Bool = false, at now: MonotonicTime) -> [UInt8] {
     let whole = report.whole
     let sum = whole.counters
-    var line = JSONObjectWriter()
-    line.set("worker", ThisProcess.name)
-    line.set("host", ThisProcess.host)
-    line.set("pid", Int64(ThisProcess.pid))
-    line.set("version", report.version)
-    line.set("started_at", time: startedAt)
-    line.set("state", report.health.readiness)
-    line.set("shards", Int64(report.shards))
-    line.set("in_hand", Int64(whole.inHand))
-    line.set("ahead", Int64(whole.ahead))
-    line.set("on_streams", Int64(whole.inFlight))
-    line.set("unconfirmed", Int64(whole.unconfirmed))
-    line.set("stuck", Int64(whole.stuck))
-    line.set("received", Int64(sum.received))
-    line.set("delivered", Int64(sum.delivered))
-    line.set("failed", Int64(sum.failures))
-    line.set("retries", Int64(sum.retries))
-    line.set("dead_letters", Int64(sum.deadLetters))
-    line.set("trace_noted", Int64(whole.observability.traced))
-    line.set("trace_left_out", Int64(whole.observability.untraced))
-    line.set("received_per_second", raw: rate(sum.received, \.received, at: now))
-    line.set("delivered_per_second", raw: rate(sum.delivered, \.delivered, at: now))
-    line.set("failed_per_second", raw: rate(sum.failures, \.failed, at: now))
-    line.set("errors") { errors in
-      for (code, count) in sum.failuresByCode { errors.set(code, Int64(count)) }
-    }
-    line.set("apps", objects: Self.apps(whole))
-    line.set("latencies", objects: latencies(whole.times))
-    line.set("pools_in_trouble", Int64(whole.pools.count(where: \.isInTrouble)))
-    line.set("pools", objects: Self.pools(whole.pools, all: allPools))
-    line.set("holds", objects: Self.holds(whole.holds))
-    line.set("waiting", objects: Self.waiting(whole.controls))
-    line.set("cpu_seconds", raw: Self.figure(report.usage.cpuSeconds))
-    line.set("resident_bytes", Int64(report.usage.residentBytes))
-    return line.closed()
+    let counts = whole.observability
+    let status: JSONObject = [
+      "worker": ThisProcess.name, "host": ThisProcess.host, "pid": Int(ThisProcess.pid), "version": report.version,
+      "started_at": Timestamp.text(startedAt), "state": report.health.readiness, "shards": report.shards,
+      "in_hand": whole.inHand, "ahead": whole.ahead, "on_streams": whole.inFlight, "unconfirmed": whole.unconfirmed,
+      "stuck": whole.stuck, "received": sum.received, "delivered": sum.delivered, "failed": sum.failures,
+      "retries": sum.retries, "dead_letters": sum.deadLetters, "trace_noted": counts.traced,
+      "trace_left_out": counts.untraced, "received_per_second": rate(sum.received, \.received, at: now),
+      "delivered_per_second": rate(sum.delivered, \.delivered, at: now),
+      "failed_per_second": rate(sum.failures, \.failed, at: now),
+      "errors": JSONObject(sum.failuresByCode.map { ($0.code, $0.count) }), "apps": Self.apps(whole),
+      "latencies": latencies(whole.times), "pools_in_trouble": whole.pools.count(where: \.isInTrouble),
+      "pools": Self.pools(whole.pools, all: allPools), "holds": Self.holds(whole.holds),
+      "waiting": Self.waiting(whole.controls), "cpu_seconds": Self.figure(report.usage.cpuSeconds),
+      "resident_bytes": report.usage.residentBytes,
+    ]
+    return status.line
   }
 
-  private typealias Members = (inout JSONObjectWriter) -> Void
-
   /// Counts of the configured applications since the start.
-  private static func apps(_ whole: ShardReport) -> [Members] {
+  private static func apps(_ whole: ShardReport) -> [JSONObject] {
     let pushes = whole.counters.pushes
-    func sum(_ field: PushCounts.Field, _ series: Int) -> Int64 {
+    func sum(_ field: PushCounts.Field, _ series: Int) -> Int {
       let lanes = PushCounts.Provider.allCases.flatMap { provider in PushCounts.Lane.allCases.map { (provider, $0) } }
-      return Int64(lanes.reduce(0) { $0 + pushes.amount(field, series, $1.0, $1.1) })
+      return lanes.reduce(0) { $0 + pushes.amount(field, series, $1.0, $1.1) }
     }
     return whole.series.indices.dropFirst(AppSeries.others + 1).prefix(mostNamed).map { series in
-      {
-        $0.set("app", whole.series[series])
-        $0.set("in_hand", Int64(whole.counters.ledger.amount(.inHand, series)))
-        $0.set("delivered", sum(.delivered, series))
-        $0.set("failed") { failed in
-          for code in PushError.allCases where sum(.failed(code), series) > 0 {
-            failed.set(code.rawValue, sum(.failed(code), series))
-          }
-        }
-      }
+      let codes = PushError.allCases.filter { sum(.failed($0), series) > 0 }
+      return [
+        "app": whole.series[series], "in_hand": whole.counters.ledger.amount(.inHand, series),
+        "delivered": sum(.delivered, series), "failed": JSONObject(codes.map { ($0.rawValue, sum(.failed($0), series)) }),
+      ]
     }
   }
 
   /// Histograms of the last minute that are not empty.
-  private func latencies(_ now: PushTimes) -> [Members] {
+  private func latencies(_ now: PushTimes) -> [JSONObject] {
     let recent = times.first.map { now.since($0.times) } ?? now
     var histograms: [(of: String, provider: PushCounts.Provider, lane: PushCounts.Lane?, histogram: Histogram)] = []
     for provider in PushTimes.providers {
@@ -125,28 +100,23 @@ struct ProcessStatus {
       }
     }
     return histograms.filter { $0.histogram.count > 0 }.map { part in
-      {
-        $0.set("of", part.of)
-        $0.set("provider", part.provider.name)
-        $0.set("lane", part.lane?.name)
-        $0.set("count", Int64(part.histogram.count))
-        $0.set("whole_seconds", part.lane.map { Int64(recent.wholeSeconds(part.provider, $0)) })
+      [
+        "of": part.of, "provider": part.provider.name, "lane": part.lane?.name, "count": part.histogram.count,
+        "whole_seconds": part.lane.map { recent.wholeSeconds(part.provider, $0) },
         // null means longer than the last bound.
-        $0.set("p50", raw: Self.seconds(part.histogram.quantile(0.5)))
-        $0.set("p99", raw: Self.seconds(part.histogram.quantile(0.99)))
-        $0.set("bounds", raw: Array("\(part.histogram.bounds)".utf8))
-        $0.set("counts", raw: Array("\(part.histogram.counts)".utf8))
-      }
+        "p50": Self.seconds(part.histogram.quantile(0.5)), "p99": Self.seconds(part.histogram.quantile(0.99)),
+        "bounds": JSONRaw(Array("\(part.histogram.bounds)".utf8)), "counts": JSONRaw(Array("\(part.histogram.counts)".utf8)),
+      ]
     }
   }
 
-  private static func seconds(_ value: Double?) -> [UInt8] {
-    guard let value, value.isFinite else { return Array("null".utf8) }
-    return Array("\((value * 10_000).rounded() / 10_000)".utf8)
+  private static func seconds(_ value: Double?) -> JSONRaw? {
+    guard let value, value.isFinite else { return nil }
+    return JSONRaw(Array("\((value * 10_000).rounded() / 10_000)".utf8))
   }
 
   /// Pools in trouble come first, then those with an order.
-  private static func pools(_ pools: [ShardReport.Pool], all: Bool) -> [Members] {
+  private static func pools(_ pools: [ShardReport.Pool], all: Bool) -> [JSONObject] {
     func rank(_ pool: ShardReport.Pool) -> Int { pool.isInTrouble ? 0 : pool.mode != .running ? 1 : 2 }
     let sorted = pools.sorted { (rank($0), $0.name) < (rank($1), $1.name) }
     var room = mostNames
@@ -156,16 +126,13 @@ struct ProcessStatus {
       return room >= 0
     }
     return named.prefix(all ? .max : mostNamed).map { pool in
-      {
-        $0.set("name", pool.name)
-        $0.set("state", pool.isInTrouble ? "in trouble" : pool.mode == .running ? "ok" : pool.mode.rawValue)
-        if let since = pool.troubledSince { $0.set("since", time: since) }
-        $0.set("reason", pool.isInTrouble ? pool.reason.map(DeadLetterLog.words) : nil)
-        $0.set("remedy", pool.remedy?.words)
-        $0.set("runbook", pool.remedy?.section)
-        $0.set("connections", Int64(pool.connections))
-        $0.set("streams", Int64(pool.streams))
-      }
+      [
+        "name": pool.name,
+        "state": pool.isInTrouble ? "in trouble" : pool.mode == .running ? "ok" : pool.mode.rawValue,
+        "since": JSONOptional(pool.troubledSince.map(Timestamp.text)),
+        "reason": pool.isInTrouble ? pool.reason.map(DeadLetterLog.words) : nil, "remedy": pool.remedy?.words,
+        "runbook": pool.remedy?.section, "connections": pool.connections, "streams": pool.streams,
+      ]
     }
   }
 
@@ -175,30 +142,22 @@ struct ProcessStatus {
   private static let sinceOverhead = 35
 
   /// The longest queues come first.
-  private static func holds(_ holds: [HoldReport]) -> [Members] {
-    holds.longestFirst.prefix(mostNamed).map { hold in
-      {
-        $0.set("app", hold.app)
-        $0.set("ready", Int64(hold.ready ?? 0))
-      }
-    }
+  private static func holds(_ holds: [HoldReport]) -> [JSONObject] {
+    holds.longestFirst.prefix(mostNamed).map { ["app": $0.app, "ready": $0.ready ?? 0] }
   }
 
   /// Credentials whose pushes this worker has put on the ladder.
-  private static func waiting(_ controls: [Control]) -> [Members] {
-    controls.filter { $0.waiting > 0 }.sorted { $0.waiting > $1.waiting }.prefix(mostNamed).map { control in
-      {
-        $0.set("credential", control.subject.name)
-        $0.set("pushes", Int64(control.waiting))
-      }
+  private static func waiting(_ controls: [Control]) -> [JSONObject] {
+    controls.filter { $0.waiting > 0 }.sorted { $0.waiting > $1.waiting }.prefix(mostNamed).map {
+      ["credential": $0.subject.name, "pushes": $0.waiting]
     }
   }
 
-  private func rate(_ count: Int, _ part: KeyPath<Sample, Int>, at now: MonotonicTime) -> [UInt8] {
+  private func rate(_ count: Int, _ part: KeyPath<Sample, Int>, at now: MonotonicTime) -> JSONRaw {
     guard let first = samples.first, now.seconds(since: first.at) > 0.5 else { return Self.figure(0) }
     return Self.figure(Double(count - first[keyPath: part]) / now.seconds(since: first.at))
   }
 
   /// With one decimal place.
-  private static func figure(_ value: Double) -> [UInt8] { Array("\((value * 10).rounded() / 10)".utf8) }
+  private static func figure(_ value: Double) -> JSONRaw { JSONRaw(Array("\((value * 10).rounded() / 10)".utf8)) }
 }

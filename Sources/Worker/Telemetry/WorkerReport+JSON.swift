@@ -8,46 +8,26 @@ import Wire
 extension WorkerReport {
   /// The report as one JSON object on one line. It contains configured names, numbers and providers' reasons with possible
   /// tokens removed, but no token or secret. Its size is bounded like that of the metrics.
-  var json: [UInt8] {
-    var object = JSONObjectWriter()
-    object.set("worker", ThisProcess.name)
-    object.set("version", version)
-    object.set("at", time: at)
-    object.set("started_at", time: Int64(usage.startTime * 1000))
-    object.set("live", health.liveness)
-    object.set("ready", health.readiness)
-    object.set("shards", Int64(shards))
-    object.set("shards_ready", Int64(shardsReady))
-    object.set("totals", object: addTotals)
-    object.set("now", object: addPresent)
-    object.set("broker", object: addBroker)
-    if let registry = whole.registry {
-      object.set(
-        "registry",
-        object: {
-          $0.set("up", registry.isUp)
-          $0.set("writable", registry.isWritable)
-        })
-    }
-    object.set("apps", objects: whole.series.indices.filter(isShown).map { series in { add(series, to: &$0) } })
-    object.set("times", object: addTimes)
-    object.set("pools", objects: pools.map { pool in { add(pool, to: &$0) } })
-    object.set("holds", objects: holds.map { hold in { add(hold, to: &$0) } })
-    object.set("controls", objects: whole.controls.prefix(Self.most).map { control in { control.writeNamed(to: &$0, at: at) } })
-    object.set("open_breakers", whole.openBreakers.prefix(Self.most).map(\.self))
-    object.set("dead_letters", objects: whole.deadLetters.prefix(Self.most).map { letters in { add(letters, to: &$0) } })
-    if let queues = whole.queues {
-      object.set("queues", object: { for queue in queues { $0.set(queue.name, Int64(queue.ready)) } })
-    }
-    if let campaigns = whole.campaigns {
-      object.set(
-        "campaigns",
-        object: { for state in CampaignState.allCases { $0.set(state.name, Int64(campaigns.counts[state] ?? 0)) } })
-      object.set("latest_campaigns", objects: campaigns.latest.map { campaign in { add(campaign, to: &$0) } })
-    }
-    object.set("expiries", objects: whole.expiries.prefix(Self.most).map { expiry in { add(expiry, to: &$0) } })
-    object.set("process", object: addProcess)
-    return object.closed()
+  var json: JSONObject {
+    let queues = whole.queues.map { queues in JSONObject(queues.map { ($0.name, $0.ready) }) }
+    let campaigns = whole.campaigns.map { part in JSONObject(CampaignState.allCases.map { ($0.name, part.counts[$0] ?? 0) }) }
+    return [
+      "worker": ThisProcess.name, "version": version, "at": Timestamp.text(at),
+      "started_at": Timestamp.text(Int64(usage.startTime * 1000)), "live": health.liveness, "ready": health.readiness,
+      "shards": shards, "shards_ready": shardsReady, "totals": totals, "now": present, "broker": broker,
+      "registry": JSONOptional(whole.registry.map { ["up": $0.isUp, "writable": $0.isWritable] as JSONObject }),
+      "apps": whole.series.indices.filter(isShown).map(app), "times": times, "pools": pools.map(Self.description),
+      "holds": holds.map { ["app": $0.app, "ready": $0.ready, "in_hand": $0.inHand] as JSONObject },
+      "controls": whole.controls.prefix(Self.most).map { $0.namedJSON(at: at) },
+      "open_breakers": Array(whole.openBreakers.prefix(Self.most)),
+      "dead_letters": whole.deadLetters.prefix(Self.most).map(Self.description),
+      "queues": JSONOptional(queues), "campaigns": JSONOptional(campaigns),
+      "latest_campaigns": JSONOptional(whole.campaigns?.latest.map(Self.description)),
+      "expiries": whole.expiries.prefix(Self.most).map { expiry -> JSONObject in
+        ["credential": expiry.name, "not_after": Timestamp.text(expiry.notAfter * 1000)]
+      },
+      "process": process,
+    ]
   }
 
   private static let most = 100
@@ -62,39 +42,30 @@ extension WorkerReport {
       }
   }
 
-  private func addTotals(_ object: inout JSONObjectWriter) {
-    for counter in Counters.all {
-      if let name = counter.status { object.set(name, Int64(whole.counters[keyPath: counter.path])) }
-    }
-    object.set("trace_noted", Int64(whole.observability.traced))
-    object.set("trace_left_out", Int64(whole.observability.untraced))
+  private var totals: JSONObject {
+    JSONObject(Counters.all.compactMap { counter in counter.status.map { ($0, whole.counters[keyPath: counter.path]) } }) + [
+      "trace_noted": whole.observability.traced, "trace_left_out": whole.observability.untraced,
+    ]
   }
 
-  private func addPresent(_ object: inout JSONObjectWriter) {
-    object.set("in_hand", Int64(whole.inHand))
-    object.set("ahead", Int64(whole.ahead))
-    object.set("unconfirmed", Int64(whole.unconfirmed))
-    object.set("stuck", Int64(whole.stuck))
-    object.set("in_flight", Int64(whole.inFlight))
-    object.set("oldest_age_seconds", seconds: whole.oldestAge)
-    object.set("loop_lag_seconds", seconds: whole.loopLag)
+  private var present: JSONObject {
+    [
+      "in_hand": whole.inHand, "ahead": whole.ahead, "unconfirmed": whole.unconfirmed, "stuck": whole.stuck,
+      "in_flight": whole.inFlight, "oldest_age_seconds": Self.seconds(whole.oldestAge),
+      "loop_lag_seconds": Self.seconds(whole.loopLag),
+    ]
   }
 
-  private func addBroker(_ object: inout JSONObjectWriter) {
-    object.set("connected", whole.isReady)
-    object.set("blocked", whole.isBrokerBlocked)
-    object.set("connections_ended", Int64(whole.brokerConnectionsEnded))
+  private var broker: JSONObject {
+    [
+      "connected": whole.isReady, "blocked": whole.isBrokerBlocked, "connections_ended": whole.brokerConnectionsEnded,
+    ]
   }
 
-  private func add(_ series: Int, to object: inout JSONObjectWriter) {
-    object.set("app", whole.series[series])
-    object.set(
-      "ledger",
-      object: {
-        for entry in RequestLedger.Entry.allCases { $0.set(entry.name, Int64(whole.counters.ledger.amount(entry, series))) }
-      })
-    let rows = rows.filter { $0.series == series }
-    object.set("pushes", objects: rows.filter { $0.isExpected || !isEmpty($0) }.map { row in { add(row, to: &$0) } })
+  private func app(_ series: Int) -> JSONObject {
+    let rows = rows.filter { $0.series == series && ($0.isExpected || !isEmpty($0)) }
+    let ledger = JSONObject(RequestLedger.Entry.allCases.map { ($0.name, whole.counters.ledger.amount($0, series)) })
+    return ["app": whole.series[series], "ledger": ledger, "pushes": rows.map(pushes)]
   }
 
   private func isEmpty(_ row: Row) -> Bool {
@@ -104,26 +75,20 @@ extension WorkerReport {
       && PushError.allCases.allSatisfy { amount(.failed($0)) == 0 && amount(.retried($0)) == 0 && amount(.deadLetter($0)) == 0 }
   }
 
-  private func add(_ row: Row, to object: inout JSONObjectWriter) {
+  private func pushes(_ row: Row) -> JSONObject {
     let pushes = whole.counters.pushes
-    func amount(_ field: PushCounts.Field) -> Int64 { Int64(pushes.amount(field, row.series, row.provider, row.lane)) }
-    func addCodes(_ name: String, _ field: (PushError) -> PushCounts.Field) {
-      object.set(
-        name,
-        object: { for code in PushError.allCases where amount(field(code)) != 0 { $0.set(code.rawValue, amount(field(code))) } }
-      )
+    func amount(_ field: PushCounts.Field) -> Int { pushes.amount(field, row.series, row.provider, row.lane) }
+    func byCode(_ field: (PushError) -> PushCounts.Field) -> JSONObject {
+      JSONObject(PushError.allCases.filter { amount(field($0)) != 0 }.map { ($0.rawValue, amount(field($0))) })
     }
-    object.set("provider", row.provider.name)
-    object.set("lane", row.lane.name)
-    object.set("delivered", amount(.delivered))
-    object.set("parked", amount(.parked))
-    addCodes("failed") { .failed($0) }
-    addCodes("retried") { .retried($0) }
-    addCodes("dead_letters") { .deadLetter($0) }
+    return [
+      "provider": row.provider.name, "lane": row.lane.name, "delivered": amount(.delivered), "parked": amount(.parked),
+      "failed": byCode { .failed($0) }, "retried": byCode { .retried($0) }, "dead_letters": byCode { .deadLetter($0) },
+    ]
   }
 
   /// Counts per bucket, not cumulative; the last one is above the last bound.
-  private func addTimes(_ object: inout JSONObjectWriter) {
+  private var times: JSONObject {
     var histograms: [(name: String, provider: PushCounts.Provider?, lane: PushCounts.Lane?, histogram: Histogram)] = []
     for provider in PushTimes.providers {
       for lane in PushCounts.Lane.allCases {
@@ -132,71 +97,51 @@ extension WorkerReport {
       histograms.append(("provider_answer", provider, nil, whole.times[answersOf: provider]))
     }
     histograms.append(("broker_confirm", nil, nil, whole.times.confirms))
-    object.set(
-      "histograms",
-      objects: histograms.map { part in
-        {
-          $0.set("name", part.name)
-          $0.set("provider", part.provider?.name)
-          $0.set("lane", part.lane?.name)
-          $0.set("bounds", raw: Array("[\(part.histogram.bounds.map { "\($0)" }.joined(separator: ","))]".utf8))
-          $0.set("counts", raw: Array("[\(part.histogram.counts.map { "\($0)" }.joined(separator: ","))]".utf8))
-          $0.set("sum_seconds", seconds: part.histogram.sum)
-          if let provider = part.provider, let lane = part.lane {
-            $0.set("whole_seconds", Int64(whole.times.wholeSeconds(provider, lane)))
-          }
-        }
-      })
+    let parts = histograms.map { part -> JSONObject in
+      let wholeSeconds =
+        if let provider = part.provider, let lane = part.lane { whole.times.wholeSeconds(provider, lane) } else { nil as Int? }
+      return [
+        "name": part.name, "provider": part.provider?.name, "lane": part.lane?.name,
+        "bounds": Self.numbers(part.histogram.bounds), "counts": Self.numbers(part.histogram.counts),
+        "sum_seconds": Self.seconds(part.histogram.sum), "whole_seconds": JSONOptional(wholeSeconds),
+      ]
+    }
+    return ["histograms": parts]
   }
 
-  private func add(_ pool: ShardReport.Pool, to object: inout JSONObjectWriter) {
-    object.set("pool", pool.name)
-    object.set("credential_ok", !pool.isCredentialRefused)
-    object.set("in_trouble", pool.isInTrouble)
-    object.set("state", pool.state)
-    object.set("reason", pool.reason.map(DeadLetterLog.words))
-    object.set("remedy", pool.remedy?.words)
-    object.set("runbook", pool.remedy?.section)
-    object.set("connections", Int64(pool.connections))
-    object.set("streams", Int64(pool.streams))
+  private static func description(_ pool: ShardReport.Pool) -> JSONObject {
+    [
+      "pool": pool.name, "credential_ok": !pool.isCredentialRefused, "in_trouble": pool.isInTrouble, "state": pool.state,
+      "reason": pool.reason.map(DeadLetterLog.words), "remedy": pool.remedy?.words, "runbook": pool.remedy?.section,
+      "connections": pool.connections, "streams": pool.streams,
+    ]
   }
 
-  private func add(_ hold: HoldReport, to object: inout JSONObjectWriter) {
-    object.set("app", hold.app)
-    object.set("ready", hold.ready.map(Int64.init))
-    object.set("in_hand", Int64(hold.inHand))
-  }
-
-  private func add(_ letters: ShardReport.DeadLetters, to object: inout JSONObjectWriter) {
-    object.set("app", letters.app)
-    object.set("error", letters.error.rawValue)
-    object.set("reason", letters.reason)
-    object.set("count", Int64(letters.count))
+  private static func description(_ letters: ShardReport.DeadLetters) -> JSONObject {
+    ["app": letters.app, "error": letters.error.rawValue, "reason": letters.reason, "count": letters.count]
   }
 
   /// Without the target, which may name a user or contain a group's key.
-  private func add(_ campaign: Campaign, to object: inout JSONObjectWriter) {
-    object.set("campaign", campaign.description.id)
-    object.set("app", campaign.description.app)
-    object.set("state", campaign.state.name)
-    object.set("sent", campaign.sent)
-    object.set("failed", campaign.failed)
-    object.set("remaining", campaign.remaining)
-    object.set("created_at", time: campaign.createdAt)
+  private static func description(_ campaign: Campaign) -> JSONObject {
+    [
+      "campaign": campaign.description.id, "app": campaign.description.app, "state": campaign.state.name,
+      "sent": campaign.sent, "failed": campaign.failed, "remaining": campaign.remaining,
+      "created_at": Timestamp.text(campaign.createdAt),
+    ]
   }
 
-  private func add(_ expiry: CertificateExpiry, to object: inout JSONObjectWriter) {
-    object.set("credential", expiry.name)
-    object.set("not_after", time: expiry.notAfter * 1000)
+  private var process: JSONObject {
+    [
+      "cpu_seconds": Self.seconds(usage.cpuSeconds), "resident_bytes": usage.residentBytes,
+      "open_fds": usage.openDescriptors, "max_fds": usage.descriptorLimit, "log_lines_dropped": droppedLogLines,
+    ]
   }
 
-  private func addProcess(_ object: inout JSONObjectWriter) {
-    object.set("cpu_seconds", seconds: usage.cpuSeconds)
-    object.set("resident_bytes", Int64(usage.residentBytes))
-    object.set("open_fds", Int64(usage.openDescriptors))
-    object.set("max_fds", Int64(usage.descriptorLimit))
-    object.set("log_lines_dropped", Int64(droppedLogLines))
+  private static func numbers(_ values: [some Numeric]) -> JSONRaw {
+    JSONRaw(Array("[\(values.map { "\($0)" }.joined(separator: ","))]".utf8))
   }
+
+  private static func seconds(_ value: Double) -> JSONRaw { JSONRaw(Array("\((value * 1e6).rounded() / 1e6)".utf8)) }
 }
 
 extension RequestLedger.Entry {
@@ -209,12 +154,5 @@ extension RequestLedger.Entry {
     case .givenBack: "given_back"
     case .inHand: "in_hand"
     }
-  }
-}
-
-extension JSONObjectWriter {
-  fileprivate mutating func set(_ name: String, _ value: Bool) { set(name, raw: Array("\(value)".utf8)) }
-  fileprivate mutating func set(_ name: String, seconds: Double) {
-    set(name, raw: Array("\((seconds * 1e6).rounded() / 1e6)".utf8))
   }
 }

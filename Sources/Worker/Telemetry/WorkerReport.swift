@@ -72,9 +72,7 @@ extension PushError {
   static func expected(with provider: PushCounts.Provider) -> [PushError] {
     switch provider {
     case .apns: allCases.filter { ![.invalidJSON, .missingRegistration, .invalidTTL, .notAllowed].contains($0) }
-    case .fcm:
-      allCases.filter { ![.invalidJSON, .missingRegistration, .invalidTTL, .invalidPackageName, .notAllowed].contains($0) }
-    case .webpush:
+    case .fcm, .webpush:
       allCases.filter { ![.invalidJSON, .missingRegistration, .invalidTTL, .invalidPackageName, .notAllowed].contains($0) }
     case .none:
       allCases.filter {

@@ -128,7 +128,7 @@ enum DevicesCommand: Command {
       throw CommandFailure(.interrupted, "nothing was deleted")
     }
     let event = try session.perform(.forget(user: Array(user.utf8), app: app))
-    options.print([event.json], text: "deleted the user and \(event.change)")
+    options.print(event.json, text: "deleted the user and \(event.change)")
   }
 
   /// The devices that one of the options names.

@@ -62,8 +62,7 @@ enum AppsCommand: Command {
   static func show(_ controls: [Control], _ options: Options) throws {
     let now = RegistrySession.now
     options.print(
-      controls.map { control in JSONObjectWriter.object { control.writeNamed(to: &$0, at: now) } },
-      text: TextTable(controls, at: now).text(width: Terminal.width))
+      controls.map { $0.namedJSON(at: now).line }, text: TextTable(controls, at: now).text(width: Terminal.width))
   }
 }
 

@@ -20,7 +20,7 @@ enum AuditCommand: Command {
     let limit = try options.integer("limit", in: 1...100_000) ?? 50
     let events = try session.store.auditEvents(of: session.givenApp(options).map { [$0] }, limit: limit)
     guard !options.asJSON, events.isEmpty else {
-      return options.print(events.map(\.json), text: TextTable(events).text(width: Terminal.width))
+      return options.print(events.map(\.json.line), text: TextTable(events).text(width: Terminal.width))
     }
     Terminal.say("no operations")
   }

@@ -44,12 +44,12 @@ enum CampaignsCommand: Command {
     let campaign = try find(id, in: store)
     if options.action == "show" {
       let whole = try store.withFailures(campaign)
-      return options.print([whole.json], text: whole.text)
+      return options.print(whole.json, text: whole.text)
     }
     if options.action == "unreached" { return try listUnreached(options, campaign, store) }
     try change(campaign, options.action, OperatorSession(options))
     let now = try store.campaign(campaign.description.id) ?? campaign
-    options.print([now.json], text: "\(now.id) is \(now.state.name)")
+    options.print(now.json, text: "\(now.id) is \(now.state.name)")
   }
 
   // MARK: one campaign
@@ -85,8 +85,7 @@ enum CampaignsCommand: Command {
   private static func listUnreached(_ options: Options, _ campaign: Campaign, _ store: DeviceStore) throws {
     let devices = try store.unreached(by: campaign.description.id, after: 0, limit: DeviceStore.mostUnreached)
     options.print(
-      devices.map { device in JSONObjectWriter.object { device.write(to: &$0) } },
-      text: devices.isEmpty ? "no device is listed" : TextTable(devices).text(width: Terminal.width))
+      devices.map(\.json.line), text: devices.isEmpty ? "no device is listed" : TextTable(devices).text(width: Terminal.width))
   }
 
   // MARK: the list
@@ -101,7 +100,8 @@ enum CampaignsCommand: Command {
     while true {
       let campaigns = try selection(session.store, app, limit)
       var text =
-        options.asJSON ? campaigns.map { String(decoding: $0.json, as: UTF8.self) }.joined(separator: "\n") : table(campaigns)
+        options.asJSON
+        ? campaigns.map { String(decoding: $0.json.line, as: UTF8.self) }.joined(separator: "\n") : table(campaigns)
       if options.has("follow"), !options.asJSON, let height = TerminalWidth.linesOfOutput { text = cut(text, to: height) }
       if text != last {
         if Terminal.isOutputInteractive, !last.isEmpty, !options.asJSON { erase(last) }

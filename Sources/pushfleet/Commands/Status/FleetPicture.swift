@@ -41,18 +41,8 @@ struct FleetPicture {
     }
     // The worker's own object, with `kind` as its first member.
     let workers = workers.map { Array(#"{"kind":"worker","#.utf8) + $0.json.drop { $0 != UInt8(ascii: "{") }.dropFirst() }
-    let campaigns = campaigns.map { campaign -> [UInt8] in
-      JSONObjectWriter.object {
-        $0.set("kind", "campaign")
-        campaign.write(to: &$0)
-      }
-    }
-    let controls = controls.map { control -> [UInt8] in
-      JSONObjectWriter.object {
-        $0.set("kind", "control")
-        control.writeNamed(to: &$0, at: at)
-      }
-    }
+    let campaigns = campaigns.map { (["kind": "campaign"] + $0.json).line }
+    let controls = controls.map { (["kind": "control"] + $0.namedJSON(at: at)).line }
     let fleet: JSONObject = [
       "kind": "fleet", "prefix": prefix, "broker": address, "at": Timestamp.text(at), "workers": self.workers.count,
       "silent_shards": silent, "problem": problem, "registry_problem": registryProblem,
