@@ -28,17 +28,10 @@ final class KeyCache {
     var key: GatewayKey
     var readAt: MonotonicTime
     var notedAt: MonotonicTime?
-    /// Requests allowed at once, as of `filledAt`.
-    var tokens: Double
-    var filledAt: MonotonicTime
+    var bucket: TokenBucket
 
     mutating func admits(at now: MonotonicTime) -> Bool {
-      guard let rate = key.rate else { return true }
-      tokens = min(Double(rate), tokens + now.seconds(since: filledAt) * Double(rate))
-      filledAt = now
-      guard tokens >= 1 else { return false }
-      tokens -= 1
-      return true
+      key.rate.map { bucket.admits(rate: Double($0), burst: Double($0), at: now) } ?? true
     }
   }
 
@@ -74,7 +67,7 @@ final class KeyCache {
   }
 
   /// Counts further requests of an admitted call. A key beyond its rate then waits until they are within it.
-  func charge(_ key: GatewayKey, requests: Int) { entries[key.id]?.tokens -= Double(requests) }
+  func charge(_ key: GatewayKey, requests: Int) { entries[key.id]?.bucket.tokens -= Double(requests) }
 
   private func read(_ id: [UInt8]) {
     registry.call(.read { try $0.key(id) }) { [weak self] result in
@@ -96,11 +89,9 @@ final class KeyCache {
 
   private func remember(_ key: GatewayKey) {
     if entries.count >= Self.most { entries.removeAll() }
-    var entry =
-      entries[key.id] ?? Entry(key: key, readAt: loop.now, tokens: Double(key.rate ?? 0), filledAt: loop.now)
-    entry.key = key
-    entry.readAt = loop.now
-    entries[key.id] = entry
+    let full = TokenBucket(tokens: Double(key.rate ?? 0), filledAt: loop.now)
+    let former = entries[key.id]
+    entries[key.id] = Entry(key: key, readAt: loop.now, notedAt: former?.notedAt, bucket: former?.bucket ?? full)
   }
 
   private func judge(_ proof: Proof, _ id: [UInt8], _ place: [[UInt8]: Entry].Index?) -> Result<GatewayKey, Denial> {
