@@ -21,18 +21,14 @@ struct SharedRequests {
 
   /// - Parameters:
   ///   - message: of ``GatewayRequest/message(_:app:)``.
+  ///   - deadline: nil for the first look.
   ///   - then: gets the known outcome, or nil if this gateway must publish the request. `isLate` if it has waited for another
   ///     one.
   func claim(
-    _ name: [UInt8], _ message: [UInt8], body: [UInt8], then: @escaping (SendService.Outcome?, _ isLate: Bool) -> Void
+    _ name: [UInt8], _ message: [UInt8], body: [UInt8], deadline: MonotonicTime? = nil,
+    then: @escaping (SendService.Outcome?, _ isLate: Bool) -> Void
   ) {
-    look(name, message, body, deadline: loop.now.advanced(bySeconds: answerTimeout), then)
-  }
-
-  private func look(
-    _ name: [UInt8], _ message: [UInt8], _ body: [UInt8], deadline: MonotonicTime,
-    _ then: @escaping (SendService.Outcome?, _ isLate: Bool) -> Void
-  ) {
+    let deadline = deadline ?? loop.now.advanced(bySeconds: answerTimeout)
     // An unanswered request is remembered for at least the wait for an answer and for the confirm.
     let until = until(after: max(lifetime, answerTimeout + Self.confirmTime))
     registry.call(.claimRequest(name, message: message, body: body, until: until)) { result in
@@ -44,7 +40,7 @@ struct SharedRequests {
       case .again: then(nil, false)
       case .underWay:
         guard loop.now < deadline else { return then(nil, true) }
-        loop.schedule(after: Self.pause) { look(name, message, body, deadline: deadline, then) }
+        loop.schedule(after: Self.pause) { claim(name, message, body: body, deadline: deadline, then: then) }
       }
     }
   }
