@@ -6,12 +6,10 @@ import Settings
 /// broker refuses in any case, but first for a missing permission. (RabbitMQ checks permissions before arguments, and logs each
 /// refusal.)
 struct BrokerRights {
-  private(set) var unreadable: [String] = []
-  private(set) var unwritable: [String] = []
-  private(set) var cannotHold = false
-  private(set) var cannotAnswer = false
+  /// The questions that the broker has answered with a refusal.
+  var refused: [Question] = []
 
-  enum Question {
+  enum Question: Equatable {
     case read(queue: String)
     case write(exchange: String)
     /// Permission to declare hold queues, and the queues that receive the questions of `pushfleet status`.
@@ -63,30 +61,23 @@ struct BrokerRights {
     return properties
   }
 
-  mutating func refused(_ question: Question) {
-    switch question {
-    case .read(let queue): unreadable.append(queue)
-    case .write(let exchange): unwritable.append(exchange)
-    case .hold: cannotHold = true
-    case .answer: cannotAnswer = true
-    }
-  }
-
   func findings(_ subject: String) -> [Finding] {
     let advice = Self.grant(topology.prefix, broker) + " (docs/operate/permissions.md)"
-    let refused: [(isRefused: Bool, level: Finding.Level, sentence: String)] = [
+    let unreadable = refused.compactMap { if case .read(let queue) = $0 { queue } else { nil } }
+    let unwritable = refused.compactMap { if case .write(let exchange) = $0 { exchange } else { nil } }
+    let rows: [(isRefused: Bool, level: Finding.Level, sentence: String)] = [
       (!unreadable.isEmpty, .error, "workers with this user may not read \(unreadable.joined(separator: ", "))"),
       (!unwritable.isEmpty, .error, "workers with this user may not write to \(unwritable.joined(separator: ", "))"),
       (
-        cannotHold, .warning,
+        refused.contains(.hold), .warning,
         "workers with this user can't declare hold queues (\(topology.holdQueue("APP"))): while a provider is in trouble, "
           + "its requests wait on the retry ladder"
       ),
       (
-        cannotAnswer, .warning,
+        refused.contains(.answer), .warning,
         "workers with this user can't answer `pushfleet status` (\(topology.controlExchange).…); they still deliver"
       ),
     ]
-    return refused.filter(\.isRefused).map { Finding($0.level, subject, $0.sentence, advice) }
+    return rows.filter(\.isRefused).map { Finding($0.level, subject, $0.sentence, advice) }
   }
 }

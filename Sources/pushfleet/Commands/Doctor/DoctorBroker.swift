@@ -198,7 +198,7 @@ final class DoctorBroker: PublisherClient {
       return watchForAnswer()
     }
     perform(command, publisher) { [unowned self] answer in
-      if case .failure(.accessRefused) = answer { rights.refused(question) }
+      if case .failure(.accessRefused) = answer { rights.refused.append(question) }
       proceed()
     }
   }
@@ -227,7 +227,7 @@ final class DoctorBroker: PublisherClient {
   override func failed(_ tag: Int, _ failure: PublishFailure) {
     if case .channelClosed(let reason) = failure, reason.isRefusal {
       if let asked {
-        rights.refused(asked)
+        rights.refused.append(asked)
       } else {
         report(.error, "workers with this user can't answer those who ask for results: \(reason)", permissions)
       }
@@ -253,7 +253,7 @@ final class DoctorBroker: PublisherClient {
   /// Sends a test message through the shortest step, unless permissions or topology are known to be incomplete.
   private func tryLadder(_ publisher: Publisher) {
     guard let step = topology.ladder.first, step.delay <= Self.longestStep, missing.isEmpty,
-      !rights.unwritable.contains(topology.retryExchange), publisher.server?.product == BrokerRelease.product
+      !rights.refused.contains(.write(exchange: topology.retryExchange)), publisher.server?.product == BrokerRelease.product
     else { return proceed() }
     declare(topology.doctorCommands[...], publisher) { [unowned self] in
       var properties = BasicProperties()
