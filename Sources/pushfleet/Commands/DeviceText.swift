@@ -2,13 +2,7 @@ import DeviceRegistry
 import PushCore
 
 extension DeviceRecord {
-  private var environment: String? {
-    switch device.environment {
-    case .production: "production"
-    case .sandbox: "sandbox"
-    case .unspecified, nil: nil
-    }
-  }
+  private var environment: String? { device.environment?.name }
 
   var json: JSONObject {
     [
@@ -55,14 +49,7 @@ extension Registration {
 }
 
 extension DeviceState {
-  var word: String {
-    switch self {
-    case .active: "active"
-    case .suspect: "suspect"
-    case .gone: "gone"
-    case .stale: "stale"
-    }
-  }
+  var word: String { "\(self)" }
 }
 
 enum FactList {
