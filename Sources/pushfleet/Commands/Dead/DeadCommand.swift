@@ -48,8 +48,7 @@ enum DeadCommand: Command {
     if isDry {
       try replay.run()
     } else {
-      try OperatorSession.recording(
-        options, "dead replay", .dead, filter, reasonIn: "because", count: { replay.replayed }, replay.run)
+      try OperatorSession.recording(options, "dead replay", .dead, filter, reasonIn: "because", replay)
     }
     if options.asJSON { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
     if replay.isInterrupted { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }

@@ -43,8 +43,10 @@ final class LetterLook: LetterWalk {
     super.leave()
   }
 
+  override var changed: Int { isRemoving ? matched : 0 }
+
   /// Ends the look without an error once everything that has been removed is acknowledged.
-  func stop() {
+  override func stop() {
     isStopping = true
     end()
   }

@@ -122,8 +122,7 @@ struct LetterPlace {
     }
     watch()
     try OperatorSession.recording(
-      options, action ?? "\(name) drop", self, filter, reasonIn: action == nil ? "because" : "reason",
-      count: { look.matched }, look.run)
+      options, action ?? "\(name) drop", self, filter, reasonIn: action == nil ? "because" : "reason", look)
     tell(look.matched, options, isDry: false)
     if let ended { throw ended }
   }

@@ -15,6 +15,7 @@ final class LetterReplay: LetterWalk {
   /// Letters that can't be sent back, by reason.
   private(set) var refused: [String: Int] = [:]
   private(set) var replayed = 0
+  override var changed: Int { replayed }
   private var matched = 0
   private(set) var isInterrupted = false
   private var route: LetterRoute?

@@ -22,32 +22,30 @@ struct LetterRunner: LetterWorker {
   ) -> any LetterRun {
     let thread = WalkThread()
     do {
-      let task = try task(for: order)
-      task.walk.handlesSignals = false
-      task.walk.complain = { [weak task] in task?.notices.append($0) }
-      thread.use(task)
+      let (walk, details) = try walk(for: order)
+      thread.use(walk, details)
       try startThread(named: "letters") { thread.run(progress: progress, pause: Self.pause, then: then) }
     } catch { then(LetterOutcome(failure: Self.words(error))) }
     return thread
   }
 
-  private func task(for order: LetterOrder) throws -> WalkTask {
+  private typealias Details = () -> JSONObject
+
+  private func walk(for order: LetterOrder) throws -> (LetterWalk, Details) {
     let place = LetterPlace(order.queue)
     switch order.action {
     case .look(let shown, let withContent):
       return try look(place, order, shown: shown, body: withContent ? Self.mostBody : nil)
     case .drop:
-      let look = try LetterLook(configuration, order.filter, place.for("drop"), isRemoving: true)
-      return WalkTask(look, stop: look.stop, count: { look.matched })
+      return (try LetterLook(configuration, order.filter, place.for("drop"), isRemoving: true), { [:] })
     case .replay(let rate):
       let replay = try LetterReplay(configuration, order.filter, rate: rate, isDry: false)
       replay.showsProgress = false
-      return WalkTask(
-        replay, stop: replay.interrupt, count: { replay.replayed }, details: { DeadCommand.json(replay, false) })
+      return (replay, { DeadCommand.json(replay, false) })
     }
   }
 
-  private func look(_ place: LetterPlace, _ order: LetterOrder, shown: Int, body: Int?) throws -> WalkTask {
+  private func look(_ place: LetterPlace, _ order: LetterOrder, shown: Int, body: Int?) throws -> (LetterWalk, Details) {
     var filter = order.filter
     filter.limit = nil
     var groups = LetterGroups()
@@ -57,72 +55,56 @@ struct LetterRunner: LetterWorker {
       groups.add(letter)
       if letters.count < shown { letters.append((body == nil ? letter.summary : letter.json).line) }
     }
-    return WalkTask(
-      look, stop: look.stop,
-      details: {
+    return (
+      look,
+      {
         [
-          "matched": Int64(look.matched), "seen": Int64(look.done), "ready": Int64(look.expected),
+          "matched": look.matched, "seen": look.done, "ready": look.expected,
           "groups": JSONRaw(JSONObjectWriter.array(groups.json.map(\.line))),
           "letters": JSONRaw(JSONObjectWriter.array(letters)),
         ]
-      })
+      }
+    )
   }
 
   static func words(_ error: any Error) -> String { (error as? CommandFailure)?.message ?? "\(error)" }
 }
 
-/// A walk for the gateway. It is made on one thread and then used only by the thread that runs it.
-private final class WalkTask {
-  let walk: LetterWalk
-  let stop: () -> Void
-  /// Removed or replayed messages.
-  let count: () -> Int
-  let details: () -> JSONObject
-  var notices: [String] = []
-
-  init(
-    _ walk: LetterWalk, stop: @escaping () -> Void, count: @escaping () -> Int = { 0 },
-    details: @escaping () -> JSONObject = { [:] }
-  ) {
-    self.walk = walk
-    self.stop = stop
-    self.count = count
-    self.details = details
-  }
-}
-
 /// The thread of one walk. The gateway's thread only makes it, starts it, and posts to its loop.
 private final class WalkThread: LetterRun, @unchecked Sendable {
   // Set before the thread starts. Afterwards only that thread uses it; `mailbox` may be used by all.
-  private var task: WalkTask?
+  private var walk: LetterWalk?
+  private var details: () -> JSONObject = { [:] }
+  private var notices: [String] = []
   private var mailbox: Mailbox?
 
-  func use(_ task: WalkTask) {
-    self.task = task
-    mailbox = task.walk.loop.mailbox
+  func use(_ walk: LetterWalk, _ details: @escaping () -> JSONObject) {
+    walk.handlesSignals = false
+    walk.complain = { [weak self] in self?.notices.append($0) }
+    (self.walk, self.details, mailbox) = (walk, details, walk.loop.mailbox)
   }
 
   func run(
     progress: @escaping @Sendable (Int, Int) -> Void, pause: Double, then: @Sendable (LetterOutcome) -> Void
   ) {
-    guard let task else { return }
-    report(task, progress, pause)
+    guard let walk else { return }
+    report(walk, progress, pause)
     var failure: String?
-    do { try task.walk.run() } catch { failure = LetterRunner.words(error) }
-    progress(task.walk.done, task.walk.expected)
-    let notices: JSONObject = ["notices": JSONOptional(task.notices.isEmpty ? nil : task.notices.joined(separator: "; "))]
-    then(LetterOutcome(count: task.count(), details: (task.details() + notices).line, failure: failure))
-    self.task = nil
+    do { try walk.run() } catch { failure = LetterRunner.words(error) }
+    progress(walk.done, walk.expected)
+    let told: JSONObject = ["notices": JSONOptional(notices.isEmpty ? nil : notices.joined(separator: "; "))]
+    then(LetterOutcome(count: walk.changed, details: (details() + told).line, failure: failure))
+    (self.walk, details) = (nil, { [:] })
   }
 
-  private func report(_ task: WalkTask, _ progress: @escaping @Sendable (Int, Int) -> Void, _ pause: Double) {
-    task.walk.loop.schedule(after: pause) { [weak self, unowned task] in
-      progress(task.walk.done, task.walk.expected)
-      self?.report(task, progress, pause)
+  private func report(_ walk: LetterWalk, _ progress: @escaping @Sendable (Int, Int) -> Void, _ pause: Double) {
+    walk.loop.schedule(after: pause) { [weak self, unowned walk] in
+      progress(walk.done, walk.expected)
+      self?.report(walk, progress, pause)
     }
   }
 
   func stop() {
-    mailbox?.post { [weak self] _ in self?.task?.stop() }
+    mailbox?.post { [weak self] _ in self?.walk?.stop() }
   }
 }

@@ -107,6 +107,9 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   func visit(_ delivery: Delivery) -> Step { .keep }
 
+  /// Letters that were removed or sent back.
+  var changed: Int { 0 }
+
   /// Letters to fetch at once. A walk that is slow on purpose fetches few, because the broker ends a connection on which nothing is
   /// read for 30 seconds.
   var wantedPortion: Int { .max }
@@ -115,6 +118,9 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   override func interrupt() {
     if isReturning { leave() } else { fail(.interrupted, "interrupted: \(progress)") }
   }
+
+  /// Ends the walk soon, without an error if possible; what has been done so far stays done.
+  func stop() { interrupt() }
 
   /// True when no more letters are needed.
   var isEnough: Bool { false }

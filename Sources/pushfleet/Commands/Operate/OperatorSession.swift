@@ -94,11 +94,11 @@ struct OperatorSession {
   /// fails midway is recorded too.
   /// - Parameters:
   ///   - option: the option with the reason.
-  ///   - count: the removed messages; asked after the removal.
+  ///   - walk: removes the messages, or sends them back.
   /// - Throws: status 69 if the end can't be recorded; the messages are gone nevertheless.
   static func recording(
     _ options: Options, _ action: String, _ place: LetterPlace, _ filter: LetterFilter, reasonIn option: String,
-    count: () -> Int, _ remove: () throws -> Void
+    _ walk: LetterWalk
   ) throws {
     _ = try reason(options, in: option)
     func record(_ count: Int?) throws {
@@ -115,8 +115,8 @@ struct OperatorSession {
       }
     }
     do { try record(nil) } catch { Terminal.complain("\(error)") }
-    let outcome = Result { try remove() }
-    do { try record(count()) } catch {
+    let outcome = Result { try walk.run() }
+    do { try record(walk.changed) } catch {
       guard case .failure = outcome else { throw error }
       Terminal.complain("\(error)")
     }
