@@ -63,7 +63,7 @@ enum KeysCommand: Command {
     }
     try choose(options, apps, session.configuration, for: &kept)
     if let file = options["service-account"] {
-      return try create(kept, file, try AccountAddress(options, session.configuration), session, isJSON: options.asJSON)
+      return try create(kept, file, try tokenURI(options, session.configuration), session, isJSON: options.asJSON)
     }
     if options["url"] != nil { throw CommandFailure(.usage, "--url needs --service-account") }
     try session.perform(.createKey(kept))
@@ -117,7 +117,7 @@ enum KeysCommand: Command {
 
   /// Creates a key as a service account file, without printing a key.
   private static func create(
-    _ key: GatewayKey, _ file: String, _ address: AccountAddress, _ session: OperatorSession, isJSON: Bool
+    _ key: GatewayKey, _ file: String, _ tokenURI: [UInt8], _ session: OperatorSession, isJSON: Bool
   ) throws {
     guard key.apps.count == 1, let app = key.apps.first else {
       throw CommandFailure(.usage, "--service-account is for one application: name it with --app")
@@ -128,7 +128,7 @@ enum KeysCommand: Command {
     let privateKey = try SelfSignedCertificates.privateKey(.rsa)
     let account = ServiceAccountFile(
       project: app, keyID: key.id, privateKey: privateKey, email: key.id + Array("@".utf8) + app + Array(".pushfleet".utf8),
-      tokenURI: address.tokenURI)
+      tokenURI: tokenURI)
     guard
       FileManager.default.createFile(
         atPath: file, contents: Data(account.json + [UInt8(ascii: "\n")]), attributes: [.posixPermissions: 0o600])
@@ -136,7 +136,7 @@ enum KeysCommand: Command {
     var kept = key
     do {
       kept.account = GatewayAccount(
-        publicKey: try SelfSignedCertificates.publicKey(of: privateKey), tokenURI: address.tokenURI)
+        publicKey: try SelfSignedCertificates.publicKey(of: privateKey), tokenURI: tokenURI)
       try session.perform(.createKey(kept))
     } catch {
       try? FileManager.default.removeItem(atPath: file)
@@ -146,9 +146,27 @@ enum KeysCommand: Command {
       return Terminal.say(
         "pushfleet: \(SafeText.path(file)) is the only copy of the key; its id is \(String(decoding: key.id, as: UTF8.self))")
     }
-    Terminal.print(description(kept) + ["service_account": file, "token_uri": address.tokenURI])
+    Terminal.print(description(kept) + ["service_account": file, "token_uri": tokenURI])
   }
 
+  /// The address of the gateway's endpoint for tokens.
+  private static func tokenURI(_ options: Options, _ configuration: Configuration) throws(CommandFailure) -> [UInt8] {
+    var base: String
+    if let url = options["url"] {
+      guard url.hasPrefix("https://") || url.hasPrefix("http://"), url.utf8.count <= 512,
+        url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), let host = URL(string: url)?.host(), !host.isEmpty
+      else { throw CommandFailure(.usage, "--url: expected an address like https://push.example.com") }
+      base = url
+    } else {
+      let http = configuration.gateway?.http
+      guard let http, !["0.0.0.0", "::"].contains(http.listen.host) else {
+        throw CommandFailure(.usage, "--url must name the gateway as its senders know it, such as https://push.example.com")
+      }
+      base = "\(http.identity == nil ? "http" : "https")://\(http.listen)"
+    }
+    while base.hasSuffix("/") { base.removeLast() }
+    return Array((base + "/token").utf8)
+  }
   private static func rights(_ text: String) throws(CommandFailure) -> Set<KeyRight> {
     var rights: Set<KeyRight> = []
     for word in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
@@ -217,27 +235,5 @@ extension TextTable {
         (.figure("RATE", rank: 5), { $0.rate.map { "\(Figures.count($0))/s" } ?? "-" }),
         (.figure("CREATED", rank: 6), { Figures.time($0.createdAt) }), (.text("USED", least: .max, rank: 3), use),
       ], of: keys)
-  }
-}
-
-struct AccountAddress {
-  let tokenURI: [UInt8]
-
-  init(_ options: Options, _ configuration: Configuration) throws(CommandFailure) {
-    var base: String
-    if let url = options["url"] {
-      guard url.hasPrefix("https://") || url.hasPrefix("http://"), url.utf8.count <= 512,
-        url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), let host = URL(string: url)?.host(), !host.isEmpty
-      else { throw CommandFailure(.usage, "--url: expected an address like https://push.example.com") }
-      base = url
-    } else {
-      let http = configuration.gateway?.http
-      guard let http, !["0.0.0.0", "::"].contains(http.listen.host) else {
-        throw CommandFailure(.usage, "--url must name the gateway as its senders know it, such as https://push.example.com")
-      }
-      base = "\(http.identity == nil ? "http" : "https")://\(http.listen)"
-    }
-    while base.hasSuffix("/") { base.removeLast() }
-    tokenURI = Array((base + "/token").utf8)
   }
 }
