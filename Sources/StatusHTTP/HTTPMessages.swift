@@ -54,14 +54,13 @@ public struct HTTPServerLimits: Sendable {
   /// Seconds for a request's first line, and again for the rest of the request.
   public var requestSeconds: Int
   /// Memory of a connection in bytes, which limits request line and headers together.
-  public var memory: Int
+  static let memory = 16_384
 
-  public init(connections: UInt32, idle: UInt32, body: Int, requestSeconds: Int = 30, memory: Int = 16_384) {
+  public init(connections: UInt32, idle: UInt32, body: Int, requestSeconds: Int = 30) {
     self.connections = connections
     self.idle = idle
     self.body = body
     self.requestSeconds = requestSeconds
-    self.memory = memory
   }
 }
 

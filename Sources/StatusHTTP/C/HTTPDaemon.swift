@@ -45,7 +45,7 @@ final class HTTPDaemon: @unchecked Sendable {
       key.withUnsafeBytes { key in
         var options = pushfleet_mhd_options(
           connections: limits.connections + HTTPServerLimits.passing, idle_seconds: limits.idle,
-          connection_memory: limits.memory, is_driven: isDriven ? 1 : 0,
+          connection_memory: HTTPServerLimits.memory, is_driven: isDriven ? 1 : 0,
           certificate: identity == nil ? nil : certificate.baseAddress?.assumingMemoryBound(to: CChar.self),
           key: identity == nil ? nil : key.baseAddress?.assumingMemoryBound(to: CChar.self))
         return pushfleet_mhd_start(descriptor, notified, arrived, respond, requestCompleted, context, &options)
