@@ -38,10 +38,10 @@ extension LetterRunner {
     do { try reader.run() } catch let failure as CommandFailure where failure.status == .badInput && history != nil {}
     let rounds = reader.rounds.filter { $0.text("app") == order.app }
     let story = try TraceStory(rounds, history, store, prefix: configuration.prefix).newest(Self.mostRequests)
-    return JSONObjectWriter.object {
-      $0.set("rounds", raw: JSONObjectWriter.array(story.json))
-      $0.set("text", TraceText(prefix: configuration.prefix).text(of: story, newestFirst: true))
-      $0.set("left_out", Int64(reader.leftOut))
-    }
+    let text = TraceText(prefix: configuration.prefix).text(of: story, newestFirst: true)
+    let answer: JSONObject = [
+      "rounds": JSONRaw(JSONObjectWriter.array(story.json)), "text": text, "left_out": reader.leftOut,
+    ]
+    return answer.line
   }
 }

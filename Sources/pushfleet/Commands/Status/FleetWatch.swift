@@ -57,8 +57,6 @@ final class FleetWatch: PublisherClient {
     look(epoch)
   }
 
-  /// The lane that each shard consumes exactly once.
-
   private func look(_ begun: Int) {
     guard let publisher, publisher.isReady, begun == epoch else { return }
     self.begun = loop.now
