@@ -14,7 +14,12 @@ public final class Gateway {
   public typealias Reload = () throws(ConfigurationError) -> Configuration
 
   /// Shows what a worker with the configuration would send for a request of the application. Sends nothing.
-  public typealias Explain = (_ configuration: Configuration, _ app: String, _ body: [UInt8]) -> ExplainedRequest
+  ///
+  /// Returns an array with an object for each platform. For a request that is wrong itself (`isRefused`), returns an object with
+  /// `error` and `reason`.
+  public typealias Explain = (_ configuration: Configuration, _ app: String, _ body: [UInt8]) -> (
+    isRefused: Bool, json: [UInt8]
+  )
 
   private let context: GatewayContext
   private let loop: EventLoop

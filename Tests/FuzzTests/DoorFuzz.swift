@@ -59,6 +59,7 @@ enum DoorFuzz {
     if let call = HTTPCall(request, reply, desk.context), let route = desk.routes.route(call),
       route.methods.contains(request.method)
     {
+      call.errorFormat = route.errorFormat
       switch route.work {
       case .open(let work): work(call)
       case .keyed(_, let work): work(call, key)
@@ -124,7 +125,7 @@ enum DoorFuzz {
       loop = try EventLoop()
       context = try GatewayContext(
         configuration, version: "1", letters: NoLetters(),
-        explain: { _, _, _ in ExplainedRequest(isRefused: false, json: Array("[]".utf8)) }, loop: loop,
+        explain: { _, _, _ in (false, Array("[]".utf8)) }, loop: loop,
         log: Log(level: .error, format: configuration.logFormat))
       guard let registry = context.registry, let http = configuration.gateway?.http else { throw CancellationError() }
       registry.close()

@@ -71,7 +71,7 @@ final class LetterJobsTests {
     let loop = try EventLoop(), log = Log(level: .error)
     let context = try GatewayContext(
       try Configuration.load(path: file, environment: [:]), version: "1", letters: Worker(),
-      explain: { _, _, _ in ExplainedRequest(isRefused: false, json: []) }, loop: loop, log: log)
+      explain: { _, _, _ in (false, []) }, loop: loop, log: log)
     let store = try openRegistry(.sqlite(path: folder.appending(path: "registry.db").path))
     let door = Door(store, loop.time, refusals: 1)
     let registry = try RegistryClient("sqlite:/dev/null", limits: RegistryLimits(), host: door, log: log)

@@ -63,16 +63,16 @@ struct V1Tests {
   func badTopic() throws {
     let body = Array(#"{"message":{"topic":"a b"}}"#.utf8)
     guard case .failure(let rejection) = SendRequest.parse(body) else { return #expect(Bool(false)) }
-    let answer = text(V1Send.error(rejection).answer())
+    let answer = text(V1Send.error(rejection))
     #expect(answer.contains("message.topic") && !answer.contains("token"), "\(answer)")
   }
 
   @Test("a bad field is named")
   func fields() {
-    let missing = text(V1Send.error(Rejection(.missingRegistration, "no target")).answer())
+    let missing = text(V1Send.error(Rejection(.missingRegistration, "no target")))
     #expect(missing.contains(#""fieldViolations":[{"field":"message","description":"Recipient of the message is not set."}]"#))
-    let data = text(V1Send.error(Rejection(.invalidParameters, "message.data.x: expected a string")).answer())
+    let data = text(V1Send.error(Rejection(.invalidParameters, "message.data.x: expected a string")))
     #expect(data.contains(#""field":"message.data.x""#))
-    #expect(!text(V1Send.error(Rejection(.messageTooBig, "5000 bytes")).answer()).contains("details"))
+    #expect(!text(V1Send.error(Rejection(.messageTooBig, "5000 bytes"))).contains("details"))
   }
 }

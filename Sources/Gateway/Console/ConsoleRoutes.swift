@@ -34,7 +34,7 @@ struct ConsoleRoutes {
   }
 
   private func logOut(_ call: HTTPCall) {
-    guard call.isOfConsole else { return call.answer(ErrorFormat.own.answer(.foreign)) }
+    guard call.isOfConsole else { return call.refuse(.foreign) }
     if let secret = call.session { sessions.close(secret) }
     call.answer(.json(200, headers: ["Set-Cookie": cookie("", 0, call)], [:]))
   }

@@ -1,12 +1,12 @@
 import DeviceRegistry
 import PushCore
 import StatusHTTP
+import Wire
 
 /// `POST …/acks` and `PUT …/badge`: receipts of devices and their badges. Each is published, and a worker stores it.
 struct Acknowledgements {
   let changes: ChangeService
-  /// Unix milliseconds.
-  let now: () -> Int64
+  let time: Turn
 
   /// `DELETE /v1/apps/<app>/installations/<id>/badge`: sets the badge to 0.
   func clearBadge(_ call: HTTPCall, _ caller: InstallationCaller) {
@@ -28,33 +28,22 @@ struct Acknowledgements {
     do throws(JSONError) {
       document = try JSONDocument(call.request.body, limits: JSONLimits(bytes: Acknowledgement.mostBytes))
     } catch { return call.refuse("InvalidJSON", error.description) }
-    var body: [UInt8] = []
-    do throws(Refusal) {
-      if document.kind(document.root) == .array {
-        body.append(UInt8(ascii: "["))
-        for (index, element) in document.elements(of: document.root).enumerated() {
-          if index > 0 { body.append(UInt8(ascii: ",")) }
-          body += try one(document, element, app, installation)
-        }
-        body.append(UInt8(ascii: "]"))
-      } else {
-        body = try one(document, document.root, app, installation)
+    do throws(Fault) {
+      guard document.kind(document.root) == .array else {
+        return publish(call, try one(document, document.root, app, installation), app)
       }
-    } catch {
-      return call.refuse("InvalidParameters", error.reason)
-    }
-    publish(call, body, app)
-  }
-
-  private struct Refusal: Error {
-    let reason: String
+      let each = try document.elements(of: document.root).map { element throws(Fault) in
+        try one(document, element, app, installation)
+      }
+      publish(call, JSONObjectWriter.array(each), app)
+    } catch { call.refuse(error) }
   }
 
   /// One acknowledgement with the application and, if known, the installation added.
   private func one(
     _ document: JSONDocument, _ node: Int, _ app: [UInt8], _ installation: [UInt8]?
-  ) throws(Refusal) -> [UInt8] {
-    guard document.kind(node) == .object else { throw Refusal(reason: "expected an object") }
+  ) throws(Fault) -> [UInt8] {
+    guard document.kind(node) == .object else { throw .badRequest("expected an object") }
     var line = JSONObjectWriter()
     line.set("app", app)
     if let installation { line.set("installation", installation) }
@@ -63,20 +52,20 @@ struct Acknowledgements {
       switch word {
       case "app":
         guard document.kind(value) == .string, document.string(value) == app else {
-          throw Refusal(reason: "app: is given by the path")
+          throw .badRequest("app: is given by the path")
         }
       case "installation", "registration", "token":
-        guard installation == nil else { throw Refusal(reason: "\(word): the installation is given by the path") }
+        guard installation == nil else { throw .badRequest("\(word): the installation is given by the path") }
         line.set(word, raw: document.raw(value))
       case "notification":
         // The push as the device received it: its object `mps` identifies it.
-        guard let mps = document.value("mps", of: value) else { throw Refusal(reason: "notification: has no mps") }
+        guard let mps = document.value("mps", of: value) else { throw .badRequest("notification: has no mps") }
         if let key = document.value("pushkey", of: mps) {
           line.set("push_key", raw: document.raw(key))
         } else if let number = document.value("seqno", of: mps) {
           line.set("seqno", raw: document.raw(number))
         } else {
-          throw Refusal(reason: "notification: its mps has neither pushkey nor seqno")
+          throw .badRequest("notification: its mps has neither pushkey nor seqno")
         }
       default: line.set(word, raw: document.raw(value))
       }
@@ -91,12 +80,12 @@ struct Acknowledgements {
 
   private func publish(_ call: HTTPCall, _ body: [UInt8], _ app: [UInt8]) {
     let id = call.idempotencyKey.map { Self.id(of: body, key: $0) }
-    let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: app, messageID: id, now: now())
+    let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: app, messageID: id, now: time.wallClock)
     if case .failure(let refusal) = parsed { return call.refuse(refusal.code.rawValue, refusal.reason) }
     changes.acknowledge(body, app: app, id: id) { outcome in
       switch outcome {
       case .accepted, .answered: call.answer(.json(202, [:]))
-      case .refused(let reason), .unknown(let reason): call.answer(ErrorFormat.own.answer(.unavailable(reason)))
+      case .refused(let reason), .unknown(let reason): call.refuse(.unavailable(reason))
       }
     }
   }

@@ -16,13 +16,11 @@ final class ChangeService {
 
     /// The worker's answer. If there is none, answers the call with an error and returns nil.
     /// - Parameter late: the error text for a change that is accepted but not applied yet.
-    func document(
-      or call: HTTPCall, _ errorFormat: ErrorFormat, late: String = "the change is accepted but not applied yet"
-    ) -> JSONDocument? {
+    func document(or call: HTTPCall, late: String = "the change is accepted but not applied yet") -> JSONDocument? {
       switch self {
       case .answered(let document): return document
-      case .accepted: call.answer(errorFormat.answer(.unavailable(late)))
-      case .refused(let reason), .unknown(let reason): call.answer(errorFormat.answer(.unavailable(reason)))
+      case .accepted: call.refuse(.unavailable(late))
+      case .refused(let reason), .unknown(let reason): call.refuse(.unavailable(reason))
       }
       return nil
     }
@@ -30,7 +28,6 @@ final class ChangeService {
 
   /// Seconds to wait for the broker's confirm.
   private static let confirmTime = 15.0
-  private static let unconfirmed = Outcome.unknown("the broker has not confirmed it in time")
 
   private let context: GatewayContext
   let limits: RegistryLimits
@@ -56,16 +53,8 @@ final class ChangeService {
       }
       outcome.end(as: .answered(document))
     }
-    outcome.end(after: Self.confirmTime, as: Self.unconfirmed)
-    context.broker.publish(
-      exchange: context.topology.registryExchange, routingKey: Topology.changeKey, properties: properties(app),
-      body: change, question: question
-    ) { [wait] confirmation in
-      switch confirmation {
-      case .confirmed: outcome.end(after: wait, as: .accepted)
-      case .refused(let reason): outcome.end(as: .refused(reason))
-      case .unknown(let reason): outcome.end(as: .unknown(reason))
-      }
+    publish(change, to: context.topology.registryExchange, Topology.changeKey, properties(app), question, outcome) { [wait] in
+      outcome.end(after: wait, as: .accepted)
     }
   }
 
@@ -75,13 +64,20 @@ final class ChangeService {
     var properties = properties(app)
     if let id { properties.messageID = id }
     let outcome = Awaited<Outcome>(context.loop.time, then: then)
-    outcome.end(after: Self.confirmTime, as: Self.unconfirmed)
+    let (exchange, key) = (context.topology.acknowledgementExchange, Topology.acknowledgementKey)
+    publish(body, to: exchange, key, properties, nil, outcome) { outcome.end(as: .accepted) }
+  }
+
+  private func publish(
+    _ body: [UInt8], to exchange: String, _ routingKey: String, _ properties: BasicProperties, _ question: UInt64?,
+    _ outcome: Awaited<Outcome>, confirmed: @escaping () -> Void
+  ) {
+    outcome.end(after: Self.confirmTime, as: .unknown("the broker has not confirmed it in time"))
     context.broker.publish(
-      exchange: context.topology.acknowledgementExchange, routingKey: Topology.acknowledgementKey, properties: properties,
-      body: body
+      exchange: exchange, routingKey: routingKey, properties: properties, body: body, question: question
     ) { confirmation in
       switch confirmation {
-      case .confirmed: outcome.end(as: .accepted)
+      case .confirmed: confirmed()
       case .refused(let reason): outcome.end(as: .refused(reason))
       case .unknown(let reason): outcome.end(as: .unknown(reason))
       }

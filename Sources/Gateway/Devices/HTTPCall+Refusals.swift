@@ -1,7 +1,23 @@
+import DeviceRegistry
 import PushCore
 import StatusHTTP
 
 extension HTTPCall {
+  func refuse(_ fault: Fault) { answer(errorFormat.answer(fault)) }
+
+  /// Asks the registry. If it doesn't answer, answers the call with an error instead.
+  func ask<Answer>(
+    _ registry: RegistryClient, _ question: RegistryCall<Answer>, orElse words: String = "the registry can't be read for now",
+    then: @escaping (Answer) -> Void
+  ) {
+    registry.call(question) { [self] result in
+      switch result {
+      case .success(let answer): then(answer)
+      case .failure: refuse(.unavailable(words))
+      }
+    }
+  }
+
   /// Answers in our own form: an error code for programs and a reason for people.
   func refuse(_ error: String, _ reason: String, status: Int = 400) { answer(.own(status, error, reason)) }
 

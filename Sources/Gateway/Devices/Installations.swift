@@ -17,8 +17,7 @@ struct Installations {
   /// Devices don't get their tokens: they have them anyway, and the secret may be stolen.
   func get(_ call: HTTPCall, _ caller: InstallationCaller) {
     devices(call, caller) { records in
-      registry.call(.read { try $0.badge(ofInstallation: caller.installation, app: caller.app) }) { result in
-        guard case .success(let badge) = result else { return refuseUnread(call) }
+      call.ask(registry, .read { try $0.badge(ofInstallation: caller.installation, app: caller.app) }) { badge in
         call.answer(
           .json(
             200,
@@ -45,7 +44,7 @@ struct Installations {
     guard let document = call.object(applications.limits.json) else { return }
     let names = ["user", "name"]
     if !maySayUser(caller), names.contains(where: { document.value($0, of: document.root) != nil }) {
-      return call.answer(ErrorFormat.own.answer(.notBackend))
+      return call.refuse(.notBackend)
     }
     var members: [(String, any JSONMember)] = []
     for (name, value) in document.members(of: document.root) {
@@ -70,16 +69,12 @@ struct Installations {
       return self.register(call, caller, register)
     }
     let holder = DeviceReference.token(registration.platform, registration.token)
-    registry.call(.read { try $0.device(holder, app: caller.app) }) { result in
-      switch result {
-      case .success(let records):
-        let holders = records.filter { $0.state != .gone }
-        guard holders.allSatisfy({ $0.device.installation == caller.installation }) else {
-          return call.refuse("NotAllowed", "token: another device has it", status: 409)
-        }
-        self.register(call, caller, register)
-      case .failure: refuseUnread(call)
+    call.ask(registry, .read { try $0.device(holder, app: caller.app) }) { records in
+      let holders = records.filter { $0.state != .gone }
+      guard holders.allSatisfy({ $0.device.installation == caller.installation }) else {
+        return call.refuse("NotAllowed", "token: another device has it", status: 409)
       }
+      self.register(call, caller, register)
     }
   }
 
@@ -101,19 +96,16 @@ struct Installations {
     let removal = RegistryCall.write(.devices) { store, _ in
       try store.removeSecret(ofInstallation: caller.installation, app: caller.app)
     }
-    registry.call(removal) { result in
-      guard case .success = result else { return refuseUnwritten(call) }
+    call.ask(registry, removal, orElse: Self.unwritten) { _ in
       applied(call, caller, caller.message("unregister"))
     }
   }
 
-  private func refuseUnwritten(_ call: HTTPCall) {
-    call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be written to for now")))
-  }
+  private static let unwritten = "the registry can't be written to for now"
 
   /// Replaces the secret of a device that has lost it.
   func renewSecret(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard caller.isBackend else { return call.answer(ErrorFormat.own.answer(.notBackend)) }
+    guard caller.isBackend else { return call.refuse(.notBackend) }
     devices(call, caller) { _ in
       giveSecret(call, caller, replacing: true) { secret in
         call.answer(.json(200, ["secret": JSONOptional(secret)]))
@@ -126,22 +118,16 @@ struct Installations {
   private func giveSecret(_ call: HTTPCall, _ caller: InstallationCaller, replacing: Bool, then: @escaping ([UInt8]?) -> Void) {
     let secret = NewSecret(.device)
     let hash = secret.hash
-    registry.call(
-      .write(.devices) {
-        try $0.setSecret(hash, ofInstallation: caller.installation, app: caller.app, replacing: replacing, now: $1)
-      }
-    ) { result in
-      switch result {
-      case .success(let isSet): then(isSet ? secret.text : nil)
-      case .failure: refuseUnwritten(call)
-      }
+    let setting = RegistryCall.write(.devices) {
+      try $0.setSecret(hash, ofInstallation: caller.installation, app: caller.app, replacing: replacing, now: $1)
     }
+    call.ask(registry, setting, orElse: Self.unwritten) { isSet in then(isSet ? secret.text : nil) }
   }
 
   // MARK: user
 
   func putUser(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard maySayUser(caller) else { return call.answer(ErrorFormat.own.answer(.notBackend)) }
+    guard maySayUser(caller) else { return call.refuse(.notBackend) }
     guard let document = call.object(applications.limits.json) else { return }
     guard let user = document.string("user") else { return call.refuse("InvalidParameters", "user: missing") }
     let name = document.string("name")
@@ -155,9 +141,7 @@ struct Installations {
   private static let looks = 5
 
   private func bindAll(_ call: HTTPCall, _ caller: InstallationCaller, _ user: [UInt8], _ name: [UInt8]?, looks: Int) {
-    guard looks > 0 else {
-      return call.answer(ErrorFormat.own.answer(.unavailable("the installation's token keeps changing")))
-    }
+    guard looks > 0 else { return call.refuse(.unavailable("the installation's token keeps changing")) }
     devices(call, caller) { records in
       bind(call, caller, user, name, records[...]) { bindAll(call, caller, user, name, looks: looks - 1) }
     }
@@ -190,7 +174,7 @@ struct Installations {
   }
 
   func deleteUser(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard maySayUser(caller) else { return call.answer(ErrorFormat.own.answer(.notBackend)) }
+    guard maySayUser(caller) else { return call.refuse(.notBackend) }
     applied(call, caller, caller.message("unregister_user"))
   }
 
@@ -198,7 +182,7 @@ struct Installations {
 
   /// Groups belong to the user, so only those who may set the user may change them.
   func group(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard maySayUser(caller) else { return call.answer(ErrorFormat.own.answer(.notBackend)) }
+    guard maySayUser(caller) else { return call.refuse(.notBackend) }
     let operation = call.request.method == "PUT" ? "group_join" : "group_leave"
     applied(call, caller, caller.message(operation) + ["group": call.path[6]])
   }
@@ -222,19 +206,11 @@ struct Installations {
 
   /// The installation's registrations. If there are none, answers the call with an error instead.
   private func devices(_ call: HTTPCall, _ caller: InstallationCaller, then: @escaping ([DeviceRecord]) -> Void) {
-    registry.call(.read { try $0.device(.installation(caller.installation), app: caller.app) }) { result in
-      switch result {
-      case .success(let records):
-        let present = records.filter { $0.state != .gone }
-        guard !present.isEmpty else { return call.refuse("NotRegistered", "the installation is not registered", status: 404) }
-        then(present)
-      case .failure: refuseUnread(call)
-      }
+    call.ask(registry, .read { try $0.device(.installation(caller.installation), app: caller.app) }) { records in
+      let present = records.filter { $0.state != .gone }
+      guard !present.isEmpty else { return call.refuse("NotRegistered", "the installation is not registered", status: 404) }
+      then(present)
     }
-  }
-
-  private func refuseUnread(_ call: HTTPCall) {
-    call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be read for now")))
   }
 
   /// Makes a change whose answer has no content.
@@ -260,7 +236,7 @@ struct Installations {
         let reason = answer.string("reason").map { String(decoding: $0, as: UTF8.self) } ?? ""
         call.refuse(word, reason, status: Self.status(of: word))
       case .accepted: call.answer(late)
-      case .refused(let reason), .unknown(let reason): call.answer(ErrorFormat.own.answer(.unavailable(reason)))
+      case .refused(let reason), .unknown(let reason): call.refuse(.unavailable(reason))
       }
     }
   }

@@ -10,18 +10,14 @@ struct FleetDevices {
   private static let most = 1_000
 
   func find(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let app = call.query("app"), key.apps.contains(app) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
+    guard let app = call.query("app"), key.apps.contains(app) else { return call.refuse(.foreignApp) }
     guard let question = question(call, app) else {
-      return call.answer(
-        ErrorFormat.own.answer(
-          .badRequest(
-            "expected one of user, installation, device (a token or a registration) and gone_since (a time such as 2026-11-20T21:22:00Z)"
-          )))
+      return call.refuse(
+        .badRequest(
+          "expected one of user, installation, device (a token or a registration) and gone_since (a time such as 2026-11-20T21:22:00Z)"
+        ))
     }
-    registry.call(question) { result in
-      guard case .success(let records) = result else {
-        return call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be used for now")))
-      }
+    call.ask(registry, question, orElse: "the registry can't be used for now") { records in
       call.answer(.json(200, ["devices": records.map(Self.description)]))
     }
   }

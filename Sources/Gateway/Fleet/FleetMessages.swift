@@ -31,13 +31,13 @@ struct FleetMessages {
 
   private func trace(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
+    guard applications.has(app, of: key) else { return call.refuse(.foreignApp) }
     traces.take(call, app: app)
   }
 
   private func show(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
+    guard applications.has(app, of: key) else { return call.refuse(.foreignApp) }
     let explained = explain(configuration, String(decoding: app, as: UTF8.self), call.request.body)
     if explained.isRefused {
       return call.answer(HTTPAnswer(status: 400, contentType: HTTPAnswer.jsonType, body: explained.json))
@@ -48,25 +48,21 @@ struct FleetMessages {
   /// Sends a request to a single device, user or group. The audit has the event before the broker has the request.
   private func send(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard key.apps.contains(app), let known = applications[app] else {
-      return call.answer(ErrorFormat.own.answer(.foreignApp))
-    }
+    guard key.apps.contains(app), let known = applications[app] else { return call.refuse(.foreignApp) }
     let kind: String
     var order: Messages.Order
     do throws(Fault) {
       order = try messages.order(call, key, known)
       if call.query("wait") == nil { order.wait = min(messages.service.wait, Self.usualWait) }
     } catch {
-      return call.answer(ErrorFormat.own.answer(error))
+      return call.refuse(error)
     }
     do throws(Rejection) {
       kind = try Self.kindOfTarget(try SendRequest(parsing: call.request.body, limits: known.limits))
     } catch { return call.answer(.own(400, error.code.rawValue, error.reason)) }
     let operation = FleetOperation(.test(app: app, target: kind), by: key.title, from: call.origin)
-    registry.call(.write(.campaigns) { try $0.perform(operation, now: $1) }) { [order] result in
-      guard case .success = result else {
-        return call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be used for now")))
-      }
+    let record = RegistryCall.write(.campaigns) { try $0.perform(operation, now: $1) }
+    call.ask(registry, record, orElse: "the registry can't be used for now") { [order] _ in
       messages.send(call.request.body, order) { _, answer in call.answer(answer) }
     }
   }

@@ -38,32 +38,27 @@ struct FleetOperations {
     }
   }
 
-  private enum Verb: String {
-    case pause, drain, resume, rate, discard
+  private static let verbs: Set = ["pause", "drain", "resume", "rate", "discard"]
 
-    var member: OperationOrder.Member? {
-      switch self {
-      case .pause: .until
-      case .rate: .rate
-      case .drain, .resume, .discard: nil
-      }
-    }
-
-    /// Requests in queues are discarded by ``LetterRoutes``.
-    func isFor(_ subject: ControlSubject) -> Bool {
-      switch (self, subject) {
-      case (.pause, _), (.resume, _), (.drain, .app), (.drain, .lane), (.drain, .credential), (.rate, .app),
-        (.discard, .credential):
-        true
-      default: false
-      }
+  /// An operation, and the member that its body may have besides the reason. Nil if the subject has no such operation.
+  /// Requests in queues are discarded by ``LetterRoutes``.
+  private static func operation(
+    _ verb: String, on subject: ControlSubject
+  ) -> (member: OperationOrder.Member?, action: (OperationOrder) -> FleetOperation.Action)? {
+    switch (verb, subject) {
+    case ("pause", _): (.until, { .pause(subject, until: $0.until) })
+    case ("resume", _): (nil, { _ in .resume(subject) })
+    case ("drain", .app), ("drain", .lane), ("drain", .credential): (nil, { _ in .drain(subject) })
+    case ("rate", .app): (.rate, { .rate(subject, $0.rate) })
+    case ("discard", .credential): (nil, { _ in .discard(subject) })
+    default: nil
     }
   }
 
   private static let campaignVerbs: [String: CampaignState] = ["pause": .paused, "resume": .running, "cancel": .cancelled]
 
   private func showStatus(_ call: HTTPCall, _ key: GatewayKey) {
-    guard applications.areAll(in: key.apps) else { return call.answer(ErrorFormat.own.answer(.notAllApps)) }
+    guard applications.areAll(in: key.apps) else { return call.refuse(.notAllApps) }
     status.ask { call.answer(HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: $0)) }
   }
 
@@ -102,45 +97,28 @@ struct FleetOperations {
 
   private func forget(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard applications.has(app, of: key) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
+    guard applications.has(app, of: key) else { return call.refuse(.foreignApp) }
     guard let order = order(of: call, .user) else { return }
-    guard let user = order.user else {
-      return call.answer(ErrorFormat.own.answer(.badRequest("user: expected the name of a user")))
-    }
+    guard let user = order.user else { return call.refuse(.badRequest("user: expected the name of a user")) }
     perform(.forget(user: user, app: app), order, call, key)
   }
 
   private func control(_ verb: String, _ kind: @escaping ([UInt8]) -> ControlSubject) -> Route? {
-    Verb(rawValue: verb).map { verb in
-      .operate { call, key in
-        let subject = kind(call.path[3])
-        let (isKnown, isAllowed) =
-          switch subject {
-          case .app(let id): (true, applications.has(id, of: key))
-          case .lane(let name): (Topology.lanes.contains { $0.utf8.elementsEqual(name) }, applications.areAll(in: key.apps))
-          case .credential, .webhook:
-            (applications[subject.app ?? []]?.pausable.contains(subject) == true, key.apps.contains(subject.app ?? []))
-          }
-        guard isKnown, verb.isFor(subject) else { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
-        guard isAllowed else {
-          return call.answer(ErrorFormat.own.answer(subject.app == nil ? .notAllApps : .foreignApp))
+    guard Self.verbs.contains(verb) else { return nil }
+    return .operate { call, key in
+      let subject = kind(call.path[3])
+      let (isKnown, isAllowed) =
+        switch subject {
+        case .app(let id): (true, applications.has(id, of: key))
+        case .lane(let name): (Topology.lanes.contains { $0.utf8.elementsEqual(name) }, applications.areAll(in: key.apps))
+        case .credential, .webhook:
+          (applications[subject.app ?? []]?.pausable.contains(subject) == true, key.apps.contains(subject.app ?? []))
         }
-        control(verb, subject, call, key)
-      }
+      guard isKnown, let operation = Self.operation(verb, on: subject) else { return call.refuse(.noSuchPlace) }
+      guard isAllowed else { return call.refuse(subject.app == nil ? .notAllApps : .foreignApp) }
+      guard let order = order(of: call, operation.member) else { return }
+      perform(operation.action(order), order, call, key)
     }
-  }
-
-  private func control(_ verb: Verb, _ subject: ControlSubject, _ call: HTTPCall, _ key: GatewayKey) {
-    guard let order = order(of: call, verb.member) else { return }
-    let action: FleetOperation.Action
-    switch verb {
-    case .pause: action = .pause(subject, until: order.until)
-    case .drain: action = .drain(subject)
-    case .resume: action = .resume(subject)
-    case .rate: action = .rate(subject, order.rate)
-    case .discard: action = .discard(subject)
-    }
-    perform(action, order, call, key)
   }
 
   // MARK: campaigns
@@ -177,7 +155,7 @@ struct FleetOperations {
       return try question(store, campaign)
     }
     ask(read, call) { answer in
-      guard let answer else { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
+      guard let answer else { return call.refuse(.noSuchPlace) }
       then(answer)
     }
   }
@@ -210,7 +188,7 @@ struct FleetOperations {
   private func apps(_ call: HTTPCall, _ key: GatewayKey) -> [[UInt8]]? {
     guard let app = call.query("app") else { return key.apps }
     guard key.apps.contains(app) else {
-      call.answer(ErrorFormat.own.answer(.foreignApp))
+      call.refuse(.foreignApp)
       return nil
     }
     return [app]
@@ -218,7 +196,7 @@ struct FleetOperations {
 
   private func order(of call: HTTPCall, _ member: OperationOrder.Member?) -> OperationOrder? {
     do throws(Fault) { return try OperationOrder(call.request.body, member, now: time.wallClock) } catch {
-      call.answer(ErrorFormat.own.answer(error))
+      call.refuse(error)
       return nil
     }
   }
@@ -226,7 +204,7 @@ struct FleetOperations {
   private func number(_ name: String, _ call: HTTPCall, orElse usual: Int, most: Int) -> Int? {
     guard let text = call.query(name) else { return usual }
     guard let number = Int(String(decoding: text, as: UTF8.self)), (1...most).contains(number) else {
-      call.answer(ErrorFormat.own.answer(.badRequest("\(name): expected a whole number from 1 to \(most)")))
+      call.refuse(.badRequest("\(name): expected a whole number from 1 to \(most)"))
       return nil
     }
     return number
@@ -244,11 +222,6 @@ struct FleetOperations {
   }
 
   private func ask<Answer>(_ question: RegistryCall<Answer>, _ call: HTTPCall, then: @escaping (Answer) -> Void) {
-    registry.call(question) { result in
-      switch result {
-      case .success(let answer): then(answer)
-      case .failure: call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be used for now")))
-      }
-    }
+    call.ask(registry, question, orElse: "the registry can't be used for now", then: then)
   }
 }

@@ -20,10 +20,10 @@ final class FleetTraces {
   func take(_ call: HTTPCall, app: [UInt8]) {
     let given = TraceOrder.Kind.allCases.compactMap { kind in call.query(kind.rawValue).map { (kind, $0) } }
     guard given.count == 1, let (kind, text) = given.first, !text.isEmpty else {
-      return call.answer(ErrorFormat.own.answer(.badRequest("expected one of id, token, user and installation")))
+      return call.refuse(.badRequest("expected one of id, token, user and installation"))
     }
     guard running.count < Self.mostRunning else {
-      return call.answer(ErrorFormat.own.answer(.unavailable("others read the trace: try again in some seconds")))
+      return call.refuse(.unavailable("others read the trace: try again in some seconds"))
     }
     lastNumber += 1
     running[lastNumber] = call

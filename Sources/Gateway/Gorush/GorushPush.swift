@@ -21,7 +21,7 @@ struct GorushPush {
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     let orders: [Order]
-    do throws(Fault) { orders = try read(call, key) } catch { return call.answer(ErrorFormat.gorush.answer(error)) }
+    do throws(Fault) { orders = try read(call, key) } catch { return call.refuse(error) }
     keys.charge(key, requests: orders.count - 1)
     let answers = Gathering<SendService.Outcome>(orders.count) { call.answer(answer(orders, $0)) }
     for (index, order) in orders.enumerated() {

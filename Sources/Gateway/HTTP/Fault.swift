@@ -50,6 +50,18 @@ enum Fault: Error, Equatable {
     }
   }
 
+  /// The codes in our own form and in that of Google's APIs: the name of a google.rpc.Code.
+  var code: (own: String, google: String) {
+    switch status {
+    case 401: ("Unauthorized", "UNAUTHENTICATED")
+    case 403: ("NotAllowed", "PERMISSION_DENIED")
+    case 404: ("NotFound", "NOT_FOUND")
+    case 429: ("TooManyRequests", "RESOURCE_EXHAUSTED")
+    case 503: ("Unavailable", "UNAVAILABLE")
+    default: ("InvalidParameters", "INVALID_ARGUMENT")
+    }
+  }
+
   var words: String {
     switch self {
     case .badTarget: "the path can't be read"
@@ -98,13 +110,16 @@ enum ErrorFormat {
     switch self {
     case .legacy: legacy(fault)
     case .instance: .json(fault.status, headers: fault.headers, ["error": Self.instanceWord(fault)])
-    case .google: GoogleError(fault).answer(headers: fault.headers)
+    case .google:
+      .google(
+        fault.status, fault.code.google, fault.words, fcmCode: [429: "QUOTA_EXCEEDED", 503: "UNAVAILABLE"][fault.status],
+        headers: fault.headers)
     case .oauth:
       .json(
         fault == .wrongKey ? 400 : fault.status, headers: fault.headers,
         ["error": Self.oauthWord(fault), "error_description": fault.words])
     case .gorush: .gorush(fault.status, fault.words, headers: fault.headers)
-    case .own: .own(fault == .reused ? 409 : fault.status, Self.ownWord(fault), fault.words, headers: fault.headers)
+    case .own: .own(fault == .reused ? 409 : fault.status, fault.code.own, fault.words, headers: fault.headers)
     }
   }
 
@@ -165,16 +180,6 @@ enum ErrorFormat {
     }
   }
 
-  private static func ownWord(_ fault: Fault) -> String {
-    switch fault {
-    case .badTarget, .badRequest, .badGrant, .wrongMethod, .badEncoding, .reused: "InvalidParameters"
-    case .noSuchPlace: "NotFound"
-    case .noKey, .wrongKey: "Unauthorized"
-    case .notAllowed, .foreign: "NotAllowed"
-    case .tooMany: "TooManyRequests"
-    case .unavailable: "Unavailable"
-    }
-  }
 }
 
 extension HTTPAnswer {
@@ -182,6 +187,29 @@ extension HTTPAnswer {
 
   static func json(_ status: Int, headers: [String: String] = [:], _ object: JSONObject) -> HTTPAnswer {
     HTTPAnswer(status: status, contentType: jsonType, headers: headers, body: object.line)
+  }
+
+  /// An error in ``ErrorFormat/google`` (AIP-193).
+  /// - Parameters:
+  ///   - code: the name of a google.rpc.Code.
+  ///   - fcmCode: FCM's error code, if there is one.
+  ///   - field: the wrong field.
+  static func google(
+    _ status: Int, _ code: String, _ message: String, fcmCode: String? = nil, field: String? = nil,
+    headers: [String: String] = [:]
+  ) -> HTTPAnswer {
+    var details: [JSONObject] = []
+    if let fcmCode {
+      details.append(["@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": fcmCode])
+    }
+    if let field {
+      let violations: [JSONObject] = [["field": field, "description": message]]
+      details.append(["@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": violations])
+    }
+    let error: JSONObject = [
+      "code": status, "message": message, "status": code, "details": JSONOptional(details.isEmpty ? nil : details),
+    ]
+    return json(status, headers: headers, ["error": error])
   }
 
   /// An error in ``ErrorFormat/gorush``.

@@ -13,6 +13,8 @@ final class HTTPCall {
   private let query: [(name: [UInt8], value: [UInt8])]
   private let reply: HTTPReply
   private let context: GatewayContext
+  /// That of the route.
+  var errorFormat = ErrorFormat.own
   private let began = SystemClock.monotonic
 
   /// Nil if the target can't be read.

@@ -151,19 +151,20 @@ final class HTTPDoor: Door, TurnHook {
       context.figures.answered(400, after: 0)
       return reply.send(ErrorFormat.legacy.answer(.badTarget))
     }
-    guard let route = routes.route(call) else { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
+    guard let route = routes.route(call) else { return call.refuse(.noSuchPlace) }
+    call.errorFormat = route.errorFormat
     guard route.methods.contains(request.method) else {
-      return call.answer(route.errorFormat.answer(.wrongMethod(request.method, allowed: route.methods.joined(separator: ", "))))
+      return call.refuse(.wrongMethod(request.method, allowed: route.methods.joined(separator: ", ")))
     }
     if let encoding = call.header("content-encoding"), !encoding.elementsEqual("identity".utf8) {
-      return call.answer(route.errorFormat.answer(.badEncoding))
+      return call.refuse(.badEncoding)
     }
     switch route.work {
     case .open(let work): work(call)
     case .keyed(let rights, let work): admit(call.credential, call, route, rights, work)
     case .console(let rights, let work): admitOperator(call, route, rights, work)
     case .login(let work):
-      guard call.isOfConsole else { return call.answer(route.errorFormat.answer(.foreign)) }
+      guard call.isOfConsole else { return call.refuse(.foreign) }
       let origin = [call.origin]
       guard failures.admits(origin, at: context.loop.now) else {
         let words = "too many failed logins from your address"
@@ -196,12 +197,10 @@ final class HTTPDoor: Door, TurnHook {
         return deny(call, route, call.session == nil ? .noKey : .wrongKey)
       }
       // Another site can make a browser open an address with the proxy's cookie.
-      guard call.isOfConsole else { return call.answer(route.errorFormat.answer(.foreign)) }
+      guard call.isOfConsole else { return call.refuse(.foreign) }
       return admit(user, call, route, rights, work)
     }
-    guard call.isOfConsole || ["GET", "HEAD"].contains(call.request.method) else {
-      return call.answer(route.errorFormat.answer(.foreign))
-    }
+    guard call.isOfConsole || ["GET", "HEAD"].contains(call.request.method) else { return call.refuse(.foreign) }
     keyCache.admit(session.keyID, by: { $0.hash == session.hash }) { [weak self] verdict in
       self?.follow(verdict, call, route, rights, work)
     }
@@ -212,7 +211,7 @@ final class HTTPDoor: Door, TurnHook {
     _ user: (name: [UInt8], key: [UInt8]?), _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>,
     _ work: @escaping (HTTPCall, GatewayKey) -> Void
   ) {
-    guard let id = user.key else { return call.answer(route.errorFormat.answer(.noGroup)) }
+    guard let id = user.key else { return call.refuse(.noGroup) }
     keyCache.admit(id, by: { _ in true }) { [weak self] verdict in
       self?.follow(verdict, call, route, rights) { call, key in
         var key = key
@@ -225,7 +224,7 @@ final class HTTPDoor: Door, TurnHook {
   private func admitAccount(_ call: HTTPCall, _ route: Route, _ work: @escaping (HTTPCall, GatewayKey) -> Void) {
     let assertion: Assertion
     do throws(Fault) { assertion = try Assertion(call.request.body) } catch {
-      return error == .wrongKey ? deny(call, route, error) : call.answer(route.errorFormat.answer(error))
+      return error == .wrongKey ? deny(call, route, error) : call.refuse(error)
     }
     keyCache.admit(assertion.keyID, by: { [context] in assertion.isGood(for: $0, at: context.loop.wallClock / 1_000) }) {
       [weak self] verdict in self?.follow(verdict, call, route, Set(KeyRight.allCases), work)
@@ -238,11 +237,11 @@ final class HTTPDoor: Door, TurnHook {
   ) {
     switch verdict {
     case .success(let key) where key.rights.isDisjoint(with: rights):
-      call.answer(route.errorFormat.answer(.noRight(rights)))
+      call.refuse(.noRight(rights))
     case .success(let key): work(call, key)
     case .failure(.wrong): deny(call, route, .wrongKey)
-    case .failure(.tooMany): call.answer(route.errorFormat.answer(.tooMany))
-    case .failure(.unknown): call.answer(route.errorFormat.answer(.unavailable("the keys can't be read for now")))
+    case .failure(.tooMany): call.refuse(.tooMany)
+    case .failure(.unknown): call.refuse(.unavailable("the keys can't be read for now"))
     }
   }
 
@@ -252,31 +251,22 @@ final class HTTPDoor: Door, TurnHook {
     let (app, installation) = (call.path[2], call.path[4])
     guard let secret = call.credential, NewSecret.id(in: secret, .device) != nil else {
       return admit(call.credential, call, route, [right]) { call, key in
-        guard key.apps.contains(app) else { return call.answer(route.errorFormat.answer(.foreignApp)) }
+        guard key.apps.contains(app) else { return call.refuse(.foreignApp) }
         work(call, InstallationCaller(app: app, installation: installation, isBackend: true))
       }
     }
-    registry.call(.read { try $0.secret(ofInstallation: installation, app: app) }) { [weak self] result in
-      switch result {
-      case .success(let hash):
-        guard let hash, Digest.areEqual(Digest.sha256(secret), hash) else {
-          self?.deny(call, route, .wrongKey)
-          return
-        }
-        guard let self else { return }
-        guard rates.admits([app, installation], at: context.loop.now) else {
-          return call.answer(route.errorFormat.answer(.tooMany))
-        }
-        work(call, InstallationCaller(app: app, installation: installation, isBackend: false))
-      case .failure: call.answer(route.errorFormat.answer(.unavailable("the registry can't be read for now")))
-      }
+    call.ask(registry, .read { try $0.secret(ofInstallation: installation, app: app) }) { [weak self] hash in
+      guard let self else { return }
+      guard let hash, Digest.areEqual(Digest.sha256(secret), hash) else { return deny(call, route, .wrongKey) }
+      guard rates.admits([app, installation], at: context.loop.now) else { return call.refuse(.tooMany) }
+      work(call, InstallationCaller(app: app, installation: installation, isBackend: false))
     }
   }
 
   /// Delays the answer, so that guessing takes time. With too many delayed answers, answers at once and closes the connection.
   /// Logins are counted instead.
   private func deny(_ call: HTTPCall, _ route: Route, _ fault: Fault) {
-    var answer = route.errorFormat.answer(fault)
+    var answer = call.errorFormat.answer(fault)
     if case .login = route.work { return call.answer(answer) }
     guard penalties < Self.mostPenalties else {
       answer.headers["Connection"] = "close"

@@ -42,19 +42,43 @@ extension Route {
 /// The paths of the HTTP door (docs/openapi.yaml).
 final class Routes {
   private let context: GatewayContext
-  private let send: GCMSend
-  private let v1: V1Send
-  private let messages: Messages
-  private let messageStates: MessageStates
-  private let gorush: GorushPush
-  private let groups: DeviceGroups
-  private let instances: InstanceID
-  private let installations: Installations
-  private let subscriptions: TopicSubscriptions
-  private let acknowledgements: Acknowledgements
-  private let pages: ContentPages
-  private let fleet: FleetOperations
-  private let console: ConsoleRoutes
+  private let registry: RegistryClient
+  private let services: Services
+  private let configuration: Configuration
+  private let applications: GatewayApplications
+  /// A reload doesn't change these settings.
+  private var http: GatewayHTTPSettings? { context.configuration.gateway?.http }
+
+  private lazy var send = GCMSend(applications: applications, service: services.send)
+  private lazy var v1 = V1Send(applications: applications, service: services.send)
+  private lazy var messages = Messages(applications: applications, service: services.send, keys: services.keys)
+  private lazy var messageStates = MessageStates(service: services.send, registry: registry)
+  private lazy var gorush = GorushPush(
+    applications: applications, service: services.send, keys: services.keys, figures: context.figures.gorush)
+  private var imports: TokenImport {
+    TokenImport(changes: services.changes, registry: registry, takesUnknown: http?.registersUnknown ?? true)
+  }
+  private lazy var groups = DeviceGroups(
+    applications: applications, changes: services.changes, registry: registry, imports: imports)
+  private lazy var instances = InstanceID(
+    applications: applications, changes: services.changes, registry: registry, imports: imports)
+  private lazy var installations = Installations(
+    applications: applications, changes: services.changes, registry: registry, takesUsersOfDevices: http?.deviceUsers ?? true)
+  private lazy var subscriptions = TopicSubscriptions(
+    applications: applications, changes: services.changes, registry: registry, imports: imports, time: context.loop.time)
+  private lazy var acknowledgements = Acknowledgements(changes: services.changes, time: context.loop.time)
+  private lazy var pages = ContentPages(registry: registry)
+  private lazy var console = ConsoleRoutes(
+    sessions: services.sessions, isTLS: http?.identity != nil, time: context.loop.time)
+  private lazy var letters = LetterRoutes(
+    applications: applications, registry: registry, jobs: services.letters, topology: context.topology,
+    time: context.loop.time)
+  private lazy var fleetMessages = FleetMessages(
+    applications: applications, registry: registry, messages: messages, states: messageStates,
+    configuration: configuration, explain: context.explain, traces: services.traces)
+  private lazy var fleet = FleetOperations(
+    applications: applications, registry: registry, status: context.fleet, time: context.loop.time, letters: letters,
+    messages: fleetMessages)
 
   /// The parts that outlive a change of the applications.
   struct Services {
@@ -76,37 +100,11 @@ final class Routes {
   }
 
   init(_ context: GatewayContext, _ registry: RegistryClient, _ services: Services, _ configuration: Configuration) {
-    let applications = GatewayApplications(configuration)
     self.context = context
-    let (service, changes) = (services.send, services.changes)
-    send = GCMSend(applications: applications, service: service)
-    v1 = V1Send(applications: applications, service: service)
-    messages = Messages(applications: applications, service: service, keys: services.keys)
-    gorush = GorushPush(applications: applications, service: service, keys: services.keys, figures: context.figures.gorush)
-    messageStates = MessageStates(service: service, registry: registry)
-    let http = context.configuration.gateway?.http
-    let imports = TokenImport(changes: changes, registry: registry, takesUnknown: http?.registersUnknown ?? true)
-    groups = DeviceGroups(applications: applications, changes: changes, registry: registry, imports: imports)
-    instances = InstanceID(applications: applications, changes: changes, registry: registry, imports: imports)
-    installations = Installations(
-      applications: applications, changes: changes, registry: registry,
-      takesUsersOfDevices: http?.deviceUsers ?? true)
-    pages = ContentPages(registry: registry)
-    let letters = LetterRoutes(
-      applications: applications, registry: registry, jobs: services.letters, topology: context.topology,
-      time: context.loop.time)
-    let tried = FleetMessages(
-      applications: applications, registry: registry, messages: messages, states: messageStates,
-      configuration: configuration, explain: context.explain, traces: services.traces)
-    fleet = FleetOperations(
-      applications: applications, registry: registry, status: context.fleet, time: context.loop.time, letters: letters,
-      messages: tried)
-    console = ConsoleRoutes(
-      sessions: services.sessions, isTLS: http?.identity != nil, time: context.loop.time)
-    subscriptions = TopicSubscriptions(
-      applications: applications, changes: changes, registry: registry, imports: imports
-    ) { [context] in context.loop.wallClock }
-    acknowledgements = Acknowledgements(changes: changes) { [context] in context.loop.wallClock }
+    self.registry = registry
+    self.services = services
+    self.configuration = configuration
+    applications = GatewayApplications(configuration)
   }
 
   /// The fixed words of paths. All other parts are names of applications or devices.
@@ -259,7 +257,7 @@ final class Routes {
   /// Acknowledgements by a backend, for any device of its application.
   private var acks: Route.Work {
     .keyed([.ack]) { [acknowledgements] call, key in
-      guard key.apps.contains(call.path[2]) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
+      guard key.apps.contains(call.path[2]) else { return call.refuse(.foreignApp) }
       acknowledgements.take(call, call.path[2], installation: nil)
     }
   }

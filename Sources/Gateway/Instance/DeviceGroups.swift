@@ -20,12 +20,9 @@ struct DeviceGroups {
     guard let name = call.query("notification_key_name"), !name.isEmpty else {
       return call.answer(Self.error(400, "notification_key_name: missing"))
     }
-    registry.call(.read { try $0.group(.name(name), app: app) }) { result in
-      switch result {
-      case .success(let group?): call.answer(.json(200, ["notification_key": group.notificationKey]))
-      case .success(nil): call.answer(Self.error(400, "notification_key not found"))
-      case .failure: call.answer(ErrorFormat.instance.answer(.unavailable("the registry can't be read for now")))
-      }
+    call.ask(registry, .read { try $0.group(.name(name), app: app) }) { group in
+      guard let group else { return call.answer(Self.error(400, "notification_key not found")) }
+      call.answer(.json(200, ["notification_key": group.notificationKey]))
     }
   }
 
@@ -54,14 +51,14 @@ struct DeviceGroups {
     imports.registerUnknown(named ?? [], app, key) { result in
       switch result {
       case .success: apply(call, change, app.id)
-      case .failure(let unsettled): call.answer(ErrorFormat.instance.answer(.unavailable(unsettled.reason)))
+      case .failure(let unsettled): call.refuse(.unavailable(unsettled.reason))
       }
     }
   }
 
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8]) {
     changes.change(change, app: app) { outcome in
-      guard let answer = outcome.document(or: call, .instance, late: "") else { return }
+      guard let answer = outcome.document(or: call, late: "") else { return }
       if let error = answer.string("error") {
         return call.answer(Self.error(400, String(decoding: error, as: UTF8.self)))
       }

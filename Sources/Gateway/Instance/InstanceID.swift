@@ -26,15 +26,11 @@ struct InstanceID {
     guard let app = app(call, key) else { return }
     guard let reference = DeviceReference(text: call.path[2]) else { return call.answer(Self.error(400, "InvalidToken")) }
     let isDetailed = call.query("details").map { $0.elementsEqual("true".utf8) } ?? false
-    registry.call(.read { try $0.device(reference, app: app.id) }) { result in
-      switch result {
-      case .success(let records):
-        guard let record = records.first, record.state != .gone else {
-          return call.answer(Self.error(404, "No information found about this instance id."))
-        }
-        call.answer(Self.info(record, isDetailed: isDetailed))
-      case .failure: call.answer(ErrorFormat.instance.answer(.unavailable("the registry can't be read for now")))
+    call.ask(registry, .read { try $0.device(reference, app: app.id) }) { records in
+      guard let record = records.first, record.state != .gone else {
+        return call.answer(Self.error(404, "No information found about this instance id."))
       }
+      call.answer(Self.info(record, isDetailed: isDetailed))
     }
   }
 
@@ -109,14 +105,14 @@ struct InstanceID {
     imports.registerUnknown(op == "subscribe" ? tokens : [], app, key) { result in
       switch result {
       case .success: apply(call, change, app.id, then: then)
-      case .failure(let unsettled): call.answer(ErrorFormat.instance.answer(.unavailable(unsettled.reason)))
+      case .failure(let unsettled): call.refuse(.unavailable(unsettled.reason))
       }
     }
   }
 
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], then: @escaping ([String?]) -> Void) {
     changes.change(change, app: app) { outcome in
-      guard let answer = outcome.document(or: call, .instance) else { return }
+      guard let answer = outcome.document(or: call) else { return }
       guard let results = answer.value("results", of: answer.root) else {
         return call.answer(Self.error(400, answer.string("error").map { String(decoding: $0, as: UTF8.self) } ?? "INTERNAL"))
       }
@@ -148,7 +144,7 @@ struct InstanceID {
           ]
         }
         call.answer(.json(200, ["results": items]))
-      case .failure(let unsettled): call.answer(ErrorFormat.instance.answer(.unavailable(unsettled.reason)))
+      case .failure(let unsettled): call.refuse(.unavailable(unsettled.reason))
       }
     }
   }

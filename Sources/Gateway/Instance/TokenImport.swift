@@ -22,23 +22,21 @@ struct TokenImport {
     then: @escaping Completion
   ) {
     guard !tokens.isEmpty else { return then(.success([])) }
-    let round = Round<[UInt8]?>(tokens.count, nil, then)
+    let answers = Gathering<Result<[UInt8]?, Unsettled>>(tokens.count) { then(Self.all($0)) }
     for (index, (platform, token)) in tokens.enumerated() {
-      let change = (
-        [
-          "op": "register", "app": app, "platform": platform.word, "token": token,
-          "environment": JSONOptional(platform == .apns ? environment?.name : nil), "sender": JSONOptional(sender),
-        ] as JSONObject
-      ).line
-      if case .failure = RegistryChange.parse(change, limits: changes.limits) {
-        round.end(index, nil)
+      let change: JSONObject = [
+        "op": "register", "app": app, "platform": platform.word, "token": token,
+        "environment": JSONOptional(platform == .apns ? environment?.name : nil), "sender": JSONOptional(sender),
+      ]
+      if case .failure = RegistryChange.parse(change.line, limits: changes.limits) {
+        answers.set(index, .success(nil))
         continue
       }
-      changes.change(change, app: app) { outcome in
+      changes.change(change.line, app: app) { outcome in
         switch outcome {
-        case .answered(let answer): round.end(index, answer.string("registration"))
-        case .accepted: round.leave("the change is accepted but not applied yet")
-        case .refused(let reason), .unknown(let reason): round.leave(reason)
+        case .answered(let answer): answers.set(index, .success(answer.string("registration")))
+        case .accepted: answers.set(index, .failure(Unsettled(reason: "the change is accepted but not applied yet")))
+        case .refused(let reason), .unknown(let reason): answers.set(index, .failure(Unsettled(reason: reason)))
         }
       }
     }
@@ -57,8 +55,8 @@ struct TokenImport {
       return (platform, token)
     }
     guard takesUnknown, !tokens.isEmpty else { return then(.success(())) }
-    let round = Round<Bool>(tokens.count, true) { result in
-      switch result {
+    let answers = Gathering<Result<Bool, Unsettled>>(tokens.count) { results in
+      switch Self.all(results) {
       case .success(let known):
         let unknown = tokens.indices.filter { !known[$0] }.map { tokens[$0] }
         register(unknown, app.id, environment: key.environment, sender: key.sender) { then($0.map { _ in }) }
@@ -67,40 +65,13 @@ struct TokenImport {
     }
     for (index, (platform, token)) in tokens.enumerated() {
       registry.call(.read { try $0.device(.token(platform, token), app: app.id) }) { result in
-        switch result {
-        case .success(let records): round.end(index, !records.isEmpty)
-        case .failure: round.leave("the registry can't be read for now")
-        }
+        let unread = Unsettled(reason: "the registry can't be read for now")
+        answers.set(index, result.map { !$0.isEmpty }.mapError { _ in unread })
       }
     }
   }
 
-  /// Collects answers until all have arrived.
-  private final class Round<Answer> {
-    private var answers: [Answer]
-    private var open: Int
-    private var unsettled: Unsettled?
-    private let then: (Result<[Answer], Unsettled>) -> Void
-
-    init(_ count: Int, _ none: Answer, _ then: @escaping (Result<[Answer], Unsettled>) -> Void) {
-      answers = Array(repeating: none, count: count)
-      open = count
-      self.then = then
-    }
-
-    func end(_ index: Int, _ answer: Answer) {
-      answers[index] = answer
-      endOne()
-    }
-
-    func leave(_ reason: String) {
-      unsettled = Unsettled(reason: reason)
-      endOne()
-    }
-
-    private func endOne() {
-      open -= 1
-      if open == 0 { then(unsettled.map { .failure($0) } ?? .success(answers)) }
-    }
+  private static func all<Answer>(_ results: [Result<Answer, Unsettled>]) -> Result<[Answer], Unsettled> {
+    Result { () throws(Unsettled) in try results.map { result throws(Unsettled) in try result.get() } }
   }
 }

@@ -52,7 +52,7 @@ struct LetterRoutes {
         action: .look(shown: min(filter.limit ?? Self.usuallyShown, Self.mostShown), withContent: withContent),
         queue: queue, filter: filter)
       try jobs.add(order, operation("look", order, call, key, nil), answer: call.answer)
-    } catch { call.answer(ErrorFormat.own.answer(error)) }
+    } catch { call.refuse(error) }
   }
 
   /// - Throws: if the key isn't for the application, or for all of them if none is named.
@@ -77,12 +77,12 @@ struct LetterRoutes {
         action: name == "dead replay" ? .replay(rate: body.rate.map(Double.init)) : .drop,
         queue: queue, filter: body.filter)
       try add(order, name, call, key, body.reason)
-    } catch { call.answer(ErrorFormat.own.answer(error)) }
+    } catch { call.refuse(error) }
   }
 
   /// Drops what waits in the queue of a paused application or lane. It must be paused now, and still when the job begins.
   private func discard(_ call: HTTPCall, _ key: GatewayKey, _ subject: ControlSubject, _ queue: LetterQueue) {
-    if case .lane(let name) = queue, !Topology.lanes.contains(name) { return call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
+    if case .lane(let name) = queue, !Topology.lanes.contains(name) { return call.refuse(.noSuchPlace) }
     do throws(Fault) {
       let body = try LetterBody(call.request.body, with: [])
       try check(nil, queue, key)
@@ -92,7 +92,7 @@ struct LetterRoutes {
         registry.call(.read { try $0.control(subject) }) { then((try? $0.get())?.mode(at: time.wallClock)) }
       }
       ask { mode in
-        guard let mode else { return call.answer(ErrorFormat.own.answer(.unavailable(unknown))) }
+        guard let mode else { return call.refuse(.unavailable(unknown)) }
         guard mode == .paused else { return call.refuse("InvalidParameters", running, status: 409) }
         var isFirst = true
         do throws(Fault) {
@@ -103,9 +103,9 @@ struct LetterRoutes {
               isFirst = false
             }
           }
-        } catch { call.answer(ErrorFormat.own.answer(error)) }
+        } catch { call.refuse(error) }
       }
-    } catch { call.answer(ErrorFormat.own.answer(error)) }
+    } catch { call.refuse(error) }
   }
 
   private func add(
@@ -144,7 +144,7 @@ struct LetterRoutes {
   private func job(_ call: HTTPCall, _ key: GatewayKey) -> LetterJobs.Job? {
     let number = Int(String(decoding: call.path[3], as: UTF8.self))
     let job = jobs.jobs.first { $0.number == number && isKnown($0, to: key) }
-    if job == nil { call.answer(ErrorFormat.own.answer(.noSuchPlace)) }
+    if job == nil { call.refuse(.noSuchPlace) }
     return job
   }
 

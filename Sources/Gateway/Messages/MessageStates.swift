@@ -19,7 +19,7 @@ struct MessageStates {
   private typealias Known = (state: State, result: [UInt8]?)
 
   func take(_ call: HTTPCall, _ key: GatewayKey, app: [UInt8], id: [UInt8]) {
-    guard key.apps.contains(app) else { return call.answer(ErrorFormat.own.answer(.foreignApp)) }
+    guard key.apps.contains(app) else { return call.refuse(.foreignApp) }
     let remembered = service.state(ofMessage: id, app: app).map(Self.known)
     if remembered?.state == .done { return answer(call, id, remembered) }
     let message = GatewayRequest.message(id, app: app)
@@ -29,7 +29,7 @@ struct MessageStates {
       switch result {
       case .success(let (stored, campaign)): answer(call, id, Self.known(stored, campaign) ?? remembered)
       case .failure where remembered != nil: answer(call, id, remembered)
-      case .failure: call.answer(ErrorFormat.own.answer(.unavailable("the registry can't be read for now")))
+      case .failure: call.refuse(.unavailable("the registry can't be read for now"))
       }
     }
   }

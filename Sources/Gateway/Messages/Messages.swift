@@ -24,15 +24,13 @@ struct Messages {
   }
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
-    guard key.apps.contains(call.path[2]), let app = applications[call.path[2]] else {
-      return call.answer(ErrorFormat.own.answer(.foreignApp))
-    }
+    guard key.apps.contains(call.path[2]), let app = applications[call.path[2]] else { return call.refuse(.foreignApp) }
     do throws(Fault) {
       let order = try order(call, key, app)
       if call.isOf("application/x-ndjson") { return try takeLines(call, order) }
       send(call.request.body, order) { _, answer in call.answer(answer) }
     } catch {
-      call.answer(ErrorFormat.own.answer(error))
+      call.refuse(error)
     }
   }
 

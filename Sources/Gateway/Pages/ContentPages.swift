@@ -10,12 +10,9 @@ struct ContentPages {
   func take(_ call: HTTPCall) {
     let name = call.path[1]
     guard ContentPage.isName(name) else { return call.answer(Self.missing) }
-    registry.call(.read { try $0.content(ofPage: name, now: $1) }) { result in
-      switch result {
-      case .success(let content?): call.answer(Self.answer(200, Self.page(content)))
-      case .success(nil): call.answer(Self.missing)
-      case .failure: call.answer(ErrorFormat.own.answer(.unavailable("the pages can't be read for now")))
-      }
+    let question = RegistryCall.read { try $0.content(ofPage: name, now: $1) }
+    call.ask(registry, question, orElse: "the pages can't be read for now") { content in
+      call.answer(content.map { Self.answer(200, Self.page($0)) } ?? Self.missing)
     }
   }
 

@@ -1,6 +1,7 @@
 import DeviceRegistry
 import PushCore
 import StatusHTTP
+import Wire
 
 /// `/v1/projects/<id>/registrations/<token>/topicSubscriptions`: the topics of one device, as newer Firebase libraries join and
 /// leave them. The topics are those of the registry.
@@ -9,7 +10,7 @@ struct TopicSubscriptions {
   let changes: ChangeService
   let registry: RegistryClient
   let imports: TokenImport
-  let now: () -> Int64
+  let time: Turn
 
   // MARK: the collection
 
@@ -51,7 +52,7 @@ struct TopicSubscriptions {
     let isNew = !record.device.topics.contains(topic)
     change(call, app, "subscribe", record, topic) {
       // The registry doesn't store when an existing subscription was made.
-      let created: JSONObject = isNew ? ["createTime": Timestamp.text(now())] : [:]
+      let created: JSONObject = isNew ? ["createTime": Timestamp.text(time.wallClock)] : [:]
       call.answer(.json(200, description(call, topic) + created))
     }
   }
@@ -65,9 +66,7 @@ struct TopicSubscriptions {
 
   /// Finds the device that the path names by token, registration or Firebase installation id, in the project's application.
   private func device(_ call: HTTPCall, _ key: GatewayKey, then: @escaping ([UInt8], DeviceRecord) -> Void) {
-    guard let app = applications.app(ofProject: call.path[2], key) else {
-      return call.answer(ErrorFormat.google.answer(.foreignApp))
-    }
+    guard let app = applications.app(ofProject: call.path[2], key) else { return call.refuse(.foreignApp) }
     let texts = [call.path[4], Array("fid:".utf8) + call.path[4]].filter { DeviceReference(text: $0) != nil }
     let references = texts.compactMap { DeviceReference(text: $0) }[...]
     find(references, app.id, call) { record in
@@ -75,9 +74,7 @@ struct TopicSubscriptions {
       // A text that can be a token or an installation id is an installation id.
       guard joins(call), let text = texts.last else { return missing(call) }
       imports.registerUnknown([text], app, key) { result in
-        guard case .success = result else {
-          return call.answer(ErrorFormat.google.answer(.unavailable("it is not registered yet")))
-        }
+        guard case .success = result else { return call.refuse(.unavailable("it is not registered yet")) }
         find(references, app.id, call) { record in
           if let record { then(app.id, record) } else { missing(call) }
         }
@@ -98,13 +95,9 @@ struct TopicSubscriptions {
     _ references: ArraySlice<DeviceReference>, _ app: [UInt8], _ call: HTTPCall, then: @escaping (DeviceRecord?) -> Void
   ) {
     guard let reference = references.first else { return then(nil) }
-    registry.call(.read { try $0.device(reference, app: app) }) { result in
-      switch result {
-      case .success(let records):
-        if let record = records.first, record.state != .gone { return then(record) }
-        find(references.dropFirst(), app, call, then: then)
-      case .failure: call.answer(ErrorFormat.google.answer(.unavailable("the registry can't be read for now")))
-      }
+    call.ask(registry, .read { try $0.device(reference, app: app) }) { records in
+      if let record = records.first, record.state != .gone { return then(record) }
+      find(references.dropFirst(), app, call, then: then)
     }
   }
 
@@ -116,7 +109,7 @@ struct TopicSubscriptions {
       return refuse(call, 400, "INVALID_ARGUMENT", refusal.reason)
     }
     changes.change(change, app: app) { outcome in
-      guard let answer = outcome.document(or: call, .google) else { return }
+      guard let answer = outcome.document(or: call) else { return }
       let results = answer.value("results", of: answer.root).map { Array(answer.elements(of: $0)) } ?? []
       let error = results.first.flatMap { answer.value("error", of: $0) } ?? answer.value("error", of: answer.root)
       switch error.map({ answer.text($0) }) {
@@ -131,6 +124,6 @@ struct TopicSubscriptions {
   private func missing(_ call: HTTPCall) { refuse(call, 404, "NOT_FOUND", "Requested entity was not found.") }
 
   private func refuse(_ call: HTTPCall, _ status: Int, _ code: String, _ words: String) {
-    call.answer(GoogleError(status, code, words).answer())
+    call.answer(.google(status, code, words))
   }
 }

@@ -24,7 +24,7 @@ struct V1Answer {
     case .accepted(let id, _)?: return success(id.isEmpty ? messageID : id)
     case .failed(let code)?: return failure(String(decoding: code, as: UTF8.self))
     case nil where result.success == 0 && !result.failedRegistrations.isEmpty:
-      return Self.error(PushError.unavailable.rawValue).answer(headers: ["Retry-After": "10"])
+      return failure(PushError.unavailable.rawValue)
     // An audience.
     case nil: return success(messageID)
     }
@@ -40,25 +40,26 @@ struct V1Answer {
     // FCM dropped expired messages silently.
     if code == PushError.expired.rawValue { return success(messageID) }
     if isAudience, code == PushError.invalidRegistration.rawValue { return success(messageID) }
-    let isPassing = PushError(rawValue: code)?.isPassing == true
-    return Self.error(code).answer(headers: isPassing ? ["Retry-After": "10"] : [:])
+    var answer = Self.error(code)
+    if PushError(rawValue: code)?.isPassing == true { answer.headers["Retry-After"] = "10" }
+    return answer
   }
 
-  private static func error(_ code: String) -> GoogleError {
+  private static func error(_ code: String) -> HTTPAnswer {
     switch PushError(rawValue: code) {
-    case .notRegistered: GoogleError(404, "NOT_FOUND", "Requested entity was not found.", fcmCode: "UNREGISTERED")
+    case .notRegistered: .google(404, "NOT_FOUND", "Requested entity was not found.", fcmCode: "UNREGISTERED")
     case .invalidRegistration: V1Send.error(Rejection(.invalidRegistration, ""))
-    case .mismatchSenderID: GoogleError(403, "PERMISSION_DENIED", "SenderId mismatch", fcmCode: "SENDER_ID_MISMATCH")
+    case .mismatchSenderID: .google(403, "PERMISSION_DENIED", "SenderId mismatch", fcmCode: "SENDER_ID_MISMATCH")
     case .invalidAPNsCredential:
-      GoogleError(401, "UNAUTHENTICATED", "Auth error from APNS or Web Push Service", fcmCode: "THIRD_PARTY_AUTH_ERROR")
+      .google(401, "UNAUTHENTICATED", "Auth error from APNS or Web Push Service", fcmCode: "THIRD_PARTY_AUTH_ERROR")
     case .deviceMessageRateExceeded, .topicsMessageRateExceeded:
-      GoogleError(429, "RESOURCE_EXHAUSTED", "Quota exceeded.", fcmCode: "QUOTA_EXCEEDED")
+      .google(429, "RESOURCE_EXHAUSTED", "Quota exceeded.", fcmCode: "QUOTA_EXCEEDED")
     case .unavailable:
-      GoogleError(503, "UNAVAILABLE", "The service is currently unavailable.", fcmCode: "UNAVAILABLE")
-    case .internalServerError: GoogleError(500, "INTERNAL", "Internal error encountered.", fcmCode: "INTERNAL")
-    case .unknown: GoogleError(500, "UNKNOWN", "The message may have been delivered: its provider never answered.")
-    case .notAllowed: GoogleError(403, "PERMISSION_DENIED", "The sender may not ask for this.")
-    default: GoogleError(400, "INVALID_ARGUMENT", "Request contains an invalid argument: \(code)")
+      .google(503, "UNAVAILABLE", "The service is currently unavailable.", fcmCode: "UNAVAILABLE")
+    case .internalServerError: .google(500, "INTERNAL", "Internal error encountered.", fcmCode: "INTERNAL")
+    case .unknown: .google(500, "UNKNOWN", "The message may have been delivered: its provider never answered.")
+    case .notAllowed: .google(403, "PERMISSION_DENIED", "The sender may not ask for this.")
+    default: .google(400, "INVALID_ARGUMENT", "Request contains an invalid argument: \(code)")
     }
   }
 }

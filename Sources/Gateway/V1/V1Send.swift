@@ -9,15 +9,13 @@ struct V1Send {
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     let project = call.path.count > 2 ? call.path[2] : []
-    guard let app = applications.app(ofProject: project, key) else {
-      return call.answer(ErrorFormat.google.answer(.foreignApp))
-    }
+    guard let app = applications.app(ofProject: project, key) else { return call.refuse(.foreignApp) }
     let body = call.request.body
     let request: SendRequest
     do throws(Rejection) {
       request = try SendRequest(try Self.envelope(body, applications.limits.json), limits: app.limits)
     } catch {
-      return call.answer(Self.error(error).answer())
+      return call.answer(Self.error(error))
     }
     service.send(
       SendService.Request(
@@ -44,20 +42,20 @@ struct V1Send {
   }
 
   /// The error for a request of which nothing has been published.
-  static func error(_ rejection: Rejection) -> GoogleError {
+  static func error(_ rejection: Rejection) -> HTTPAnswer {
     switch rejection.code {
     case .invalidJSON:
-      return GoogleError(400, "INVALID_ARGUMENT", "Invalid JSON payload received. \(rejection.reason)")
+      return .google(400, "INVALID_ARGUMENT", "Invalid JSON payload received. \(rejection.reason)")
     case .missingRegistration:
-      return GoogleError(400, "INVALID_ARGUMENT", "Recipient of the message is not set.", field: "message")
+      return .google(400, "INVALID_ARGUMENT", "Recipient of the message is not set.", field: "message")
     case .invalidRegistration:
       let field = field(rejection) ?? "message.token"
       // Senders delete the token when they read this message.
       let words =
         field == "message.token" ? "The registration token is not a valid FCM registration token" : rejection.reason
-      return GoogleError(400, "INVALID_ARGUMENT", words, fcmCode: "INVALID_ARGUMENT", field: field)
-    case .messageTooBig: return GoogleError(400, "INVALID_ARGUMENT", "Message too big: \(rejection.reason)")
-    default: return GoogleError(400, "INVALID_ARGUMENT", rejection.reason, field: field(rejection))
+      return .google(400, "INVALID_ARGUMENT", words, fcmCode: "INVALID_ARGUMENT", field: field)
+    case .messageTooBig: return .google(400, "INVALID_ARGUMENT", "Message too big: \(rejection.reason)")
+    default: return .google(400, "INVALID_ARGUMENT", rejection.reason, field: field(rejection))
     }
   }
 

@@ -18,13 +18,13 @@ extension Explanation {
   }
 
   /// The explanation of a request that comes to the gateway now.
-  static func explain(_ configuration: Configuration, _ app: String, _ body: [UInt8]) -> ExplainedRequest {
+  static func explain(_ configuration: Configuration, _ app: String, _ body: [UInt8]) -> (isRefused: Bool, json: [UInt8]) {
     let question = ExplainQuestion(
       body: body, coversBothProviders: false, app: ExplainedApp(configuration, id: app), now: RegistrySession.now)
     let explanation = question.answer()
     let lines = explanation.jsonLines
-    guard explanation.rejection == nil else { return ExplainedRequest(isRefused: true, json: lines.first ?? []) }
-    return ExplainedRequest(isRefused: false, json: JSONObjectWriter.array(lines))
+    guard explanation.rejection == nil else { return (true, lines.first ?? []) }
+    return (false, JSONObjectWriter.array(lines))
   }
 
   private func json(_ rejection: Rejection) -> JSONObject {
