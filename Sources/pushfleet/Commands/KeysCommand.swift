@@ -126,12 +126,12 @@ enum KeysCommand: Command {
       throw CommandFailure(.badInput, "--service-account: \(SafeText.path(file)) exists already")
     }
     let privateKey = try SelfSignedCertificates.privateKey(.rsa)
-    let account = ServiceAccountFile(
+    let account = JSONObject.serviceAccount(
       project: app, keyID: key.id, privateKey: privateKey, email: key.id + Array("@".utf8) + app + Array(".pushfleet".utf8),
       tokenURI: tokenURI)
     guard
       FileManager.default.createFile(
-        atPath: file, contents: Data(account.json + [UInt8(ascii: "\n")]), attributes: [.posixPermissions: 0o600])
+        atPath: file, contents: Data(account.line + [UInt8(ascii: "\n")]), attributes: [.posixPermissions: 0o600])
     else { throw CommandFailure(.badInput, "--service-account: \(SafeText.path(file)) can't be written") }
     var kept = key
     do {

@@ -50,7 +50,11 @@ struct SimulatorFiles {
   private static func newCredential(_ platform: Platform) throws -> [UInt8] {
     switch platform {
     case .apns, .webpush: try SelfSignedCertificates.privateKey(.p256)
-    case .fcm: serviceAccount(try SelfSignedCertificates.privateKey(.rsa))
+    case .fcm:
+      JSONObject.serviceAccount(
+        project: "example", keyID: "simulated", privateKey: try SelfSignedCertificates.privateKey(.rsa),
+        email: "simulated@example.iam.gserviceaccount.com", tokenURI: "https://oauth2.googleapis.com/token"
+      ).line
     }
   }
 
@@ -76,13 +80,5 @@ struct SimulatorFiles {
     guard FileManager.default.createFile(atPath: path, contents: Data(bytes), attributes: [.posixPermissions: mode]) else {
       throw CocoaError(.fileWriteUnknown)
     }
-  }
-
-  private static func serviceAccount(_ key: [UInt8]) -> [UInt8] {
-    ServiceAccountFile(
-      project: Array("example".utf8), keyID: Array("simulated".utf8), privateKey: key,
-      email: Array("simulated@example.iam.gserviceaccount.com".utf8),
-      tokenURI: Array("https://oauth2.googleapis.com/token".utf8)
-    ).json
   }
 }
