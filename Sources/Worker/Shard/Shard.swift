@@ -57,10 +57,8 @@ package final class Shard: TurnHook {
     replyQueues = ReplyQueues(time: time)
     replyQueues.listed = configuration.listedReplyQueues
     pools = PoolSet(setup, host: host)
-    if let location = configuration.registry {
-      registry = try RegistryClient(location, limits: configuration.registryLimits, host: host, log: log)
-    } else {
-      registry = nil
+    registry = try configuration.registry.map { [configuration, log] (location) throws(ConfigurationError) in
+      try RegistryClient(location, limits: configuration.registryLimits, host: host, log: log)
     }
     let apps = pools.apps
     let publications = OutcomePublications(prefix: configuration.prefix, apps: apps, steps: configuration.retry.steps)
@@ -82,12 +80,9 @@ package final class Shard: TurnHook {
       configuration, apps: apps, pools: pools.lanes, messages: publications, outbox: outbox, registry: registry,
       replyQueues: replyQueues, time: time, log: log)
     let (holds, controls) = (pipeline.dispatcher.holds, pipeline.dispatcher.controls)
-    spans =
-      if let traces = configuration.traces {
-        try SpanExporter(traces, version: setup.version, time: time, dialer: host, log: log)
-      } else {
-        nil
-      }
+    spans = try configuration.traces.map { [time, log] (traces) throws(ConfigurationError) in
+      try SpanExporter(traces, version: setup.version, time: time, dialer: host, log: log)
+    }
     broker = BrokerSession(setup, host: host, log: log, shard: number, isBatch: isUntilEmpty, outbox: outbox)
     fleetFigures = FleetFigures(configuration.topology, broker: broker, registry: registry, time: time)
     controls.onRead = { [broker] in broker.pause(controls.pausedLanes) }

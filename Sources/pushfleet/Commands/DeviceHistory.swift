@@ -68,9 +68,7 @@ struct DeviceHistory {
 
   /// When each device acknowledged the messages, in the order of the ids.
   func acknowledgements(of messages: [[UInt8]]) throws(RegistryError) -> [(DeviceRecord, [AcknowledgementTimes])] {
-    var times: [(DeviceRecord, [AcknowledgementTimes])] = []
-    for device in devices { times.append((device, try store.acknowledgements(of: messages, by: device.id))) }
-    return times
+    try devices.map { device throws(RegistryError) in (device, try store.acknowledgements(of: messages, by: device.id)) }
   }
 }
 
