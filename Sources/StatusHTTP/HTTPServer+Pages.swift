@@ -2,7 +2,6 @@
 ///
 /// The limits are low: clients that open connections and send nothing delay a probe by at most the idle time.
 extension HTTPServer {
-  public typealias Answer = HTTPAnswer
   /// Returns the answer for a path.
   public typealias Pages = @Sendable (String, _ isFromThisMachine: Bool) -> HTTPAnswer
   /// Gets a path and answers it now or later.

@@ -48,12 +48,12 @@ final class MetricsServer {
 
   static func isForAll(_ path: String) -> Bool { ["/metrics", "/livez", "/readyz"].contains(path) }
 
-  private static func json(_ text: [UInt8]) -> HTTPServer.Answer {
+  private static func json(_ text: [UInt8]) -> HTTPAnswer {
     let headers = ["Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"]
     return .init(status: 200, contentType: "application/json", headers: headers, body: text + [UInt8(ascii: "\n")])
   }
 
-  private static func probe(_ isGood: Bool, _ sentence: String) -> HTTPServer.Answer {
+  private static func probe(_ isGood: Bool, _ sentence: String) -> HTTPAnswer {
     .init(status: isGood ? 200 : 503, contentType: "text/plain", body: sentence + "\n")
   }
 
