@@ -28,6 +28,7 @@ public final class Gateway {
   private var watch: FileWatch
   private let manager = ServiceManager.ofProcess
   private var doors: [any Door] = []
+  private var figures: FiguresServer?
   private var expiryWatch = ExpiryWatch()
   private var isStopping = false
   private var deadline = MonotonicTime.distantFuture
@@ -84,12 +85,13 @@ public final class Gateway {
     everySecond()
     loop.run()
     for door in doors { door.close() }
+    figures?.stop()
     context.registry?.close()
     log.info("gateway ended", context.figures.totals(waiting: context.broker.waiting))
   }
 
   private func openDoors() throws {
-    if let endpoint = context.configuration.gatewayFigures { doors.append(try FiguresDoor(endpoint, context)) }
+    if let endpoint = context.configuration.gatewayFigures { figures = try context.openFigures(at: endpoint) }
     let settings = context.configuration.gateway
     var kinds: ConnectionLimits.Doors = []
     if settings?.http != nil { kinds.insert(.http) }
@@ -105,6 +107,7 @@ public final class Gateway {
     context.registry?.lookAfter()
     lookAtCertificates()
     for door in doors { door.lookAround() }
+    figures?.lookAround()
     if !isStopping, watch.hasChanged() { reloadDoors(because: "a file has changed") }
     loop.schedule(after: 1) { [weak self] in self?.everySecond() }
   }
