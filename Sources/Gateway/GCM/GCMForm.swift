@@ -20,14 +20,12 @@ struct GCMForm {
         data.append((Array(name.dropFirst(5)), value))
         continue
       }
-      switch String(decoding: name, as: UTF8.self) {
+      let word = String(decoding: name, as: UTF8.self)
+      switch word {
       case "registration_id": if !value.isEmpty { line.set("to", value) }
-      case "collapse_key": line.set("collapse_key", value)
-      case "restricted_package_name": line.set("restricted_package_name", value)
-      case "delay_while_idle": line.set("delay_while_idle", raw: Self.flag(value))
-      case "dry_run": line.set("dry_run", raw: Self.flag(value))
-      // As text: the later check then refuses a value that isn't a number.
-      case "time_to_live": line.set("time_to_live", value)
+      // The time to live is text: the later check then refuses a value that isn't a number.
+      case "collapse_key", "restricted_package_name", "time_to_live": line.set(word, value)
+      case "delay_while_idle", "dry_run": line.set(word, raw: Self.flag(value))
       default: continue
       }
     }
