@@ -2,6 +2,7 @@ import AMQP
 import Broker
 import DeviceRegistry
 import PushCore
+import StatusHTTP
 import Wire
 
 /// Publishes changes of the registry and waits for their answers. Confined to the loop's thread.
@@ -14,12 +15,13 @@ final class ChangeService {
     /// Accepted or not: the same change may be sent again.
     case unknown(String)
 
-    /// The worker's answer. If there is none, answers the call with an error and returns nil.
-    /// - Parameter late: the error text for a change that is accepted but not applied yet.
-    func document(or call: HTTPCall, late: String = "the change is accepted but not applied yet") -> JSONDocument? {
+    /// The worker's answer. If there is none, answers the call and returns nil.
+    /// - Parameter late: the answer for a change that is accepted but not applied yet; nil for an error.
+    func document(or call: HTTPCall, late: HTTPAnswer? = nil) -> JSONDocument? {
       switch self {
       case .answered(let document): return document
-      case .accepted: call.refuse(.unavailable(late))
+      case .accepted:
+        call.answer(late ?? call.errorFormat.answer(.unavailable("the change is accepted but not applied yet")))
       case .refused(let reason), .unknown(let reason): call.refuse(.unavailable(reason))
       }
       return nil

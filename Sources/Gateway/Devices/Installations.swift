@@ -229,15 +229,11 @@ struct Installations {
       return call.refuse(refusal.code.rawValue, refusal.reason)
     }
     changes.change(change, app: app) { outcome in
-      switch outcome {
-      case .answered(let answer):
-        guard let error = answer.string("error") else { return then(answer) }
-        let word = String(decoding: error, as: UTF8.self)
-        let reason = answer.string("reason").map { String(decoding: $0, as: UTF8.self) } ?? ""
-        call.refuse(word, reason, status: Self.status(of: word))
-      case .accepted: call.answer(late)
-      case .refused(let reason), .unknown(let reason): call.refuse(.unavailable(reason))
-      }
+      guard let answer = outcome.document(or: call, late: late) else { return }
+      guard let error = answer.string("error") else { return then(answer) }
+      let word = String(decoding: error, as: UTF8.self)
+      let reason = answer.string("reason").map { String(decoding: $0, as: UTF8.self) } ?? ""
+      call.refuse(word, reason, status: Self.status(of: word))
     }
   }
 

@@ -109,7 +109,7 @@ enum ErrorFormat {
   func answer(_ fault: Fault) -> HTTPAnswer {
     switch self {
     case .legacy: legacy(fault)
-    case .instance: .json(fault.status, headers: fault.headers, ["error": Self.instanceWord(fault)])
+    case .instance: .instance(fault.status, Self.instanceWord(fault), headers: fault.headers)
     case .google:
       .google(
         fault.status, fault.code.google, fault.words, fcmCode: [429: "QUOTA_EXCEEDED", 503: "UNAVAILABLE"][fault.status],
@@ -210,6 +210,11 @@ extension HTTPAnswer {
       "code": status, "message": message, "status": code, "details": JSONOptional(details.isEmpty ? nil : details),
     ]
     return json(status, headers: headers, ["error": error])
+  }
+
+  /// An error in ``ErrorFormat/instance``.
+  static func instance(_ status: Int, _ word: String, headers: [String: String] = [:]) -> HTTPAnswer {
+    json(status, headers: headers, ["error": word])
   }
 
   /// An error in ``ErrorFormat/gorush``.

@@ -232,16 +232,15 @@ final class HTTPDoor: Door, TurnHook {
   }
 
   private func follow(
-    _ verdict: Result<GatewayKey, KeyCache.Denial>, _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>,
+    _ verdict: Result<GatewayKey, Fault>, _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>,
     _ work: (HTTPCall, GatewayKey) -> Void
   ) {
     switch verdict {
     case .success(let key) where key.rights.isDisjoint(with: rights):
       call.refuse(.noRight(rights))
     case .success(let key): work(call, key)
-    case .failure(.wrong): deny(call, route, .wrongKey)
-    case .failure(.tooMany): call.refuse(.tooMany)
-    case .failure(.unknown): call.refuse(.unavailable("the keys can't be read for now"))
+    case .failure(.wrongKey): deny(call, route, .wrongKey)
+    case .failure(let fault): call.refuse(fault)
     }
   }
 

@@ -11,28 +11,28 @@ struct DeviceGroups {
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     guard let app = applications.only(of: key, call.header("project_id")) else {
-      return call.answer(Self.error(400, "project_id: the key is for several applications, name one"))
+      return call.answer(.instance(400, "project_id: the key is for several applications, name one"))
     }
     if call.request.method == "GET" { look(call, app.id) } else { change(call, app, key) }
   }
 
   private func look(_ call: HTTPCall, _ app: [UInt8]) {
     guard let name = call.query("notification_key_name"), !name.isEmpty else {
-      return call.answer(Self.error(400, "notification_key_name: missing"))
+      return call.answer(.instance(400, "notification_key_name: missing"))
     }
     call.ask(registry, .read { try $0.group(.name(name), app: app) }) { group in
-      guard let group else { return call.answer(Self.error(400, "notification_key not found")) }
+      guard let group else { return call.answer(.instance(400, "notification_key not found")) }
       call.answer(.json(200, ["notification_key": group.notificationKey]))
     }
   }
 
   private func change(_ call: HTTPCall, _ app: GatewayApplications.App, _ key: GatewayKey) {
     guard let document = try? JSONDocument(call.request.body), document.kind(document.root) == .object else {
-      return call.answer(Self.error(400, "InvalidJson"))
+      return call.answer(.instance(400, "InvalidJson"))
     }
     let operations = ["create": "group_create", "add": "group_add", "remove": "group_remove"]
     guard let word = document.string("operation"), let op = operations[String(decoding: word, as: UTF8.self)] else {
-      return call.answer(Self.error(400, "operation: expected create, add or remove"))
+      return call.answer(.instance(400, "operation: expected create, add or remove"))
     }
     var line = JSONObjectWriter()
     line.set("op", op)
@@ -45,7 +45,7 @@ struct DeviceGroups {
     }
     let change = line.closed()
     if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
-      return call.answer(Self.error(400, refusal.reason))
+      return call.answer(.instance(400, refusal.reason))
     }
     let named = op == "group_remove" ? nil : document.value("registration_ids", of: document.root).flatMap(document.texts)
     imports.registerUnknown(named ?? [], app, key) { result in
@@ -58,13 +58,11 @@ struct DeviceGroups {
 
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8]) {
     changes.change(change, app: app) { outcome in
-      guard let answer = outcome.document(or: call, late: "") else { return }
+      guard let answer = outcome.document(or: call, late: call.errorFormat.answer(.unavailable(""))) else { return }
       if let error = answer.string("error") {
-        return call.answer(Self.error(400, String(decoding: error, as: UTF8.self)))
+        return call.answer(.instance(400, String(decoding: error, as: UTF8.self)))
       }
       call.answer(.json(200, ["notification_key": answer.string("notification_key") ?? []]))
     }
   }
-
-  private static func error(_ status: Int, _ word: String) -> HTTPAnswer { .json(status, ["error": word]) }
 }

@@ -14,7 +14,7 @@ struct InstanceID {
 
   private func app(_ call: HTTPCall, _ key: GatewayKey) -> GatewayApplications.App? {
     guard let app = applications.only(of: key, call.header("project_id")) else {
-      call.answer(Self.error(403, "PERMISSION_DENIED"))
+      call.answer(.instance(403, "PERMISSION_DENIED"))
       return nil
     }
     return app
@@ -24,11 +24,11 @@ struct InstanceID {
 
   func info(_ call: HTTPCall, _ key: GatewayKey) {
     guard let app = app(call, key) else { return }
-    guard let reference = DeviceReference(text: call.path[2]) else { return call.answer(Self.error(400, "InvalidToken")) }
+    guard let reference = DeviceReference(text: call.path[2]) else { return call.answer(.instance(400, "InvalidToken")) }
     let isDetailed = call.query("details").map { $0.elementsEqual("true".utf8) } ?? false
     call.ask(registry, .read { try $0.device(reference, app: app.id) }) { records in
       guard let record = records.first, record.state != .gone else {
-        return call.answer(Self.error(404, "No information found about this instance id."))
+        return call.answer(.instance(404, "No information found about this instance id."))
       }
       call.answer(Self.info(record, isDetailed: isDetailed))
     }
@@ -63,8 +63,8 @@ struct InstanceID {
     subscribe(call, app, key, "subscribe", topic: call.path[5], tokens: [call.path[2]]) { errors in
       switch errors.first.flatMap(\.self) {
       case nil: call.answer(.json(200, [:]))
-      case "NOT_FOUND"?: call.answer(Self.error(404, "No information found about this instance id."))
-      case let error?: call.answer(Self.error(400, error))
+      case "NOT_FOUND"?: call.answer(.instance(404, "No information found about this instance id."))
+      case let error?: call.answer(.instance(400, error))
       }
     }
   }
@@ -77,16 +77,16 @@ struct InstanceID {
   private func batch(_ call: HTTPCall, _ key: GatewayKey, _ op: String) {
     guard let app = app(call, key) else { return }
     guard let document = try? JSONDocument(call.request.body), let topic = document.string("to") else {
-      return call.answer(Self.error(400, "InvalidParameters"))
+      return call.answer(.instance(400, "InvalidParameters"))
     }
     let node = document.value("registration_tokens", of: document.root).flatMap { document.kind($0) == .null ? nil : $0 }
-    guard let node else { return call.answer(Self.error(400, "MissingIIdToken")) }
+    guard let node else { return call.answer(.instance(400, "MissingIIdToken")) }
     guard let tokens = document.texts(of: node) else {
-      return call.answer(Self.error(400, "registration_tokens: expected an array of strings"))
+      return call.answer(.instance(400, "registration_tokens: expected an array of strings"))
     }
-    guard !tokens.isEmpty else { return call.answer(Self.error(400, "MissingIIdToken")) }
+    guard !tokens.isEmpty else { return call.answer(.instance(400, "MissingIIdToken")) }
     guard tokens.count <= Self.mostTogether else {
-      return call.answer(Self.error(400, "registration_tokens: \(tokens.count) tokens, at most \(Self.mostTogether) allowed"))
+      return call.answer(.instance(400, "registration_tokens: \(tokens.count) tokens, at most \(Self.mostTogether) allowed"))
     }
     subscribe(call, app, key, op, topic: topic, tokens: tokens) { errors in
       call.answer(.json(200, ["results": errors.map { ["error": JSONOptional($0)] as JSONObject }]))
@@ -100,7 +100,7 @@ struct InstanceID {
     let change = JSONObject.topicChange(op, app.id, topic, tokens: tokens).line
     if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
       let isTopic = refusal.reason.hasPrefix("topic")
-      return call.answer(Self.error(400, isTopic ? "Topic name format is invalid" : refusal.reason))
+      return call.answer(.instance(400, isTopic ? "Topic name format is invalid" : refusal.reason))
     }
     imports.registerUnknown(op == "subscribe" ? tokens : [], app, key) { result in
       switch result {
@@ -114,7 +114,7 @@ struct InstanceID {
     changes.change(change, app: app) { outcome in
       guard let answer = outcome.document(or: call) else { return }
       guard let results = answer.value("results", of: answer.root) else {
-        return call.answer(Self.error(400, answer.string("error").map { String(decoding: $0, as: UTF8.self) } ?? "INTERNAL"))
+        return call.answer(.instance(400, answer.string("error").map { String(decoding: $0, as: UTF8.self) } ?? "INTERNAL"))
       }
       then(
         answer.elements(of: results).map { result in
@@ -129,8 +129,8 @@ struct InstanceID {
     guard let document = try? JSONDocument(call.request.body), let name = document.string("application"),
       let node = document.value("apns_tokens", of: document.root), let tokens = document.texts(of: node),
       (1...Self.mostImported).contains(tokens.count)
-    else { return call.answer(Self.error(400, "InvalidParameters")) }
-    guard let app = applications.named(name, of: key) else { return call.answer(Self.error(403, "PERMISSION_DENIED")) }
+    else { return call.answer(.instance(400, "InvalidParameters")) }
+    guard let app = applications.named(name, of: key) else { return call.answer(.instance(403, "PERMISSION_DENIED")) }
     let isSandbox = document.value("sandbox", of: document.root).flatMap(document.bool) ?? false
     imports.register(
       tokens.map { (.apns, $0) }, app.id, environment: isSandbox ? .sandbox : .production, sender: key.sender
@@ -148,6 +148,4 @@ struct InstanceID {
       }
     }
   }
-
-  private static func error(_ status: Int, _ word: String) -> HTTPAnswer { .json(status, ["error": word]) }
 }

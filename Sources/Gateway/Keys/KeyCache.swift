@@ -5,15 +5,7 @@ import Wire
 
 /// Checks keys against the registry and remembers them for a few seconds. Confined to the loop's thread.
 final class KeyCache {
-  enum Denial: Error {
-    case wrong
-    /// The registry can't be read.
-    case unknown
-    /// The key's rate is exceeded.
-    case tooMany
-  }
-
-  typealias Verdict = (Result<GatewayKey, Denial>) -> Void
+  typealias Verdict = (Result<GatewayKey, Fault>) -> Void
   /// Returns true if the caller has proved that the key is theirs.
   typealias Proof = (GatewayKey) -> Bool
 
@@ -54,7 +46,7 @@ final class KeyCache {
     } else if let token = AccessToken(text) {
       admit(token.keyID, by: { [loop] in token.isGood(for: $0, at: loop.wallClock / 1_000) }, then: then)
     } else {
-      then(.failure(.wrong))
+      then(.failure(.wrongKey))
     }
   }
 
@@ -79,7 +71,7 @@ final class KeyCache {
       case .failure:
         let isBelieved = entries[id].map { loop.now.seconds(since: $0.readAt) < Self.stale } ?? false
         guard isBelieved else {
-          for (_, then) in waiting { then(.failure(.unknown)) }
+          for (_, then) in waiting { then(.failure(.unavailable("the keys can't be read for now"))) }
           return
         }
       }
@@ -94,8 +86,10 @@ final class KeyCache {
     entries[key.id] = Entry(key: key, readAt: loop.now, notedAt: former?.notedAt, bucket: former?.bucket ?? full)
   }
 
-  private func judge(_ proof: Proof, _ id: [UInt8], _ place: [[UInt8]: Entry].Index?) -> Result<GatewayKey, Denial> {
-    guard let place, case let key = entries.values[place].key, proof(key), key.revokedAt == nil else { return .failure(.wrong) }
+  private func judge(_ proof: Proof, _ id: [UInt8], _ place: [[UInt8]: Entry].Index?) -> Result<GatewayKey, Fault> {
+    guard let place, case let key = entries.values[place].key, proof(key), key.revokedAt == nil else {
+      return .failure(.wrongKey)
+    }
     if entries.values[place].notedAt.map({ loop.now.seconds(since: $0) >= Self.notePause }) ?? true {
       entries.values[place].notedAt = loop.now
       registry.note(.write(.devices) { try $0.keyUsed(id, now: $1) })
