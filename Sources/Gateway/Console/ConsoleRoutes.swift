@@ -13,8 +13,8 @@ struct ConsoleRoutes {
 
   /// Nil if the path doesn't exist.
   func route(_ call: HTTPCall, _ path: [String]) -> Route? {
-    func get(_ work: Route.Work) -> Route { Route(methods: ["GET", "HEAD"], errorFormat: .own, work: work) }
-    func post(_ work: Route.Work) -> Route { Route(methods: ["POST"], errorFormat: .own, work: work) }
+    func get(_ work: Route.Work) -> Route { Route(["GET", "HEAD"], .own, work) }
+    func post(_ work: Route.Work) -> Route { Route(["POST"], .own, work) }
     switch path.dropFirst().first ?? "" {
     case "login": return post(.login(logIn))
     case "logout": return post(.open(logOut))

@@ -16,17 +16,12 @@ struct FleetMessages {
   /// Seconds that a test waits for its result, if the call names no other time. The console waits for an answer for ten.
   private static let usualWait = 5
 
-  /// Nil if the path isn't one of these.
-  func route(_ path: [String]) -> Route? {
-    guard path[2] == "apps", path.count > 4 else { return nil }
-    switch (path[4], path.count) {
-    case ("explain", 5): return Route(methods: ["POST"], errorFormat: .own, work: .console(ConsoleRoutes.rights, show))
-    case ("test", 5): return .operate(send)
-    case ("trace", 5): return .view(trace)
-    case ("messages", 6):
-      return .view { call, key in states.take(call, key, app: call.path[3], id: call.path[5]) }
-    default: return nil
-    }
+  var table: Route.Table {
+    [
+      ("v1/fleet/apps/*/explain", Route(["POST"], .own, .console(ConsoleRoutes.rights, show))),
+      ("v1/fleet/apps/*/test", .operate(send)), ("v1/fleet/apps/*/trace", .view(trace)),
+      ("v1/fleet/apps/*/messages/*", .view { states.take($0, $1, app: $0.path[3], id: $0.path[5]) }),
+    ]
   }
 
   private func trace(_ call: HTTPCall, _ key: GatewayKey) {

@@ -14,31 +14,28 @@ struct FleetOperations {
   let letters: LetterRoutes
   let messages: FleetMessages
 
-  /// Nil if the path doesn't exist.
-  func route(_ path: [String]) -> Route? {
-    if let route = letters.route(path) ?? messages.route(path) { return route }
-    switch (path[2], path.count) {
-    case ("status", 3): return .view(showStatus)
-    case ("apps", 3): return .view(listApps)
-    case ("apps", 5) where path[4] == "forget": return .operate(forget)
-    case ("apps", 5): return control(path[4], ControlSubject.app)
-    case ("lanes", 3): return .view(listLanes)
-    case ("lanes", 5): return control(path[4], ControlSubject.lane)
-    case ("credentials", 3): return listPausable("credential")
-    case ("credentials", 5): return control(path[4], ControlSubject.credential)
-    case ("webhooks", 3): return listPausable("webhook")
-    case ("webhooks", 5): return control(path[4], ControlSubject.webhook)
-    case ("campaigns", 3): return .view(listCampaigns)
-    case ("campaigns", 4): return .view(showCampaign)
-    case ("campaigns", 5) where path[4] == "unreached": return .view(listUnreached)
-    case ("campaigns", 5): return Self.campaignVerbs[path[4]].map { state in .operate { change($0, $1, to: state) } }
-    case ("audit", 3): return .view(listAudit)
-    case ("devices", 3): return .view(FleetDevices(registry: registry).find)
-    default: return nil
+  var table: Route.Table {
+    let kinds: [(String, ([UInt8]) -> ControlSubject)] = [
+      ("apps", ControlSubject.app), ("lanes", ControlSubject.lane), ("credentials", ControlSubject.credential),
+      ("webhooks", ControlSubject.webhook),
+    ]
+    let controls = kinds.flatMap { name, kind in
+      Self.verbs.map { (pattern: "v1/fleet/\(name)/*/\($0)", route: control($0, kind)) }
     }
+    let changes = Self.campaignVerbs.map { verb, state in
+      (pattern: "v1/fleet/campaigns/*/\(verb)", route: Route.operate { change($0, $1, to: state) })
+    }
+    return letters.table + messages.table + [
+      ("v1/fleet/status", .view(showStatus)), ("v1/fleet/apps", .view(listApps)),
+      ("v1/fleet/apps/*/forget", .operate(forget)), ("v1/fleet/lanes", .view(listLanes)),
+      ("v1/fleet/credentials", listPausable("credential")), ("v1/fleet/webhooks", listPausable("webhook")),
+      ("v1/fleet/campaigns", .view(listCampaigns)), ("v1/fleet/campaigns/*", .view(showCampaign)),
+      ("v1/fleet/campaigns/*/unreached", .view(listUnreached)), ("v1/fleet/audit", .view(listAudit)),
+      ("v1/fleet/devices", .view(FleetDevices(registry: registry).find)),
+    ] + controls + changes
   }
 
-  private static let verbs: Set = ["pause", "drain", "resume", "rate", "discard"]
+  private static let verbs = ["pause", "drain", "resume", "rate", "discard"]
 
   /// An operation, and the member that its body may have besides the reason. Nil if the subject has no such operation.
   /// Requests in queues are discarded by ``LetterRoutes``.
@@ -103,9 +100,8 @@ struct FleetOperations {
     perform(.forget(user: user, app: app), order, call, key)
   }
 
-  private func control(_ verb: String, _ kind: @escaping ([UInt8]) -> ControlSubject) -> Route? {
-    guard Self.verbs.contains(verb) else { return nil }
-    return .operate { call, key in
+  private func control(_ verb: String, _ kind: @escaping ([UInt8]) -> ControlSubject) -> Route {
+    .operate { call, key in
       let subject = kind(call.path[3])
       let (isKnown, isAllowed) =
         switch subject {

@@ -2,6 +2,7 @@ import DeviceRegistry
 import PushCore
 import Settings
 import StatusHTTP
+import Wire
 
 /// The handler of a path.
 struct Route {
@@ -20,9 +21,16 @@ struct Route {
     case account((HTTPCall, GatewayKey) -> Void)
   }
 
-  var methods: [String]
-  var errorFormat: ErrorFormat
-  var work: Work
+  let methods: [String]
+  let errorFormat: ErrorFormat
+  let work: Work
+
+  init(_ methods: [String], _ errorFormat: ErrorFormat, _ work: Work) {
+    (self.methods, self.errorFormat, self.work) = (methods, errorFormat, work)
+  }
+
+  /// Routes by the patterns of their paths, in which `*` is any part.
+  typealias Table = [(pattern: String, route: Route)]
 }
 
 extension Route {
@@ -30,12 +38,12 @@ extension Route {
 
   /// Shows something of the fleet.
   static func view(_ work: @escaping FleetWork) -> Route {
-    Route(methods: ["GET"], errorFormat: .own, work: .console(ConsoleRoutes.rights, work))
+    Route(["GET"], .own, .console(ConsoleRoutes.rights, work))
   }
 
   /// Changes something of the fleet.
   static func operate(_ work: @escaping FleetWork) -> Route {
-    Route(methods: ["POST"], errorFormat: .own, work: .console([.operate], work))
+    Route(["POST"], .own, .console([.operate], work))
   }
 }
 
@@ -67,7 +75,6 @@ final class Routes {
   private lazy var subscriptions = TopicSubscriptions(
     applications: applications, changes: services.changes, registry: registry, imports: imports, time: context.loop.time)
   private lazy var acknowledgements = Acknowledgements(changes: services.changes, time: context.loop.time)
-  private lazy var pages = ContentPages(registry: registry)
   private lazy var console = ConsoleRoutes(
     sessions: services.sessions, isTLS: http?.identity != nil, time: context.loop.time)
   private lazy var letters = LetterRoutes(
@@ -126,132 +133,110 @@ final class Routes {
   func route(_ call: HTTPCall) -> Route? {
     let path = call.path.map { String(decoding: $0, as: UTF8.self) }
     if context.configuration.gateway?.isConsole == true, !Self.isOfConsole(path) { return nil }
-    switch (path.first, path.count) {
-    case ("livez", 1): return probe { .text(200, "alive\n") }
-    case ("readyz", 1):
-      return probe { [context] in context.readiness }
-    case ("token", 1): return Route(methods: ["POST"], errorFormat: .oauth, work: .account(giveToken))
-    case ("pages", 2): return Route(methods: ["GET", "HEAD"], errorFormat: .own, work: .open(pages.take))
-    case ("gcm", 2), ("fcm", 2): return legacy(path[1])
-    case ("iid", _): return instance(path)
-    case ("api", 2) where path[1] == "push":
-      return Route(methods: ["POST"], errorFormat: .gorush, work: .keyed([.send], gorush.take))
-    case ("api", 3) where path[1] == "stat" && path[2] == "app":
-      return Route(methods: ["GET"], errorFormat: .gorush, work: .keyed([.send], stat))
-    case ("api", 3) where path[1] == "stat" && path[2] == "go", ("api", 2) where path[1] == "config",
-      ("sys", 2) where path[1] == "stats", ("metrics", 1):
-      return Route(methods: ["GET"], errorFormat: .gorush, work: .open(refuseFigures))
-    case ("v1", 4) where path[1] == "projects" && path[3] == "messages:send":
-      return Route(methods: ["POST"], errorFormat: .google, work: .keyed([.send], v1.take))
-    case ("v1", 6) where Self.isOfSubscriptions(path):
-      return Route(methods: ["GET", "POST"], errorFormat: .google, work: .keyed(Self.senders, subscriptions.takeAll))
-    case ("v1", 7) where Self.isOfSubscriptions(path):
-      return Route(
-        methods: ["GET", "DELETE", "PATCH"], errorFormat: .google, work: .keyed(Self.senders, subscriptions.takeOne))
-    case ("console", 1...2): return console.route(call, path)
-    case ("v1", 3...6) where path[1] == "fleet": return fleet.route(path)
-    case ("v1", 4) where path[1] == "apps" && path[3] == "acks": return Route(methods: ["POST"], errorFormat: .own, work: acks)
-    case ("v1", 4) where path[1] == "apps" && path[3] == "messages":
-      return Route(methods: ["POST"], errorFormat: .own, work: .keyed([.send], messages.take))
-    case ("v1", 5) where path[1] == "apps" && path[3] == "messages":
-      return Route(
-        methods: ["GET"], errorFormat: .own,
-        work: .keyed([.send]) { [messageStates] call, key in
-          messageStates.take(call, key, app: call.path[2], id: call.path[4])
-        })
-    case ("v1", 5...7) where path[1] == "apps" && path[3] == "installations": return installation(path)
-    default: return nil
+    if path.first == "console", path.count <= 2 { return console.route(call, path) }
+    let row = rows.first { row in
+      row.pattern.count == path.count && zip(row.pattern, path).allSatisfy { $0 == "*" || $0 == $1 }
     }
+    return row?.route
+  }
+
+  private lazy var rows = table.map { (pattern: $0.pattern.split(separator: "/").map(String.init), route: $0.route) }
+
+  private var table: Route.Table {
+    [
+      ("livez", probe { .text(200, "alive\n") }), ("readyz", probe { [context] in context.readiness }),
+      ("token", Route(["POST"], .oauth, .account { [time = context.loop.time] in Self.giveToken($0, $1, time) })),
+      ("pages/*", Route(["GET", "HEAD"], .own, .open(ContentPages(registry: registry).take))),
+      ("gcm/send", Route(["POST"], .legacy, .keyed([.send], send.take))),
+      ("fcm/send", Route(["POST"], .legacy, .keyed([.send], send.take))),
+      ("gcm/notification", Route(["GET", "POST"], .instance, .keyed(Self.senders, groups.take))),
+      ("fcm/notification", Route(["GET", "POST"], .instance, .keyed(Self.senders, groups.take))),
+      ("iid/info/*", Route(["GET"], .instance, .keyed([.register], instances.info))),
+      ("iid/v1:batchAdd", Route(["POST"], .instance, .keyed(Self.senders, instances.batchAdd))),
+      ("iid/v1:batchRemove", Route(["POST"], .instance, .keyed(Self.senders, instances.batchRemove))),
+      ("iid/v1:batchImport", Route(["POST"], .instance, .keyed([.register], instances.batchImport))),
+      ("iid/v1/*/rel/topics/*", Route(["POST"], .instance, .keyed(Self.senders, instances.join))),
+      ("api/push", Route(["POST"], .gorush, .keyed([.send], gorush.take))),
+      ("api/stat/app", Route(["GET"], .gorush, .keyed([.send]) { [context] in Self.stat($0, $1, context) })),
+      ("api/stat/go", Self.unsupported), ("api/config", Self.unsupported), ("sys/stats", Self.unsupported),
+      ("metrics", Self.unsupported),
+      ("v1/projects/*/messages:send", Route(["POST"], .google, .keyed([.send], v1.take))),
+      (
+        "v1/projects/*/registrations/*/topicSubscriptions",
+        Route(["GET", "POST"], .google, .keyed(Self.senders, subscriptions.takeAll))
+      ),
+      (
+        "v1/projects/*/registrations/*/topicSubscriptions/*",
+        Route(["GET", "DELETE", "PATCH"], .google, .keyed(Self.senders, subscriptions.takeOne))
+      ),
+      ("v1/apps/*/acks", Route(["POST"], .own, acks)),
+      ("v1/apps/*/messages", Route(["POST"], .own, .keyed([.send], messages.take))),
+      (
+        "v1/apps/*/messages/*",
+        Route(["GET"], .own, .keyed([.send]) { [messageStates] in messageStates.take($0, $1, app: $0.path[2], id: $0.path[4]) })
+      ),
+    ] + installationTable + fleet.table
   }
 
   private static func isOfConsole(_ path: [String]) -> Bool {
     ["livez", "readyz", "console"].contains(path.first) || path.starts(with: ["v1", "fleet"])
   }
 
-  private static func isOfSubscriptions(_ path: [String]) -> Bool {
-    path[1] == "projects" && path[3] == "registrations" && path[5] == "topicSubscriptions"
-  }
-
   private func probe(_ answer: @escaping () -> HTTPAnswer) -> Route {
-    Route(methods: ["GET", "HEAD"], errorFormat: .own, work: .open { $0.answer(answer()) })
+    Route(["GET", "HEAD"], .own, .open { $0.answer(answer()) })
   }
 
   /// Answers a token request (RFC 6749 §5.1).
-  private func giveToken(_ call: HTTPCall, _ key: GatewayKey) {
-    let token = AccessToken(for: key, at: context.loop.wallClock / 1_000)
+  private static func giveToken(_ call: HTTPCall, _ key: GatewayKey, _ time: Turn) {
+    let token = AccessToken(for: key, at: time.wallClock / 1_000)
     call.answer(
       .json(
         200, headers: ["Cache-Control": "no-store"],
         ["access_token": token.text, "expires_in": AccessToken.lifetime, "token_type": "Bearer"]))
   }
 
-  private func stat(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func stat(_ call: HTTPCall, _ key: GatewayKey, _ context: GatewayContext) {
     call.answer(context.figures.gorush.answer(of: key, version: context.version))
   }
 
   /// Answers gorush's paths of figures about its own process.
-  private func refuseFigures(_ call: HTTPCall) {
-    let path = call.path.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
-    call.answer(.gorush(404, "/\(path) of gorush is not supported: the figures are at /metrics of gateway.metrics"))
+  private static var unsupported: Route {
+    Route(
+      ["GET"], .gorush,
+      .open { call in
+        let path = call.path.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
+        call.answer(.gorush(404, "/\(path) of gorush is not supported: the figures are at /metrics of gateway.metrics"))
+      })
   }
 
-  private func legacy(_ place: String) -> Route? {
-    switch place {
-    case "send": Route(methods: ["POST"], errorFormat: .legacy, work: .keyed([.send], send.take))
-    case "notification": Route(methods: ["GET", "POST"], errorFormat: .instance, work: .keyed(Self.senders, groups.take))
-    default: nil
+  private var installationTable: Route.Table {
+    func row(
+      _ rest: String, _ methods: [String], right: KeyRight = .register,
+      _ work: @escaping (HTTPCall, InstallationCaller) -> Void
+    ) -> (String, Route) {
+      ("v1/apps/*/installations/*" + rest, Route(methods, .own, .installation(right, work)))
     }
-  }
-
-  private func instance(_ path: [String]) -> Route? {
-    let work: (HTTPCall, GatewayKey) -> Void
-    var rights = Self.senders
-    switch (path.count, path.dropFirst().first) {
-    case (3, "info"): return Route(methods: ["GET"], errorFormat: .instance, work: .keyed([.register], instances.info))
-    case (2, "v1:batchAdd"): work = instances.batchAdd
-    case (2, "v1:batchRemove"): work = instances.batchRemove
-    case (2, "v1:batchImport"): (work, rights) = (instances.batchImport, [.register])
-    case (6, "v1") where path[3] == "rel" && path[4] == "topics": work = instances.join
-    default: return nil
-    }
-    return Route(methods: ["POST"], errorFormat: .instance, work: .keyed(rights, work))
-  }
-
-  private func installation(_ path: [String]) -> Route? {
-    func route(_ methods: [String], _ work: @escaping (HTTPCall, InstallationCaller) -> Void) -> Route {
-      Route(methods: methods, errorFormat: .own, work: .installation(.register, work))
-    }
-    guard path.count > 5 else {
-      return route(["GET", "PUT", "DELETE"]) { [installations] call, caller in
+    let (installations, acknowledgements) = (installations, acknowledgements)
+    return [
+      row("", ["GET", "PUT", "DELETE"]) { call, caller in
         switch call.request.method {
         case "GET": installations.get(call, caller)
         case "PUT": installations.put(call, caller)
         default: installations.delete(call, caller)
         }
-      }
-    }
-    switch (path[5], path.count) {
-    case ("user", 6):
-      return route(["PUT", "DELETE"]) { [installations] call, caller in
+      },
+      row("/user", ["PUT", "DELETE"]) { call, caller in
         call.request.method == "PUT" ? installations.putUser(call, caller) : installations.deleteUser(call, caller)
-      }
-    case ("secret", 6): return route(["POST"], installations.renewSecret)
-    case ("groups", 7): return route(["PUT", "DELETE"], installations.group)
-    case ("topics", 7): return route(["PUT", "DELETE"], installations.topic)
-    case ("badge", 6):
-      return Route(
-        methods: ["PUT", "DELETE"], errorFormat: .own,
-        work: .installation(.ack) { [acknowledgements] call, caller in
-          call.request.method == "PUT" ? acknowledgements.badge(call, caller) : acknowledgements.clearBadge(call, caller)
-        })
-    case ("acks", 6):
-      return Route(
-        methods: ["POST"], errorFormat: .own,
-        work: .installation(.ack) { [acknowledgements] call, caller in
-          acknowledgements.take(call, caller.app, installation: caller.installation)
-        })
-    default: return nil
-    }
+      },
+      row("/secret", ["POST"], installations.renewSecret), row("/groups/*", ["PUT", "DELETE"], installations.group),
+      row("/topics/*", ["PUT", "DELETE"], installations.topic),
+      row("/badge", ["PUT", "DELETE"], right: .ack) { call, caller in
+        call.request.method == "PUT" ? acknowledgements.badge(call, caller) : acknowledgements.clearBadge(call, caller)
+      },
+      row("/acks", ["POST"], right: .ack) { call, caller in
+        acknowledgements.take(call, caller.app, installation: caller.installation)
+      },
+    ]
   }
 
   /// Acknowledgements by a backend, for any device of its application.

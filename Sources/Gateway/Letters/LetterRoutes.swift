@@ -16,26 +16,21 @@ struct LetterRoutes {
   private static let mostShown = 200
   private static let usuallyShown = 50
 
-  /// Nil if the path isn't one of these.
-  func route(_ path: [String]) -> Route? {
-    let isOfApp = path[2] == "apps" && path.count > 4
-    switch (path[2], isOfApp ? path[4] : "", path.last, path.count) {
-    case ("dead", _, _, 3): return .view { look($0, $1, .dead) }
-    case ("dead", _, "replay", 4): return .operate { begin($0, $1, "dead replay", .dead) }
-    case ("dead", _, "drop", 4): return .operate { begin($0, $1, "dead drop", .dead) }
-    // A look counts as a return of each request.
-    case ("apps", "held", _, 5):
-      return Route(
-        methods: ["GET"], errorFormat: .own, work: .console([.operate]) { look($0, $1, Self.held($0)) })
-    case ("apps", "held", "drop", 6): return .operate { begin($0, $1, "held drop", Self.held($0)) }
-    case ("apps", "discard", _, 5): return .operate { discard($0, $1, .app($0.path[3]), Self.held($0)) }
-    case ("lanes", _, "discard", 5):
-      return .operate { discard($0, $1, .lane($0.path[3]), .lane(String(decoding: $0.path[3], as: UTF8.self))) }
-    case ("jobs", _, _, 3): return .view(list)
-    case ("jobs", _, _, 4): return .view(show)
-    case ("jobs", _, "stop", 5): return .operate(stop)
-    default: return nil
-    }
+  var table: Route.Table {
+    [
+      ("v1/fleet/dead", .view { look($0, $1, .dead) }),
+      ("v1/fleet/dead/replay", .operate { begin($0, $1, "dead replay", .dead) }),
+      ("v1/fleet/dead/drop", .operate { begin($0, $1, "dead drop", .dead) }),
+      // A look counts as a return of each request.
+      ("v1/fleet/apps/*/held", Route(["GET"], .own, .console([.operate]) { look($0, $1, Self.held($0)) })),
+      ("v1/fleet/apps/*/held/drop", .operate { begin($0, $1, "held drop", Self.held($0)) }),
+      ("v1/fleet/apps/*/discard", .operate { discard($0, $1, .app($0.path[3]), Self.held($0)) }),
+      (
+        "v1/fleet/lanes/*/discard",
+        .operate { discard($0, $1, .lane($0.path[3]), .lane(String(decoding: $0.path[3], as: UTF8.self))) }
+      ),
+      ("v1/fleet/jobs", .view(list)), ("v1/fleet/jobs/*", .view(show)), ("v1/fleet/jobs/*/stop", .operate(stop)),
+    ]
   }
 
   private static func held(_ call: HTTPCall) -> LetterQueue { .held(String(decoding: call.path[3], as: UTF8.self)) }
