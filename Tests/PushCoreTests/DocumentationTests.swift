@@ -189,10 +189,9 @@ import Testing
       |---|---|---|---|---|
 
       """
-    for rule in MappingRule.allCases {
-      let row = rule.row
+    for rule in MappingRule.all {
       let platforms = Platform.allCases.map { Self.words(rule.mapping($0)) }.joined(separator: " | ")
-      text += "| `\(row.field)` | \(platforms) | \(row.rule) |\n"
+      text += "| `\(rule.field)` | \(platforms) | \(rule.source) |\n"
     }
     text += """
 
@@ -266,9 +265,9 @@ import Testing
     try Self.compare(text, with: "send/translation.md")
   }
 
-  @Test("every rule has a place and words for all platforms", arguments: MappingRule.allCases)
+  @Test("every rule has a place and words for all platforms", arguments: MappingRule.all)
   func rows(rule: MappingRule) {
-    #expect(!rule.row.rule.isEmpty && !rule.row.field.isEmpty)
+    #expect(!rule.source.isEmpty && !rule.field.isEmpty)
     #expect(Platform.allCases.allSatisfy { !rule.mapping($0).words.isEmpty })
   }
 

@@ -17,9 +17,9 @@ extension LossReport {
 
   /// Adds an entry unless the platform carries the field unchanged.
   mutating func add(_ rule: MappingRule, _ platform: Platform, field: String? = nil, words: String? = nil) {
-    let (row, mapping) = (rule.row, rule.mapping(platform))
+    let mapping = rule.mapping(platform)
     guard let action = mapping.action else { return }
-    add(row.rule, field ?? row.field, action, words ?? mapping.words)
+    add(rule.source, field ?? rule.field, action, words ?? mapping.words)
   }
 }
 
@@ -72,7 +72,7 @@ private struct LossExplanation {
   }
 
   private mutating func drop(_ rule: MappingRule, _ field: String, _ words: String) {
-    report.add(rule.row.rule, field, .dropped, words)
+    report.add(rule.source, field, .dropped, words)
   }
 
   /// Adds that the request's own block overrides the field for these devices.
@@ -97,7 +97,7 @@ private struct LossExplanation {
   // MARK: Notification and data
 
   private mutating func explainNotification() {
-    for (key, rule) in Self.notificationRules {
+    for (key, rule) in MappingRule.ofNotification {
       guard let node = request.notification[key] else { continue }
       let field = "notification.\(key.wireName)"
       let apple = delivery.flatMap { $0.content.winner(over: key, document) }
@@ -230,7 +230,7 @@ private struct LossExplanation {
 
   /// An option that each kind of device gets in its own form, unless its block has the option.
   private mutating func explainOption(_ rule: MappingRule, _ header: APNsHeader, _ key: AndroidKey) {
-    let field = rule.row.field
+    let field = rule.field
     let isOwnOfApple = request.apnsHeader(header) != nil
     let isOwnOfAndroid = request.android(key) != nil
     // The entry of `android_v2` reports priority for Android.
@@ -309,8 +309,11 @@ private struct LossExplanation {
     }
     if v2.isSync, request.hasNotification { add(.backgroundSync, field: "notification") }
   }
+}
 
-  private static let notificationRules: [(NotificationKey, MappingRule)] = [
+extension MappingRule {
+  /// The rules of the keys of `notification`.
+  static let ofNotification: [(NotificationKey, MappingRule)] = [
     (.title, .text), (.body, .text),
     (.subtitle, .subtitle), (.subtitleLocKey, .subtitle), (.subtitleLocArgs, .subtitle), (.badge, .badge), (.sound, .sound),
     (.clickAction, .clickAction), (.titleLocKey, .localisation), (.titleLocArgs, .localisation),

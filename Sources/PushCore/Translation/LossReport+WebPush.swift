@@ -36,7 +36,7 @@ private struct WebPushExplanation {
   }
 
   private mutating func drop(_ rule: MappingRule, _ field: String, _ words: String) {
-    report.add(rule.row.rule, field, .dropped, words)
+    report.add(rule.source, field, .dropped, words)
   }
 
   private mutating func addLost(_ field: String, to winner: String, _ rest: String = "") {
@@ -48,35 +48,23 @@ private struct WebPushExplanation {
   private mutating func explain(_ key: NotificationKey) {
     let field = "notification.\(key.wireName)"
     switch key {
-    case .title, .body: explainTranslated(key, .text)
-    case .icon: explainTranslated(key, .icon)
-    case .image: explainTranslated(key, .image)
-    case .tag: explainTranslated(key, .tag)
     case .clickAction: explainClickAction(field)
     case .badge:
       let isCounter = if case .automatic? = request.badge { true } else { false }
       explainBadge(isCounter ? .automaticBadge : .badge)
     case .sound: add(document.kind(request.notification[.sound] ?? 0) == .object ? .soundObject : .sound, field: field)
-    case .subtitle, .subtitleLocKey, .subtitleLocArgs: add(.subtitle, field: field)
-    case .titleLocKey, .titleLocArgs, .bodyLocKey, .bodyLocArgs: add(.localisation, field: field)
-    case .color: add(.color, field: field)
-    case .androidChannelId: add(.channel, field: field)
-    case .ticker, .sticky, .localOnly, .eventTime, .notificationPriority, .visibility, .notificationCount, .defaultSound:
-      add(.android, field: field)
-    }
-  }
-
-  private mutating func explainTranslated(_ key: NotificationKey, _ rule: MappingRule) {
-    let name = "notification.\(key.wireName)"
-    guard let field = WebPushContent.fields.first(where: { $0.key == key }) else { return }
-    if let winner = content.winner(over: field.name, document) {
-      addLost(name, to: winner)
-    } else if !content.isShown {
-      drop(rule, name, Self.nothingShown)
-    } else if field.node(in: request) == nil {
-      drop(rule, name, "not an https URL")
-    } else {
-      add(rule, field: name)
+    default:
+      guard let (_, rule) = MappingRule.ofNotification.first(where: { $0.0 == key }) else { return }
+      guard let translated = WebPushContent.fields.first(where: { $0.key == key }) else { return add(rule, field: field) }
+      if let winner = content.winner(over: translated.name, document) {
+        addLost(field, to: winner)
+      } else if !content.isShown {
+        drop(rule, field, Self.nothingShown)
+      } else if translated.node(in: request) == nil {
+        drop(rule, field, "not an https URL")
+      } else {
+        add(rule, field: field)
+      }
     }
   }
 
