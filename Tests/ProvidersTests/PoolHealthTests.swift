@@ -1,8 +1,8 @@
-import PushCore
 import Testing
 import Wire
 
 @testable import Providers
+@testable import PushCore
 
 @Suite("A pool's health")
 struct PoolHealthTests {

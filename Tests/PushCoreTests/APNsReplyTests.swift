@@ -74,8 +74,8 @@ import Testing
 
   @Test("a success needs no body, and its body isn't read")
   func success() {
-    #expect(Self.answer(200, "") == .delivered)
-    #expect(Self.answer(200, #"{"reason":"BadDeviceToken"}"#) == .delivered)
+    #expect(Self.answer(200, "") == .delivered(200))
+    #expect(Self.answer(200, #"{"reason":"BadDeviceToken"}"#) == .delivered(200))
     #expect(Self.answer(201, "").reaction == .delivered)
   }
 

@@ -310,7 +310,7 @@ import Testing
       }.joined()
   }
 
-  static func table(_ rows: [StatusRow]) -> String {
+  static func table(_ rows: [ReplyRow]) -> String {
     "| HTTP | Outcome | Connection | Meaning |\n|---|---|---|---|\n"
       + rows.map { row in
         let statuses =

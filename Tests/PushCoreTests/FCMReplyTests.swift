@@ -116,7 +116,7 @@ import Testing
   @Test("a success names the message")
   func messageName() {
     let body = Array(#"{"name":"projects/p/messages/0:1%2"}"#.utf8)
-    #expect(FCMReply.interpret(status: 200, body: body) == .delivered)
+    #expect(FCMReply.interpret(status: 200, body: body) == .delivered(200))
     #expect(FCMReply.messageName(body) == Array("projects/p/messages/0:1%2".utf8))
     #expect(FCMReply.messageName([]) == nil)
     for (text, name) in [

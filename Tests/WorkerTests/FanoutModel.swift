@@ -1,6 +1,5 @@
 import Foundation
 import Logging
-import PushCore
 import Reactor
 import Settings
 import TestSupport
@@ -10,6 +9,7 @@ import Testing
 @testable import Broker
 @testable import DeviceRegistry
 @testable import Delivery
+@testable import PushCore
 @testable import Worker
 
 /// A broker, a registry on disk, workers that can die between any two steps, and a provider. Unless a test says otherwise, the

@@ -1,10 +1,10 @@
 import Foundation
-import PushCore
 import TestSupport
 import Testing
 
 @testable import DeviceRegistry
 @testable import Delivery
+@testable import PushCore
 
 @Suite("A broadcast, step by step")
 struct FanoutModelTests {

@@ -1,6 +1,5 @@
 import Foundation
 import Logging
-import PushCore
 import Reactor
 import Settings
 import TestSupport
@@ -8,6 +7,7 @@ import TestSupport
 @testable import AMQP
 @testable import Broker
 @testable import Delivery
+@testable import PushCore
 @testable import Worker
 
 /// A broker with one queue, a provider, and workers whose channels close between any two steps. No pool sends: one step takes

@@ -3,9 +3,7 @@ public enum APNsReply {
   /// Never fails. If the body is not JSON, is too large, or has an unknown reason, the status decides.
   /// - Parameter now: Unix milliseconds; nil ignores a `Retry-After` that is a date.
   public static func interpret(status: Int, body: [UInt8], retryAfter: [UInt8]? = nil, now: Int64? = nil) -> ReplyMeaning {
-    if status == 200 { return .delivered }
-    if 201...299 ~= status { return ReplyMeaning(reaction: .delivered, reason: "", status: status) }
-
+    if 200...299 ~= status { return .delivered(status) }
     let document = ErrorBody.document(body)
     var meaning = meaning(status: status, reason: document?.string("reason"))
     meaning.retryAfter = retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
@@ -14,14 +12,14 @@ public enum APNsReply {
   }
 
   public static func words(for meaning: ReplyMeaning) -> String {
-    byReason[meaning.reason]?.words ?? StatusRow.words(meaning.status, by: statusRows)
+    byReason[meaning.reason]?.words ?? statusRows.row(of: meaning.status).words
   }
 
   /// A known reason counts only with its own class of status: a "BadDeviceToken" in a 500 is no statement about the token.
   private static func meaning(status: Int, reason: [UInt8]?) -> ReplyMeaning {
     let word = reason.map(ErrorBody.word)
     if let word, let row = byReason[word], row.status / 100 == status / 100 { return row.meaning(status: status) }
-    return StatusRow.judge(status, word, by: statusRows)
+    return statusRows.judge(status, word)
   }
 
   /// Unix milliseconds, only with 410. A string of digits is accepted too; any other value counts as absent.

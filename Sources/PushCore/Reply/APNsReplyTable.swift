@@ -88,7 +88,7 @@ extension APNsReply {
   ]
 
   /// The meaning by status, for a reason that is missing or unknown. The first matching row counts.
-  public static let statusRows: [StatusRow] = [
+  public static let statusRows: [ReplyRow] = [
     .init(403...403, .drop(.invalidAPNsCredential), alarm: true, "refused for an unknown reason: look at the credential"),
     .init(404...405, .drop(.internalServerError), alarm: true, "not APNs' path or method: check the endpoint"),
     .init(408...408, .retry(.connection, .unavailable), connection: .replace, "the server waited too long for the request"),

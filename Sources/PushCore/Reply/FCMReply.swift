@@ -4,9 +4,7 @@
 /// names the token concern a token. A bare 404 concerns the project.
 public enum FCMReply {
   public static func interpret(status: Int, body: [UInt8], retryAfter: [UInt8]? = nil, now: Int64? = nil) -> ReplyMeaning {
-    if 200...299 ~= status {
-      return status == 200 ? .delivered : ReplyMeaning(reaction: .delivered, reason: "", status: status)
-    }
+    if 200...299 ~= status { return .delivered(status) }
     let error = FCMErrorBody(body)
     var meaning = meaning(status: status, error)
     meaning.retryAfter = retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
@@ -14,7 +12,7 @@ public enum FCMReply {
   }
 
   public static func words(for meaning: ReplyMeaning) -> String {
-    byErrorCode[meaning.reason]?.words ?? byStatusWord[meaning.reason]?.words ?? StatusRow.words(meaning.status, by: statusRows)
+    byErrorCode[meaning.reason]?.words ?? byStatusWord[meaning.reason]?.words ?? statusRows.row(of: meaning.status).words
   }
 
   /// The `projects/<id>/messages/<message id>` of a success; nil if the body has none.
@@ -57,7 +55,7 @@ public enum FCMReply {
     if let code = error.errorCode { row = byErrorCode[code] }
     if row == nil, let word = error.status { row = byStatusWord[word] }
     guard let row, row.status / 100 == status / 100 else {
-      return StatusRow.judge(status, error.errorCode ?? error.status, by: statusRows)
+      return statusRows.judge(status, error.errorCode ?? error.status)
     }
     var meaning = row.meaning(status: status)
     switch row.reason {

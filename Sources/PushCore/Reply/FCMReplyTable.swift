@@ -44,7 +44,7 @@ extension FCMReply {
   ]
 
   /// By HTTP status, for an answer with neither. The first matching row counts.
-  public static let statusRows: [StatusRow] = [
+  public static let statusRows: [ReplyRow] = [
     .init(
       401...401, .retry(.refreshedToken, .unavailable), connection: .refreshToken,
       "the access token is refused: sent once more with a new one"),

@@ -57,22 +57,9 @@ public struct ReplyMeaning: Equatable, Sendable {
   public var invalidSince: Int64?
   /// Seconds, clamped to `RetryAfter.range`.
   public var retryAfter: Int?
-  public var connection: ConnectionReaction
+  public var connection = ConnectionReaction.keep
   /// True if a person must act: the configuration is wrong, or this software has a bug.
-  public var alarm: Bool
+  public var alarm = false
 
-  public init(
-    reaction: Reaction, reason: String, status: Int, invalidSince: Int64? = nil, retryAfter: Int? = nil,
-    connection: ConnectionReaction = .keep, alarm: Bool = false
-  ) {
-    self.reaction = reaction
-    self.reason = reason
-    self.status = status
-    self.invalidSince = invalidSince
-    self.retryAfter = retryAfter
-    self.connection = connection
-    self.alarm = alarm
-  }
-
-  static let delivered = ReplyMeaning(reaction: .delivered, reason: "", status: 200)
+  static func delivered(_ status: Int) -> ReplyMeaning { ReplyMeaning(reaction: .delivered, reason: "", status: status) }
 }

@@ -1,8 +1,9 @@
-/// One row of a provider's table: the meaning of a reason.
+/// One row of a provider's table: the meaning of a reason or, if the reason is missing or unknown, of a range of HTTP statuses.
 public struct ReplyRow: Sendable {
+  /// Empty if the statuses alone decide.
   public let reason: String
-  /// The status of the answer. A known reason counts with a status of the same class only (4xx, 5xx).
-  public let status: Int
+  /// A reason has one status. It counts with a status of the same class only (4xx, 5xx).
+  public let statuses: ClosedRange<Int>
   public let reaction: Reaction
   public let connection: ConnectionReaction
   public let alarm: Bool
@@ -10,34 +11,10 @@ public struct ReplyRow: Sendable {
   public let words: String
 
   init(
-    _ status: Int, _ reason: String, _ reaction: Reaction, connection: ConnectionReaction = .keep, alarm: Bool = false,
-    _ words: String
-  ) {
-    self.status = status
-    self.reason = reason
-    self.reaction = reaction
-    self.connection = connection
-    self.alarm = alarm
-    self.words = words
-  }
-
-  func meaning(status: Int) -> ReplyMeaning {
-    ReplyMeaning(reaction: reaction, reason: reason, status: status, connection: connection, alarm: alarm)
-  }
-}
-
-/// The meaning of a range of HTTP statuses, for answers whose reason is missing or unknown.
-public struct StatusRow: Sendable {
-  public let statuses: ClosedRange<Int>
-  public let reaction: Reaction
-  public let connection: ConnectionReaction
-  public let alarm: Bool
-  public let words: String
-
-  init(
     _ statuses: ClosedRange<Int>, _ reaction: Reaction, connection: ConnectionReaction = .keep, alarm: Bool = false,
-    _ words: String
+    _ words: String, reason: String = ""
   ) {
+    self.reason = reason
     self.statuses = statuses
     self.reaction = reaction
     self.connection = connection
@@ -45,17 +22,29 @@ public struct StatusRow: Sendable {
     self.words = words
   }
 
-  static func words(_ status: Int, by rows: [StatusRow]) -> String {
-    rows.first { $0.statuses.contains(status) }?.words ?? ""
+  init(
+    _ status: Int, _ reason: String, _ reaction: Reaction, connection: ConnectionReaction = .keep, alarm: Bool = false,
+    _ words: String
+  ) {
+    self.init(status...status, reaction, connection: connection, alarm: alarm, words, reason: reason)
   }
 
-  /// Uses the first row that contains `status`. An unknown `word` becomes the reason, for people to read.
-  static func judge(_ status: Int, _ word: String?, by rows: [StatusRow]) -> ReplyMeaning {
+  public var status: Int { statuses.lowerBound }
+
+  func meaning(status: Int) -> ReplyMeaning { meaning(status: status, reason: reason) }
+
+  fileprivate func meaning(status: Int, reason: String) -> ReplyMeaning {
+    ReplyMeaning(reaction: reaction, reason: reason, status: status, connection: connection, alarm: alarm)
+  }
+}
+
+extension [ReplyRow] {
+  /// The first row that contains the status. The last row contains all.
+  func row(of status: Int) -> ReplyRow { first { $0.statuses.contains(status) } ?? self[count - 1] }
+
+  /// Judges an answer by its status. An unknown `word` becomes the reason, for people to read.
+  func judge(_ status: Int, _ word: String?) -> ReplyMeaning {
     let reason = if let word, !word.isEmpty { word } else { "HTTP \(status)" }
-    guard let row = rows.first(where: { $0.statuses.contains(status) }) else {
-      return ReplyMeaning(reaction: .drop(.internalServerError), reason: reason, status: status, alarm: true)
-    }
-    return ReplyMeaning(
-      reaction: row.reaction, reason: reason, status: status, connection: row.connection, alarm: row.alarm)
+    return row(of: status).meaning(status: status, reason: reason)
   }
 }

@@ -26,7 +26,7 @@ public enum WebPushReply {
     if let wnsStatus = headers.wnsStatus, TextForm.isAnyCase(wnsStatus, of: throttled.reason.utf8) {
       meaning = throttled.meaning(status: status)
     } else if 200...299 ~= status {
-      return ReplyMeaning(reaction: .delivered, reason: "", status: status)
+      return .delivered(status)
     } else {
       meaning = Self.meaning(status: status, body, path, headers)
     }
@@ -35,7 +35,7 @@ public enum WebPushReply {
   }
 
   public static func words(for meaning: ReplyMeaning) -> String {
-    (rows + textRows).first { $0.reason == meaning.reason }?.words ?? StatusRow.words(meaning.status, by: statusRows)
+    (rows + textRows).first { $0.reason == meaning.reason }?.words ?? statusRows.row(of: meaning.status).words
   }
 
   private static func meaning(status: Int, _ body: [UInt8], _ path: [UInt8], _ headers: Headers) -> ReplyMeaning {
@@ -43,9 +43,9 @@ public enum WebPushReply {
     let word =
       reader.word(body) ?? headers.wnsError.flatMap { reader.cleaned($0) } ?? headers.wnsStatus.flatMap { reader.cleaned($0) }
     // With these, a subscription has ended. The word does not matter.
-    guard status != 404, status != 410 else { return StatusRow.judge(status, word, by: statusRows) }
+    guard status != 404, status != 410 else { return statusRows.judge(status, word) }
     let row = word.flatMap { word in rows.first { $0.reason == word } } ?? textRow(body)
-    guard let row, row.status / 100 == status / 100 else { return StatusRow.judge(status, word, by: statusRows) }
+    guard let row, row.status / 100 == status / 100 else { return statusRows.judge(status, word) }
     return row.meaning(status: status)
   }
 

@@ -46,7 +46,7 @@ extension WebPushReply {
   ]
 
   /// The meaning by status, for a word that is missing or unknown. The first matching row counts.
-  public static let statusRows: [StatusRow] = [
+  public static let statusRows: [ReplyRow] = [
     .init(
       300...399, .drop(.internalServerError), alarm: true, "a redirect, which is never followed: look at the push service"),
     .init(401...401, .suspect(.mismatchSenderID), connection: .refreshToken, unauthorised),
