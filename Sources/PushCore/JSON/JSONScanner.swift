@@ -36,7 +36,9 @@ enum JSONScanner {
     while at < length {
       let byte = bytes[at]
       if byte >= 0x80 {
-        at = try multibyte(bytes, at)
+        let length = utf8SequenceLength(bytes, at: at)
+        guard length > 0 else { throw JSONError(offset: at, reason: "invalid UTF-8") }
+        at &+= length
       } else if byte == 0x22 {
         return (at, flags)
       } else if byte == 0x5C {
@@ -49,30 +51,6 @@ enum JSONScanner {
       }
     }
     throw JSONError(offset: length, reason: "the body ends inside a string")
-  }
-
-  /// One well-formed sequence of Unicode's table 3-7. The first byte is ≥ 0x80.
-  private static func multibyte(_ bytes: borrowing Span<UInt8>, _ at: Int) throws(JSONError) -> Int {
-    let first = bytes[at]
-    let (size, low, high): (Int, UInt8, UInt8) =
-      switch first {
-      case 0xC2...0xDF: (2, 0x80, 0xBF)
-      case 0xE0: (3, 0xA0, 0xBF)
-      case 0xED: (3, 0x80, 0x9F)
-      case 0xE1...0xEF: (3, 0x80, 0xBF)
-      case 0xF0: (4, 0x90, 0xBF)
-      case 0xF1...0xF3: (4, 0x80, 0xBF)
-      case 0xF4: (4, 0x80, 0x8F)
-      default: throw JSONError(offset: at, reason: "invalid UTF-8")
-      }
-    guard at &+ size <= bytes.count else { throw JSONError(offset: at, reason: "invalid UTF-8") }
-    guard bytes[at &+ 1] >= low, bytes[at &+ 1] <= high else { throw JSONError(offset: at, reason: "invalid UTF-8") }
-    var index = 2
-    while index < size {
-      guard bytes[at &+ index] & 0xC0 == 0x80 else { throw JSONError(offset: at, reason: "invalid UTF-8") }
-      index &+= 1
-    }
-    return at &+ size
   }
 
   /// One escape sequence, from its backslash. A surrogate pair counts as one.

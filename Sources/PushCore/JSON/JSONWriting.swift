@@ -66,34 +66,13 @@ extension JSONDocument {
 }
 
 extension [UInt8] {
-  /// Appends UTF-8 as a quoted JSON string with the fewest bytes.
+  /// Appends UTF-8 as a quoted JSON string with the fewest bytes: escapes quote, backslash and controls below U+0020 only (RFC
+  /// 8259 §7).
   public mutating func appendJSONString(_ content: [UInt8]) {
     append(UInt8(ascii: "\""))
-    appendEscaped(content)
-    append(UInt8(ascii: "\""))
-  }
-
-  /// Appends the inside of a JSON string. Escapes quote, backslash and controls below U+0020 only (RFC 8259 §7).
-  mutating func appendEscaped(_ content: [UInt8]) {
     for byte in content {
-      if byte >= 0x20, byte != 0x22, byte != 0x5C {
-        append(byte)
-        continue
-      }
-      append(UInt8(ascii: "\\"))
-      switch byte {
-      case 0x22, 0x5C: append(byte)
-      case 0x08: append(UInt8(ascii: "b"))
-      case 0x09: append(UInt8(ascii: "t"))
-      case 0x0A: append(UInt8(ascii: "n"))
-      case 0x0C: append(UInt8(ascii: "f"))
-      case 0x0D: append(UInt8(ascii: "r"))
-      default:
-        append(contentsOf: [UInt8(ascii: "u"), UInt8(ascii: "0"), UInt8(ascii: "0")])
-        append(byte < 16 ? UInt8(ascii: "0") : UInt8(ascii: "1"))
-        let low = byte & 15
-        append(low < 10 ? UInt8(ascii: "0") &+ low : UInt8(ascii: "a") &+ low &- 10)
-      }
+      if byte >= 0x20, byte != 0x22, byte != 0x5C { append(byte) } else { appendEscape(byte) }
     }
+    append(UInt8(ascii: "\""))
   }
 }

@@ -55,7 +55,8 @@ extension [UInt8] {
 
   private mutating func appendHexDigit(_ digit: UInt8) { append(digit < 10 ? 0x30 &+ digit : 0x57 &+ digit) }
 
-  private mutating func appendEscape(_ byte: UInt8) {
+  /// The escape of a quote, a backslash or an ASCII control.
+  mutating func appendEscape(_ byte: UInt8) {
     append(0x5C)
     switch byte {
     case 0x22, 0x5C: append(byte)

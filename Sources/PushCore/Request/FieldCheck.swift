@@ -64,15 +64,9 @@ extension RequestReader {
       guard let value = try? document.integer(node), Int32(exactly: value) != nil else {
         throw refusal(node, .invalidParameters, "expected an integer from -2147483648 to 2147483647")
       }
-    case .secureURL:
-      guard kind == .string else { throw wrongType(node, expected: "a string") }
-      guard TextForm.isSecureURL(document.string(node)) else {
-        throw refusal(node, .invalidParameters, "expected an https URL")
-      }
+    case .secureURL: try check(node, "expected an https URL", TextForm.isSecureURL)
     case .counter: if !document.isString(node, "auto") { _ = try count(node) }
-    case .color:
-      guard kind == .string else { throw wrongType(node, expected: "a string") }
-      guard TextForm.isColor(document.string(node)) else { throw refusal(node, .invalidParameters, "expected #rrggbb") }
+    case .color: try check(node, "expected #rrggbb", TextForm.isColor)
     case .sound:
       if kind == .string { return }
       guard kind == .object else { throw wrongType(node, expected: "a string or an object") }
@@ -132,14 +126,8 @@ extension RequestReader {
       guard let value = try? document.integer(node), value >= 0 else {
         throw refusal(node, .invalidParameters, "expected a whole number of seconds, not negative")
       }
-    case .name:
-      guard kind == .string else { throw wrongType(node, expected: "a string") }
-      guard !document.string(node).isEmpty else { throw refusal(node, .invalidParameters, "must not be empty") }
-    case .channel:
-      guard kind == .string else { throw wrongType(node, expected: "a string") }
-      guard TextForm.isChannelID(document.string(node)[...]) else {
-        throw refusal(node, .invalidParameters, "expected 1 to 256 characters of base64")
-      }
+    case .name: try check(node, "must not be empty") { !$0.isEmpty }
+    case .channel: try check(node, "expected 1 to 256 characters of base64") { TextForm.isChannelID($0[...]) }
     case .badge:
       guard kind == .number else { throw wrongType(node, expected: "a number") }
       _ = try count(node)
@@ -169,6 +157,12 @@ extension RequestReader {
     case .lightColor:
       _ = try strict.fields(of: node, LightColorKey.table) { _ in .unit }
     }
+  }
+
+  /// Checks a string by a rule of its own.
+  private func check(_ node: Int, _ rule: String, _ isValid: ([UInt8]) -> Bool) throws(Rejection) {
+    try check(node, .string)
+    guard isValid(document.string(node)) else { throw refusal(node, .invalidParameters, rule) }
   }
 
   /// A boolean, or "true" or "false"; from a lenient sender also 0 or 1.

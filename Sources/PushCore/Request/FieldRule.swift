@@ -119,11 +119,7 @@ extension AndroidV2Key {
     switch self {
     case .remoteNotification: .object
     case .backgroundSync: .emptyObject
-    case .fcmOptions: .labelOptions
-    case .collapseKey, .restrictedPackageName: .string
-    case .ttl: .lifetime
-    case .data: .data
-    case .directBootOk, .bandwidthConstrainedOk, .restrictedSatelliteOk: .boolean
+    default: common?.rule ?? .string
     }
   }
 }

@@ -7,8 +7,15 @@ public enum RegistryID {
   }
 
   private static let digits = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
+  /// The value of each byte as a digit; 255 for a byte that is none.
+  public static let values: [UInt8] = {
+    var values = [UInt8](repeating: 255, count: 256)
+    for (value, digit) in digits.enumerated() { values[Int(digit)] = UInt8(value) }
+    return values
+  }()
   private static let registrationPrefix = Array("pf1r~".utf8)
   private static let groupPrefix = Array("pf1g~".utf8)
+  public static let prefixLength = 5
 
   /// Makes an id of 128 random bits.
   public static func make(_ kind: Kind, high: UInt64, low: UInt64) -> [UInt8] {
@@ -26,14 +33,8 @@ public enum RegistryID {
   /// The kind of an id by its form; nil if the text isn't an id of the registry.
   public static func kind(of text: [UInt8]) -> Kind? {
     guard text.count == 31, text[0] == UInt8(ascii: "p"), text[5] <= UInt8(ascii: "7") else { return nil }
-    guard text[5...].allSatisfy(isDigit) else { return nil }
+    guard text[5...].allSatisfy({ values[Int($0)] < 32 }) else { return nil }
     if text.starts(with: registrationPrefix) { return .registration }
     return text.starts(with: groupPrefix) ? .group : nil
-  }
-
-  private static func isDigit(_ byte: UInt8) -> Bool {
-    if Bytes.isDigit(byte) { return true }
-    guard byte >= UInt8(ascii: "a"), byte <= UInt8(ascii: "z") else { return false }
-    return byte != UInt8(ascii: "i") && byte != UInt8(ascii: "l") && byte != UInt8(ascii: "o") && byte != UInt8(ascii: "u")
   }
 }

@@ -12,6 +12,9 @@ struct RequestReader {
       throw Rejection(.invalidJSON, "expected an object, found \(document.kind(document.root).words) at byte 0")
     }
     if isV1 { try readV1(&request) } else { try readGCM(&request) }
+    try checkActivity(request)
+    try checkPushType(request)
+    try checkSizes(request)
     if let ignored { request.ignoredNames = ignored.nodes }
     if limits.countsBadges {
       request.countsBadge = request.notification[.badge] == nil && APSContent(request).isCountable(request)
@@ -81,9 +84,6 @@ struct RequestReader {
       request.blocks = try PlatformBlocks(apns: apns, android: android, androidV2: androidV2, webpush: webpush, self)
     }
     try readTarget(to: to, notificationKey: notificationKey, registrationIDs: registrationIDs, condition: condition, &request)
-    try checkActivity(request)
-    try checkPushType(request)
-    try checkSizes(request)
   }
 
   private func readNotification(_ node: Int, _ request: inout SendRequest) throws(Rejection) {
@@ -122,9 +122,6 @@ struct RequestReader {
     request.blocks = try PlatformBlocks(
       apns: slots[.apns], android: slots[.android], androidV2: slots[.androidV2], webpush: slots[.webpush], self)
     try readTargetV1(token: slots[.token], fid: slots[.fid], topic: slots[.topic], condition: slots[.condition], &request)
-    try checkActivity(request)
-    try checkPushType(request)
-    try checkSizes(request)
   }
 
   // MARK: Fields
