@@ -1,9 +1,9 @@
 import AMQP
-import PushCore
 import Testing
 import Wire
 
 @testable import Delivery
+@testable import PushCore
 
 @Suite("A page's ticket")
 struct PageTicketTests {

@@ -76,9 +76,9 @@ extension DeviceStore {
     var streams: [IDStream] = []
     for (index, name) in condition.topics.enumerated() {
       guard let topic = try knownTopic(name, app) else { continue }
-      streams.append(IDStream(SQL.memberIDs, owner: topic, bit: 1 << UInt32(index), cursor))
+      streams.append(IDStream(statement: SQL.memberIDs, owner: topic, bit: 1 << UInt32(index), cursor: cursor))
     }
-    if condition.matches(0) { streams.append(IDStream(SQL.appDeviceIDs, owner: app, bit: 0, cursor)) }
+    if condition.matches(0) { streams.append(IDStream(statement: SQL.appDeviceIDs, owner: app, bit: 0, cursor: cursor)) }
 
     var ids: [Int64] = []
     ids.reserveCapacity(limit)
@@ -191,13 +191,6 @@ private struct IDStream {
   var ids: [Int64] = []
   var at = 0
   var isEnded = false
-
-  init(_ statement: Statement, owner: Int64, bit: UInt32, _ cursor: Int64) {
-    self.statement = statement
-    self.owner = owner
-    self.bit = bit
-    self.cursor = cursor
-  }
 
   var isDrained: Bool { at == ids.count }
   var first: Int64? { at < ids.count ? ids[at] : nil }

@@ -18,10 +18,5 @@ public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
   public let offset: Int
   public let reason: String
 
-  public init(offset: Int, reason: String) {
-    self.offset = offset
-    self.reason = reason
-  }
-
   public var description: String { "\(reason) at byte \(offset)" }
 }

@@ -4,12 +4,6 @@ public struct FailureCount: Equatable, Sendable {
   public var platform: Platform?
   public var error: PushError
   public var devices: Int64
-
-  public init(platform: Platform?, error: PushError, devices: Int64) {
-    self.platform = platform
-    self.error = error
-    self.devices = devices
-  }
 }
 
 extension [FailureCount] {

@@ -20,11 +20,6 @@ private struct ConditionParser {
   var topics: [[UInt8]] = []
   var terms = 0
 
-  init(text: [UInt8], mostTopics: Int) {
-    self.text = text
-    self.mostTopics = mostTopics
-  }
-
   func fault(_ reason: String) -> ConditionError { ConditionError(offset: at, reason: reason) }
 
   mutating func skipSpace() {

@@ -10,13 +10,6 @@ struct ApnsConfig {
   /// True if the `mps` object has the address of a page.
   private(set) var usesPage = false
 
-  init(delivery: AppleDelivery?, upmcTopic: [UInt8]? = nil, object: [UInt8]? = nil, page: [UInt8]? = nil) {
-    self.object = object
-    self.delivery = delivery
-    self.upmcTopic = upmcTopic
-    self.page = page
-  }
-
   mutating func append(
     _ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]
   ) throws(Rejection) {

@@ -33,9 +33,9 @@ public struct FCMTemplate: Sendable {
       let mayHavePlaceholders = apple?.content.hasPlaceholders == true || request.countsBadge || settings.upmcTopic != nil
       let placeholder = mayHavePlaceholders ? Placeholder.first(in: head) : nil
       let template = FCMTemplate(
-        head: head, placeholder: placeholder,
-        message: placeholder != nil && settings.upmcTopic != nil ? MessageKey.of(context.messageID) : 0, page: page,
-        object: object, usesPage: usesPage, isForActivity: request.apns(.liveActivityToken) != nil)
+        head: head, page: page, object: object, usesPage: usesPage, placeholder: placeholder,
+        message: placeholder != nil && settings.upmcTopic != nil ? MessageKey.of(context.messageID) : 0,
+        isForActivity: request.apns(.liveActivityToken) != nil)
       report?.explain(copy request, for: .fcm, apple)
       if object != nil { report?.add(.dataObject, .fcm) }
       if usesPage { report?.addPage(.fcm) }
@@ -43,18 +43,6 @@ public struct FCMTemplate: Sendable {
     } catch {
       return .failure(error)
     }
-  }
-
-  private init(
-    head: [UInt8], placeholder: Int?, message: Int64, page: [UInt8]?, object: [UInt8]?, usesPage: Bool, isForActivity: Bool
-  ) {
-    self.head = head
-    self.placeholder = placeholder
-    self.message = message
-    self.page = page
-    self.object = object
-    self.usesPage = usesPage
-    self.isForActivity = isForActivity
   }
 
   /// The whole body for one device, `{"message":{…,"token":"…"}}`, of `POST /v1/projects/<project>/messages:send`.

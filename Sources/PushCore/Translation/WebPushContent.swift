@@ -50,20 +50,14 @@ struct WebPushContent {
     let key: NotificationKey
     let name: String
     /// True if browsers take `https` URLs only.
-    let isAddress: Bool
-
-    init(_ key: NotificationKey, _ name: String, isAddress: Bool = false) {
-      self.key = key
-      self.name = name
-      self.isAddress = isAddress
-    }
+    var isAddress = false
 
     func node(in request: borrowing SendRequest) -> Int? { isAddress ? request.secureURL(key) : request.notification[key] }
   }
 
   static let fields = [
-    Field(.title, "title"), Field(.body, "body"), Field(.icon, "icon", isAddress: true),
-    Field(.image, "image", isAddress: true), Field(.tag, "tag"),
+    Field(key: .title, name: "title"), Field(key: .body, name: "body"), Field(key: .icon, name: "icon", isAddress: true),
+    Field(key: .image, name: "image", isAddress: true), Field(key: .tag, name: "tag"),
   ]
 
   /// The block's node, also a null, which removes the key.

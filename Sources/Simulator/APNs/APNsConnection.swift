@@ -115,7 +115,7 @@ final class APNsConnection: ServerSessionHandler {
         entry.violations.append("the payload is \(document.kind(document.root).words), not an object")
         return
       }
-      var check = PayloadCheck(document, pushType: request.header("apns-push-type") ?? [])
+      var check = PayloadCheck(document: document, pushType: request.header("apns-push-type") ?? [])
       check.run()
       entry.violations += check.violations
     } catch {

@@ -7,11 +7,6 @@ struct APNsVerdict: Error, Equatable {
   static func bad(_ reason: String) -> APNsVerdict { APNsVerdict(status: 400, reason: reason) }
   static func forbidden(_ reason: String) -> APNsVerdict { APNsVerdict(status: 403, reason: reason) }
 
-  init(status: Int, reason: String? = nil) {
-    self.status = status
-    self.reason = reason
-  }
-
   /// The reason for a scripted status without one.
   static let usualReason: [Int: String] = [
     400: "BadDeviceToken", 403: "InvalidProviderToken", 404: "BadPath", 405: "MethodNotAllowed", 410: "Unregistered",

@@ -36,11 +36,6 @@ struct PayloadCheck {
     "critical": Rule(kinds: [.number]), "name": Rule(kinds: [.string]), "volume": Rule(kinds: [.number]),
   ]
 
-  init(_ document: JSONDocument, pushType: [UInt8]) {
-    self.document = document
-    self.pushType = pushType
-  }
-
   mutating func run() {
     guard let aps = document.value("aps", of: document.root) else {
       if pushType != Array("mdm".utf8) { violations.append("the payload has no aps") }

@@ -7,8 +7,6 @@ struct ProviderTokenCheck {
   let key: VerifyingKey?
   private(set) var current: (text: [UInt8], authorization: JournalEntry.Authorization)?
 
-  init(key: VerifyingKey?) { self.key = key }
-
   /// - Parameter header: the value of `authorization`.
   /// - Returns: the journal's note of the token if it is readable, and the refusal if the token is not accepted.
   mutating func judge(_ header: [UInt8]?, at milliseconds: Int64) -> (JournalEntry.Authorization?, APNsVerdict?) {

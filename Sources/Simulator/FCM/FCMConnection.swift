@@ -56,7 +56,7 @@ final class FCMConnection: ServerSessionHandler {
       entry.isJSON = true
       guard service.issuer.accepts(request.header("authorization"), at: entry.time) else { throw Self.unauthenticated }
       guard service.configuration.project.map({ project.elementsEqual($0.utf8) }) ?? true else { throw Self.notFound }
-      var check = FCMMessageCheck(document)
+      var check = FCMMessageCheck(document: document)
       defer { entry.token = check.target?.scriptKey ?? [] }
       try check.run()
       let id = check.isValidateOnly ? Array("fake_message_id".utf8) : service.nextMessageID()

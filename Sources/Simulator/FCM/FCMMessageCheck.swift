@@ -24,8 +24,6 @@ struct FCMMessageCheck {
     }
   }
 
-  init(_ document: JSONDocument) { self.document = document }
-
   mutating func run() throws(FCMError) {
     check(document.root, FCMSchema.request, "")
     if !violations.isEmpty {
