@@ -85,9 +85,7 @@ struct APSContent {
     .init(.titleLocArgs, "title-loc-args"), .init(.subtitleLocKey, "subtitle-loc-key"),
     .init(.subtitleLocArgs, "subtitle-loc-args"), .init(.bodyLocKey, "loc-key"), .init(.bodyLocArgs, "loc-args"),
   ]
-}
 
-extension APSContent {
   /// Byte arrays: the bytes of a string would be copied one by one.
   private enum Member {
     static let alert = Array(#""alert":{"#.utf8)
@@ -109,34 +107,25 @@ extension APSContent {
       appendAlert(request, to: &output)
     }
     if let badge = request.badge, !isOverridden("badge", document) {
-      output.appendMemberSeparator()
-      output.append(contentsOf: Member.badge)
-      switch badge {
-      case .automatic: output.append(Placeholder.badge)
-      case .number(let number): output.appendDecimal(number)
-      }
+      output.appendMember(Member.badge)
+      output.appendBadge(badge)
     }
     if let sound = request.notification[.sound], !isOverridden("sound", document) {
-      output.appendMemberSeparator()
-      output.append(contentsOf: Member.sound)
+      output.appendMember(Member.sound)
       output.appendSound(sound, of: document)
     } else if isUPMC, hasAlert, !isOverridden("sound", document) {
-      output.appendMemberSeparator()
-      output.append(contentsOf: #""sound":"default""#.utf8)
+      output.appendMember(#""sound":"default""#)
     }
     if let action = request.notification[.clickAction], !isOverridden("category", document) {
-      output.appendMemberSeparator()
-      output.append(contentsOf: Member.category)
+      output.appendMember(Member.category)
       document.appendQuoted(action, to: &output)
     }
     if request.contentAvailable, !isOverridden("content-available", document) {
-      output.appendMemberSeparator()
-      output.append(contentsOf: Member.contentAvailable)
+      output.appendMember(Member.contentAvailable)
     }
     // Service extensions run only for alerts.
     if request.mutableContent || isUPMC, hasAlert, !isOverridden("mutable-content", document) {
-      output.appendMemberSeparator()
-      output.append(contentsOf: Member.mutableContent)
+      output.appendMember(Member.mutableContent)
     }
     if let override { appendOverride(override, document, withAlert: withAlert, to: &output) }
     output.append(0x7D)
@@ -162,13 +151,11 @@ extension APSContent {
   private func appendAlert(_ request: borrowing SendRequest, to output: inout [UInt8]) {
     guard hasAlert else { return }
     let document = request.document
-    output.appendMemberSeparator()
-    output.append(contentsOf: Member.alert)
+    output.appendMember(Member.alert)
     for field in Self.alertFields {
       guard let node = request.notification[field.key] else { continue }
       if let alertOverride, document.value(field.name, of: alertOverride) != nil { continue }
-      output.appendMemberSeparator()
-      output.append(contentsOf: field.member)
+      output.appendMember(field.member)
       if field.isArguments {
         if !request.appendArguments(field.key, to: &output) { output.append(contentsOf: "[]".utf8) }
       } else {
@@ -195,6 +182,26 @@ extension [UInt8] {
   @inline(__always)
   mutating func appendMemberSeparator() {
     if let last, last != 0x7B { append(0x2C) }
+  }
+
+  /// Appends a member, or the beginning of one, as it is written in JSON.
+  @inline(__always)
+  mutating func appendMember(_ text: [UInt8]) {
+    appendMemberSeparator()
+    append(contentsOf: text)
+  }
+
+  @inline(__always)
+  mutating func appendMember(_ text: String) {
+    appendMemberSeparator()
+    append(contentsOf: text.utf8)
+  }
+
+  mutating func appendBadge(_ badge: SendRequest.Badge) {
+    switch badge {
+    case .automatic: append(Placeholder.badge)
+    case .number(let number): appendDecimal(number)
+    }
   }
 
   /// Appends a sound's name, or Apple's dictionary with `critical` as a number, never a boolean.

@@ -9,8 +9,7 @@ struct AndroidConfig {
   func append(_ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]) {
     let document = request.document
     let v2 = request.blocks?.androidV2
-    body.appendMemberSeparator()
-    body.append(contentsOf: (v2 == nil ? #""android":{"# : #""android_v2":{"#).utf8)
+    body.appendMember(v2 == nil ? #""android":{"# : #""android_v2":{"#)
     if let key = request.android(.collapseKey) ?? request.collapseKeyNode {
       body.appendMember(#""collapse_key":"#, key, of: document)
     }
@@ -18,11 +17,9 @@ struct AndroidConfig {
       body.appendMember(#""priority":"#, node, of: document)
     } else if request.shape == .gcm, v2 == nil {
       let priority = request.priority ?? (request.delayWhileIdle ? .normal : priority)
-      body.appendMemberSeparator()
-      body.append(contentsOf: (priority == .high ? #""priority":"HIGH""# : #""priority":"NORMAL""#).utf8)
+      body.appendMember(priority == .high ? #""priority":"HIGH""# : #""priority":"NORMAL""#)
     }
-    body.appendMemberSeparator()
-    body.append(contentsOf: #""ttl":""#.utf8)
+    body.appendMember(#""ttl":""#)
     body.appendDecimal(Self.secondsLeft(request, context))
     body.append(contentsOf: #"s""#.utf8)
     if let name = request.android(.restrictedPackageName) ?? request.restrictedPackageNameNode {
@@ -44,8 +41,7 @@ struct AndroidConfig {
 
   /// Adds `mps` to Android's own data, which replaces the message's data.
   private func appendData(_ data: Int, _ object: [UInt8], _ document: JSONDocument, to body: inout [UInt8]) {
-    body.appendMemberSeparator()
-    body.append(contentsOf: #""data":{"#.utf8)
+    body.appendMember(#""data":{"#)
     for (name, value) in document.members(of: data) { body.appendMember(name, value, of: document) }
     body.appendMemberSeparator()
     body.appendObjectMember(object)
@@ -112,8 +108,7 @@ struct AndroidConfig {
     }
     if let id = v2?.id {
       if !isOpen {
-        body.appendMemberSeparator()
-        body.append(contentsOf: #""notification":{"#.utf8)
+        body.appendMember(#""notification":{"#)
       }
       body.appendMember(#""id":"#, id, of: document)
       isOpen = true
@@ -151,11 +146,8 @@ struct AndroidConfig {
 
   /// False if the badge is removed.
   private static func appendCounter(_ request: borrowing SendRequest, to body: inout [UInt8]) -> Bool {
-    switch request.badgeOfCounter {
-    case .automatic?: body.append(Placeholder.badge)
-    case .number(let number)?: body.appendDecimal(number)
-    case nil: return false
-    }
+    guard let badge = request.badgeOfCounter else { return false }
+    body.appendBadge(badge)
     return true
   }
 

@@ -15,8 +15,7 @@ struct ApnsConfig {
   ) throws(Rejection) {
     let document = request.document
     let mark = body.count
-    body.appendMemberSeparator()
-    body.append(contentsOf: #""apns":{"#.utf8)
+    body.appendMember(#""apns":{"#)
     let start = body.count
     appendHeaders(request, to: &body)
     if let delivery { try appendPayload(request, delivery, context, to: &body) }
@@ -49,8 +48,7 @@ struct ApnsConfig {
     if delivery.pushType == .alert || delivery.pushType == .background || request.apnsHeader(.apnsPushType) != nil {
       body.appendHeader(#""apns-push-type":""#, delivery.pushType.word)
     }
-    body.appendMemberSeparator()
-    body.append(contentsOf: #""apns-priority":""#.utf8)
+    body.appendMember(#""apns-priority":""#)
     body.appendDecimal(delivery.priority)
     body.append(contentsOf: #"","apns-expiration":""#.utf8)
     body.appendDecimal(delivery.expiration)
@@ -83,8 +81,7 @@ struct ApnsConfig {
       || request.notification[.badge] != nil || request.countsBadge || request.notification[.sound] != nil
       || request.notification[.clickAction] != nil
     guard says || content.payload != nil else { return }
-    body.appendMemberSeparator()
-    body.append(contentsOf: #""payload":"#.utf8)
+    body.appendMember(#""payload":"#)
     let start = body.count
     body.append(contentsOf: #"{"#.utf8)
     if isBackground {
@@ -109,9 +106,7 @@ struct ApnsConfig {
         "an apns.payload of \(bytes) bytes, at most \(FCMMessage.payloadLimit) allowed by FCM")
     }
   }
-}
 
-extension ApnsConfig {
   /// Appends `mps`. FCM sends `data` to the device too, so `ext` is there already. The object repeats `ext` if there is room
   /// for both; otherwise it has the address of the page, if there is one.
   /// - Parameter start: of the payload.
@@ -133,8 +128,7 @@ extension ApnsConfig {
 extension [UInt8] {
   /// Appends a member that needs no escaping. `name` includes quotes, colon and the first quote of the value.
   fileprivate mutating func appendHeader(_ name: String, _ value: [UInt8]) {
-    appendMemberSeparator()
-    append(contentsOf: name.utf8)
+    appendMember(name)
     append(contentsOf: value)
     append(0x22)
   }

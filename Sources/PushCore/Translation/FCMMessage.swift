@@ -70,8 +70,7 @@ struct FCMMessage {
     var isOpen = false
     func open() {
       if isOpen { return body.append(0x2C) }
-      body.appendMemberSeparator()
-      body.append(contentsOf: #""data":{"#.utf8)
+      body.appendMember(#""data":{"#)
       isOpen = true
     }
     if let data = request.dataNode {
@@ -97,8 +96,7 @@ struct FCMMessage {
       if let node = request.notification[key] { shown.append((key.wireName, node)) }
     }
     let mark = body.count
-    body.appendMemberSeparator()
-    body.append(contentsOf: #""webpush":{"#.utf8)
+    body.appendMember(#""webpush":{"#)
     let start = body.count
     if let headers = request.webpush(.headers) { body.appendMember(#""headers":"#, headers, of: request.document) }
     if let data = request.webpush(.data) { body.appendMember(#""data":"#, data, of: request.document) }
@@ -118,8 +116,7 @@ struct FCMMessage {
       if let object { body.appendMember(name, object, of: document) }
       return
     }
-    body.appendMemberSeparator()
-    body.append(contentsOf: name.utf8)
+    body.appendMember(name)
     body.append(0x7B)
     for (key, node) in added { body.appendMember("\"\(key)\":", node, of: document) }
     if let object {
@@ -179,8 +176,7 @@ extension [UInt8] {
 
   /// - Parameter name: includes quotes and colon, and needs no escaping.
   mutating func appendMember(_ name: String, _ value: Int, of document: JSONDocument) {
-    appendMemberSeparator()
-    append(contentsOf: name.utf8)
+    appendMember(name)
     document.append(value, to: &self)
   }
 }

@@ -75,9 +75,7 @@ struct WebPushContent {
 
   /// True if the block's data has the name too.
   func replaces(_ name: [UInt8]) -> Bool { ownData.contains(name) }
-}
 
-extension WebPushContent {
   /// Bytes of content that every push service takes: 4,096 (RFC 8030 §7.2) without the header, the tag and the delimiter of the
   /// encryption (RFC 8291 §4).
   static let limit = 3993
@@ -113,8 +111,7 @@ extension WebPushContent {
     payload.append(0x7B)
     if isDeclarative { payload.append(contentsOf: #""web_push":8030"#.utf8) }
     if isShown {
-      payload.appendMemberSeparator()
-      payload.append(contentsOf: #""notification":{"#.utf8)
+      payload.appendMember(#""notification":{"#)
       appendKeys(request, to: &payload)
       if repeatsData || isDeclarative, own("data", request.document) == nil { appendData(request, page: page, to: &payload) }
       appendBadge(request, isBeside: false, to: &payload)
@@ -126,8 +123,7 @@ extension WebPushContent {
       appendBadge(request, isBeside: true, to: &payload)
       appendMutable(request, isBeside: true, to: &payload)
     }
-    payload.appendMemberSeparator()
-    payload.append(contentsOf: #""fcmMessageId":"#.utf8)
+    payload.appendMember(#""fcmMessageId":"#)
     payload.appendSafeJSONString(messageID)
     payload.append(0x7D)
     return payload
@@ -148,8 +144,7 @@ extension WebPushContent {
   private func appendData(_ request: borrowing SendRequest, page: [UInt8]?, to payload: inout [UInt8]) {
     guard hasData else { return }
     let document = request.document
-    payload.appendMemberSeparator()
-    payload.append(contentsOf: #""data":{"#.utf8)
+    payload.appendMember(#""data":{"#)
     if let data = request.dataNode {
       for (name, value) in document.members(of: data) where document.kind(value) != .null {
         if !ownData.isEmpty, replaces(document.string(name)) { continue }
@@ -171,12 +166,8 @@ extension WebPushContent {
       return
     }
     guard let badge = Self.badge(request) else { return }
-    payload.appendMemberSeparator()
-    payload.append(contentsOf: #""app_badge":"#.utf8)
-    switch badge {
-    case .automatic: payload.append(Placeholder.badge)
-    case .number(let number): payload.appendDecimal(number)
-    }
+    payload.appendMember(#""app_badge":"#)
+    payload.appendBadge(badge)
   }
 
   /// `auto` shows the device's counter, which a badge for iPhones may set.
@@ -189,8 +180,7 @@ extension WebPushContent {
     if let own = own("mutable", document) {
       if isBeside, document.kind(own) != .null { payload.appendMember(#""mutable":"#, own, of: document) }
     } else if request.mutableContent {
-      payload.appendMemberSeparator()
-      payload.append(contentsOf: #""mutable":true"#.utf8)
+      payload.appendMember(#""mutable":true"#)
     }
   }
 }
