@@ -7,7 +7,6 @@ import COpenSSL
 /// exponentiation in constant time. Computations with the private key are blinded. The caller verifies the signature.
 struct DeterministicSignature: ~Copyable {
   private let context = BN_CTX_new()
-  private let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
   private let montgomery = BN_MONT_CTX_new()
   /// All numbers, including those of the steps below. Wiped at the end.
   private var numbers: [OpaquePointer] = []
@@ -16,7 +15,6 @@ struct DeterministicSignature: ~Copyable {
   deinit {
     for number in numbers { BN_clear_free(number) }
     BN_MONT_CTX_free(montgomery)
-    EC_GROUP_free(group)
     BN_CTX_free(context)
   }
 
@@ -29,7 +27,7 @@ struct DeterministicSignature: ~Copyable {
   private mutating func sign(_ key: OpaquePointer, _ message: [UInt8]) -> [UInt8]? {
     var digest = [UInt8](repeating: 0, count: Self.size)
     var privateKey = secretNumber()
-    guard let order = EC_GROUP_get0_order(group), BN_MONT_CTX_set(montgomery, order, context) == 1,
+    guard let order = P256.order, BN_MONT_CTX_set(montgomery, order, context) == 1,
       EVP_PKEY_get_bn_param(key, OSSL_PKEY_PARAM_PRIV_KEY, &privateKey) == 1, let privateKey,
       EVP_Digest(message, message.count, &digest, nil, EVP_sha256(), nil) == 1,
       let whole = number(), BN_bin2bn(digest, Int32(Self.size), whole) != nil,
@@ -44,7 +42,7 @@ struct DeterministicSignature: ~Copyable {
       guard BN_bin2bn(bytes, Int32(Self.size), nonce) != nil else { return nil }
       if BN_is_zero(nonce) == 0, BN_cmp(nonce, order) < 0 {
         guard let r = x(of: nonce, order), let s = proof(privateKey, nonce, hash, r, order) else { return nil }
-        if BN_is_zero(r) == 0, BN_is_zero(s) == 0 { return Self.bytes(r) + Self.bytes(s) }
+        if BN_is_zero(r) == 0, BN_is_zero(s) == 0 { return P256.bytes(of: r) + P256.bytes(of: s) }
       }
       guard nonces.reject() else { return nil }
     }
@@ -52,10 +50,11 @@ struct DeterministicSignature: ~Copyable {
   }
 
   private mutating func x(of nonce: OpaquePointer, _ order: OpaquePointer) -> OpaquePointer? {
-    let point = EC_POINT_new(group)
+    let point = EC_POINT_new(P256.group)
     defer { EC_POINT_clear_free(point) }
-    guard let coordinate = number(), let r = number(), EC_POINT_mul(group, point, nonce, nil, nil, context) == 1,
-      EC_POINT_get_affine_coordinates(group, point, coordinate, nil, context) == 1, BN_nnmod(r, coordinate, order, context) == 1
+    guard let coordinate = number(), let r = number(), EC_POINT_mul(P256.group, point, nonce, nil, nil, context) == 1,
+      EC_POINT_get_affine_coordinates(P256.group, point, coordinate, nil, context) == 1,
+      BN_nnmod(r, coordinate, order, context) == 1
     else { return nil }
     return r
   }
@@ -99,11 +98,5 @@ struct DeterministicSignature: ~Copyable {
     guard let number = number() else { return nil }
     BN_set_flags(number, BN_FLG_CONSTTIME)
     return number
-  }
-
-  private static func bytes(_ number: OpaquePointer) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: size)
-    _ = BN_bn2binpad(number, &bytes, Int32(size))
-    return bytes
   }
 }

@@ -46,7 +46,7 @@ enum KeyFiles {
     var certificate: OpaquePointer?
     var others: OpaquePointer?
     var isOpen = PKCS12_parse(archive, passphrase, &key, &certificate, &others) == 1
-    if !isOpen, LegacyAlgorithms.load() {
+    if !isOpen, hasLegacyAlgorithms {
       // Keychain's archives use RC2 and 3DES, which OpenSSL 3 has only in its legacy provider.
       isOpen = PKCS12_parse(archive, passphrase, &key, &certificate, &others) == 1
     }
@@ -107,9 +107,5 @@ private func answerPassphrase(
 private func refusePassphrase(_: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?) -> Int32 { -1 }
 
 /// OpenSSL's legacy provider. Loaded when a file first needs it.
-private enum LegacyAlgorithms {
-  // Loading any provider explicitly disables the automatic loading of the default one.
-  private static let isLoaded = OSSL_PROVIDER_load(nil, "default") != nil && OSSL_PROVIDER_load(nil, "legacy") != nil
-
-  static func load() -> Bool { isLoaded }
-}
+// Loading any provider explicitly disables the automatic loading of the default one.
+private let hasLegacyAlgorithms = OSSL_PROVIDER_load(nil, "default") != nil && OSSL_PROVIDER_load(nil, "legacy") != nil

@@ -8,8 +8,8 @@ enum P256 {
   static let pointSize = 65
   private static let uncompressed: UInt8 = 4
   // Neither is ever changed, so threads may share them.
-  private nonisolated(unsafe) static let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
-  private nonisolated(unsafe) static let order = EC_GROUP_get0_order(group)
+  nonisolated(unsafe) static let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
+  nonisolated(unsafe) static let order = EC_GROUP_get0_order(group)
 
   /// A new private key. The caller owns it.
   static func randomKey() -> OpaquePointer? {
@@ -33,9 +33,10 @@ enum P256 {
     return key
   }
 
-  static func bytes(of key: OpaquePointer) -> [UInt8] {
+  /// - Parameter number: less than the group's order.
+  static func bytes(of number: OpaquePointer) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: keySize)
-    _ = BN_bn2binpad(key, &bytes, Int32(keySize))
+    _ = BN_bn2binpad(number, &bytes, Int32(keySize))
     return bytes
   }
 

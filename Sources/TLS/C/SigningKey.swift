@@ -62,10 +62,6 @@ public final class SigningKey: @unchecked Sendable {
   /// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 §3.3).
   public func signRS256(_ message: [UInt8]) throws(CredentialError) -> [UInt8] {
     guard algorithm == .rs256 else { throw CredentialError(file: nil, reason: "an elliptic-curve key cannot sign RS256") }
-    return try sign(message)
-  }
-
-  private func sign(_ message: [UInt8]) throws(CredentialError) -> [UInt8] {
     OpenSSLError.clear()
     let context = EVP_MD_CTX_new()
     defer { EVP_MD_CTX_free(context) }
