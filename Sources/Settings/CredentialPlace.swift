@@ -102,6 +102,9 @@ extension CredentialSet {
 }
 
 extension APNsConfiguration {
+  /// True if broadcasts use another host than pushes to devices.
+  package var hasBroadcastHost: Bool { broadcastHost != host || broadcastPort != port }
+
   func source(host: String, port: Int) -> CredentialSource {
     CredentialSource(kind: .apns(credential, host: host, port: port), ca: ca, proxy: proxy)
   }
@@ -119,11 +122,6 @@ extension WebPushConfiguration {
   fileprivate var source: CredentialSource {
     CredentialSource(kind: .webpush(keys: keys, subject: subject, hosts: hosts), ca: ca, proxy: proxy)
   }
-}
-
-extension APNsConfiguration {
-  /// True if broadcasts use another host than pushes to devices.
-  package var hasBroadcastHost: Bool { broadcastHost != host || broadcastPort != port }
 }
 
 extension AppConfiguration {

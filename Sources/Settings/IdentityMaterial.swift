@@ -6,9 +6,7 @@ public struct IdentityMaterial: Sendable, Hashable {
   /// Nil if the certificate's material contains the key.
   public var key: Material?
   public var passphrase: Material?
-}
 
-extension IdentityMaterial {
   /// The names of the settings.
   struct Names {
     let certificate: String

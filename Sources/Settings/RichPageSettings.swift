@@ -19,9 +19,7 @@ public struct RichPageSettings: Sendable, Equatable {
   package var example: [UInt8] { address(of: [UInt8](repeating: UInt8(ascii: "x"), count: ContentPage.nameLength)) }
 
   private static let path = Array("/pages/".utf8)
-}
 
-extension RichPageSettings {
   /// - Returns: nil without an address. Pages are then off.
   static func read(_ reader: ConfigurationReader) -> RichPageSettings? {
     let keep = reader.time("keep") ?? 0

@@ -1,0 +1,89 @@
+import Broker
+import DeviceRegistry
+import Providers
+import TLS
+
+/// Brokers, channels and rules of subscriptions, with the files that the settings name.
+extension Configuration {
+  public var topology: Topology {
+    Topology(
+      prefix: prefix, ladder: retry.steps, binaryFeedback: binaryFeedbackApps,
+      webhooks: apps.flatMap { app in
+        app.webhooks.map { webhook in
+          Topology.Webhook(app: app.id, name: webhook.name, keys: webhook.events.map { $0.key })
+        }
+      })
+  }
+
+  /// The value of ``ReplyQueues/listed``.
+  package var listedReplyQueues: Set<[UInt8]>? { replyTo.map { Set($0.map { Array($0.utf8) }) } }
+
+  /// The brokers, for a caller that needs no provider credentials.
+  public func brokerAddresses() throws(ConfigurationError) -> [BrokerAddress] {
+    var trusts = TrustCache()
+    return try brokerAddresses(files: MaterialCache(), trusts: &trusts)
+  }
+
+  func brokerAddresses(files: MaterialCache, trusts: inout TrustCache) throws(ConfigurationError) -> [BrokerAddress] {
+    guard brokers.contains(where: \.isTLS) else { return brokers.map { BrokerAddress(uri: $0, tls: nil) } }
+    let trust = try trusts.trust(brokerCA, files, for: "ca")
+    var identity: Identity?
+    if let brokerIdentity { identity = try brokerIdentity.load(files, .broker) }
+    let tls = try usable(identity == nil ? "ca" : "brokerCertificate") { () throws(CredentialError) in
+      try TLSClientContext(trust: trust.store, identity: identity)
+    }
+    return brokers.map { BrokerAddress(uri: $0, tls: $0.isTLS ? tls : nil) }
+  }
+
+  /// The credentials for managing an application's broadcast channels.
+  package struct ChannelAccess {
+    package let credentials: APNsCredentials
+    package let bundleID: String
+    package let environment: APNsConfiguration.Environment
+  }
+
+  /// - Parameters:
+  ///   - sender: one of the application's senders; nil for its own credential.
+  ///   - environment: nil for the first configured one.
+  /// - Throws: an error that names the missing or unusable setting.
+  package func channelAccess(
+    app id: String, sender: String?, environment: APNsConfiguration.Environment?
+  ) throws(ConfigurationError) -> ChannelAccess {
+    let app = apps.first { $0.id == id }
+    guard let set = sender == nil ? app?.credentials : app?.senders[sender ?? ""] else {
+      throw ConfigurationError(key: "apps.\(id)", problem: "is not configured, or has no such sender")
+    }
+    guard let apns = set.apns.first(where: { environment == nil || $0.environment == environment }) else {
+      let what = environment.map { " of the environment \($0.rawValue)" } ?? ""
+      throw ConfigurationError(key: "apps.\(id).apns", problem: "is missing: channels need an APNs credential\(what)")
+    }
+    let place = CredentialPlace(app: id, sender: sender, reach: .apns(apns.environment))
+    let files = MaterialCache()
+    var trusts = TrustCache()
+    let trust = try trusts.trust(apns.ca, files, for: "\(place.setting).ca")
+    let source = apns.source(host: apns.channelsHost, port: apns.channelsPort)
+    let loaded = try LoadedCredential(source, setting: place.setting, fingerprint: 0, files: files, trust: trust)
+    guard case .apns(let credentials) = loaded.value else {
+      throw ConfigurationError(key: "\(place.setting)", problem: "is not an APNs credential")
+    }
+    return ChannelAccess(credentials: credentials, bundleID: apns.topic, environment: apns.environment)
+  }
+
+  /// The rules for new subscriptions to web push.
+  /// - Throws: if a VAPID key can't be read.
+  package func subscriptionRules() throws(ConfigurationError) -> SubscriptionRules.LookUp {
+    let files = MaterialCache()
+    var rules: [[UInt8]: [[UInt8]?: SubscriptionRules]] = [:]
+    for app in apps {
+      for (sender, set) in app.sets {
+        guard let webpush = set.webpush, let first = webpush.keys.first, let hosts = HostPolicy(webpush.hosts) else { continue }
+        let setting = CredentialPlace(app: app.id, sender: sender, reach: .webpush).setting + ".key"
+        let pem = try files.bytes(of: first, for: setting)
+        let key = try usable(setting) { () throws(CredentialError) in try VAPIDKey(pem: pem, subject: webpush.subject) }
+        rules[Array(app.id.utf8), default: [:]][sender.map { Array($0.utf8) }] = SubscriptionRules(
+          keyID: key.id, allows: hosts.allows)
+      }
+    }
+    return { app, sender in rules[app].flatMap { $0[sender] ?? $0[nil] } }
+  }
+}
