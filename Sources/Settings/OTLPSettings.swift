@@ -13,22 +13,13 @@ public struct OTLPSettings: Sendable, Equatable {
   /// This program's name at the collector.
   public var service = "pushfleet"
 
-  /// - Parameter text: the base address, to which `/v1/traces` is appended.
-  init?(_ text: String) {
+  /// - Parameter isWhole: true for the complete address, false for a base address, to which `/v1/traces` is appended.
+  init?(_ text: String, isWhole: Bool = false) {
     guard var address = HTTPAddress(text, defaultPort: 4_318) else { return nil }
-    address.path += "/v1/traces"
+    if !isWhole { address.path += "/v1/traces" } else if address.path.isEmpty { address.path = "/" }
     self.address = address
   }
 
-  /// - Parameter text: the complete address.
-  fileprivate init?(whole text: String) {
-    guard var address = HTTPAddress(text, defaultPort: 4_318) else { return nil }
-    if address.path.isEmpty { address.path = "/" }
-    self.address = address
-  }
-}
-
-extension OTLPSettings {
   /// - Returns: nil without the setting `traces`.
   static func read(_ reader: ConfigurationReader) -> OTLPSettings? {
     let headers = reader.string("tracesHeaders")
@@ -70,10 +61,12 @@ extension Configuration {
   /// Reads the standard variables of OpenTelemetry: the collector, its headers, its CA, and this program's name. A setting wins
   /// over a variable. A variable only for traces (`…_TRACES_…`) wins over the general variable.
   mutating func takeTraces(from environment: [String: String], _ source: ConfigurationSource) {
-    let exporter = OTLPEnvironment(environment)
+    func exporter(_ name: String) -> (variable: String, value: String)? {
+      environment.given("OTEL_EXPORTER_OTLP_TRACES_" + name, "OTEL_EXPORTER_OTLP_" + name)
+    }
     let isOff = environment["OTEL_TRACES_EXPORTER"] == "none" || environment["OTEL_SDK_DISABLED"] == "true"
-    if traces == nil, !isOff, let (variable, text) = exporter["ENDPOINT"] {
-      traces = variable == OTLPEnvironment.general + "ENDPOINT" ? OTLPSettings(text) : OTLPSettings(whole: text)
+    if traces == nil, !isOff, let (variable, text) = exporter("ENDPOINT") {
+      traces = OTLPSettings(text, isWhole: variable.contains("_TRACES_"))
       if traces == nil {
         source.report(ConfigurationError(key: "traces", variable: variable, problem: OTLPSettings.problem(text)))
       }
@@ -81,30 +74,24 @@ extension Configuration {
     guard let address = traces?.address else { return }
     // `HTTPS_PROXY` doesn't apply to plain HTTP.
     traces?.proxy = proxy ?? (address.isTLS ? source.proxy : .direct)
-    if traces?.headers.isEmpty == true, let (variable, text) = exporter["HEADERS"] {
+    if traces?.headers.isEmpty == true, let (variable, text) = exporter("HEADERS") {
       if let headers = OTLPHeaders(text) {
         traces?.headers = headers
       } else {
         source.report(ConfigurationError(key: "tracesHeaders", variable: variable, problem: OTLPHeaders.problem))
       }
     }
-    if traces?.ca == nil, let (_, path) = exporter["CERTIFICATE"] {
+    if traces?.ca == nil, let (_, path) = exporter("CERTIFICATE") {
       traces?.ca = .file(ConfigurationSource(directory: FileManager.default.currentDirectoryPath).absolute(path))
     }
     if let name = environment["OTEL_SERVICE_NAME"], !name.isEmpty { traces?.service = name }
   }
 }
 
-private struct OTLPEnvironment {
-  static let general = "OTEL_EXPORTER_OTLP_"
-  private let environment: [String: String]
-
-  init(_ environment: [String: String]) { self.environment = environment }
-
-  /// A non-empty value and its variable.
-  subscript(name: String) -> (variable: String, value: String)? {
-    [Self.general + "TRACES_" + name, Self.general + name].lazy.compactMap { variable in
-      environment[variable].flatMap { $0.isEmpty ? nil : (variable, $0) }
-    }.first
+extension [String: String] {
+  /// The first of these variables with a value that isn't empty.
+  func given(_ variables: String...) -> (variable: String, value: String)? {
+    for variable in variables { if let value = self[variable], !value.isEmpty { return (variable, value) } }
+    return nil
   }
 }

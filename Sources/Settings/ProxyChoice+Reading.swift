@@ -5,18 +5,13 @@ import Reactor
 extension ProxyChoice {
   /// Reads `HTTPS_PROXY` and `NO_PROXY`, or the same names in small letters.
   static func read(_ environment: [String: String], _ source: ConfigurationSource) -> ProxyChoice {
-    func value(_ name: String) -> (variable: String, text: String)? {
-      [name, name.lowercased()].lazy.compactMap { variable in
-        environment[variable].flatMap { $0.isEmpty ? nil : (variable, $0) }
-      }.first
-    }
-    guard let (variable, text) = value("HTTPS_PROXY") else { return .direct }
+    guard let (variable, text) = environment.given("HTTPS_PROXY", "https_proxy") else { return .direct }
     // Other programs also accept an address without a scheme there.
     guard let address = ProxyAddress(text.contains("://") ? text : "http://\(text)") else {
       source.report(ConfigurationError(key: "proxy", variable: variable, problem: problem(text)))
       return .direct
     }
-    return ProxyChoice(address, except: ProxyExceptions(value("NO_PROXY")?.text ?? ""))
+    return ProxyChoice(address, except: ProxyExceptions(environment.given("NO_PROXY", "no_proxy")?.value ?? ""))
   }
 
   fileprivate static func problem(_ text: String) -> String {
