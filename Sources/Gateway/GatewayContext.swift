@@ -36,7 +36,7 @@ final class GatewayContext {
     broker = GatewayBroker(loop: loop, topology: topology, brokers: brokers, log: log, figures: figures)
     fleet = FleetStatus(topology, loop: loop, brokers: brokers)
     registry = try configuration.registry.map { (location) throws(ConfigurationError) in
-      try RegistryClient(location, limits: configuration.registryLimits, host: LoopRegistryHost(loop), log: log)
+      try RegistryClient(location, limits: configuration.registryLimits, host: loop, log: log)
     }
   }
 }

@@ -134,7 +134,7 @@ final class WebhookSender {
     request.headers = batch.headers(receiver.secrets, now: loop.wallClock / 1_000)
     request.body = batch.body
     let post = HTTPFetch(request) { [weak self] in self?.answered($0) }
-    call = (post, LoopDialer(loop: loop).dial(post, to: receiver.target))
+    call = (post, loop.dial(post, to: receiver.target))
   }
 
   private func answered(_ answer: HTTPFetch.Answer) {

@@ -50,7 +50,7 @@ public final class WebhookService {
     log = Log(level: configuration.log, format: configuration.logFormat)
     brokers = try configuration.brokerAddresses()
     registry = try configuration.registry.map { [loop, log] (location) throws(ConfigurationError) in
-      try RegistryClient(location, limits: configuration.registryLimits, host: LoopRegistryHost(loop), log: log)
+      try RegistryClient(location, limits: configuration.registryLimits, host: loop, log: log)
     }
     if let error = serve(configuration).first { throw error }
     guard !senders.isEmpty else {

@@ -21,7 +21,7 @@ struct APNsOverTLSTests {
       let loop = try loop ?? EventLoop()
       self.loop = loop
       apns = APNsProvider(credentials, time: loop.time)
-      super.init(ProviderPool(.apns(apns), settings: .apns, time: loop.time, dialer: LoopDialer(loop: loop)))
+      super.init(ProviderPool(.apns(apns), settings: .apns, time: loop.time, dialer: loop))
     }
 
     override func hand(_ tag: Int) { apns.send(APNsBench.push(tag), for: account, tag: tag) }

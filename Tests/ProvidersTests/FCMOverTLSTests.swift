@@ -21,8 +21,8 @@ struct FCMOverTLSTests {
       let credentials = try FCMCredentials(
         account: ServiceAccount(file: file), endpoint: Endpoint(host: "127.0.0.1", port: port),
         tls: .provider(trust: TrustStore(file: ca)))
-      fcm = FCMProvider(credentials, time: loop.time, dialer: LoopDialer(loop: loop))
-      super.init(ProviderPool(.fcm(fcm), settings: .fcm, time: loop.time, dialer: LoopDialer(loop: loop)))
+      fcm = FCMProvider(credentials, time: loop.time, dialer: loop)
+      super.init(ProviderPool(.fcm(fcm), settings: .fcm, time: loop.time, dialer: loop))
     }
 
     override func hand(_ tag: Int) {

@@ -79,7 +79,7 @@ private struct RandomSite {
     if let error = credentialStore.load(configuration).first { throw error }
     let setup = ShardSetup(
       configuration: configuration, credentials: credentialStore.credentials, brokers: credentialStore.brokers)
-    pools = PoolSet(setup, host: LoopHost(loop))
+    pools = PoolSet(setup, host: loop)
     let (apps, time, log) = (pools.apps, loop.time, Log(level: .error))
     outbox = Outbox(time: time, log: log)
     pipeline = Pipeline(

@@ -66,7 +66,7 @@ struct BulkheadTests {
   @Test("gives an application half of what others leave of the prefetch, at least eight pushes; a single one has no limit")
   func share() throws {
     let loop = try EventLoop()
-    let pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: LoopHost(loop))
+    let pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: loop)
     func share(_ apps: Applications, _ capacity: Int, beside others: Int) -> Int {
       let outbox = Outbox(time: loop.time, log: Log(level: .error))
       let pipeline = Pipeline(apps: apps, pools: pools.lanes, outbox: outbox, time: loop.time, prefetch: 1_000)

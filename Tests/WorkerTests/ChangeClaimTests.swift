@@ -36,7 +36,7 @@ final class ChangeClaimTests {
     loop = try EventLoop()
     other = try openRegistry(try RegistryLocation(parsing: "sqlite:\(path)"))
     let log = Log(level: .error)
-    registry = try RegistryClient("sqlite:\(path)", limits: RegistryLimits(), host: LoopHost(loop), log: log)
+    registry = try RegistryClient("sqlite:\(path)", limits: RegistryLimits(), host: loop, log: log)
     outbox = Outbox(time: loop.time, log: log)
     let pipeline = Pipeline(
       apps: Applications([Application(id: Self.app, packages: [], routes: SenderRoutes())]), outbox: outbox,

@@ -20,7 +20,7 @@ struct ClockSetBackTests {
 
   init() throws {
     outbox = Outbox(time: time, log: Log(level: .error))
-    pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: LoopHost(try EventLoop()))
+    pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: try EventLoop())
     pipeline = Pipeline(apps: pools.apps, pools: pools.lanes, outbox: outbox, time: time, steps: Self.steps)
   }
 

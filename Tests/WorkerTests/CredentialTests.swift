@@ -32,7 +32,7 @@ final class CredentialTests {
           apns: [ \(apns(certificates.p8)), \(apns(certificates.p8, ", environment: 'sandbox', topic: 'com.example.app.beta'")) ],
           senders: { '1001': { apns: \(apns(certificates.otherP8)) }, '1002': { apns: \(apns(certificates.p8)) } } } }
       """
-    let pools = PoolSet(try ShardSetup(try configuration(apps)), host: LoopHost(try EventLoop()))
+    let pools = PoolSet(try ShardSetup(try configuration(apps)), host: try EventLoop())
     let app = pools.apps[0]
     #expect(app.routes.apns?.pool == app.routes.production?.pool)
     #expect(app.routes.sandbox?.pool != app.routes.production?.pool)

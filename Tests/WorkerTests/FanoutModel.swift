@@ -247,8 +247,8 @@ final class FanoutModel {
       loop = try EventLoop()
       let log = Log(level: .error)
       outbox = Outbox(time: loop.time, log: log)
-      pools = PoolSet(try Self.setup.get(), host: LoopHost(loop))
-      client = try RegistryClient(registry, limits: RegistryLimits(), host: LoopHost(loop), log: log)
+      pools = PoolSet(try Self.setup.get(), host: loop)
+      client = try RegistryClient(registry, limits: RegistryLimits(), host: loop, log: log)
       pipeline = Pipeline(
         apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, registry: client, results: .all,
         steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)], pageSize: pageSize,

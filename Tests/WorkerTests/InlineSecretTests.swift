@@ -34,7 +34,7 @@ final class InlineSecretTests {
     let file = folder.appendingPathComponent("c.json5")
     try JSONSerialization.data(withJSONObject: settings).write(to: file)
     let configuration = try Configuration.load(path: file.path, environment: environment)
-    return PoolSet(try ShardSetup(configuration), host: LoopHost(try EventLoop()))
+    return PoolSet(try ShardSetup(configuration), host: try EventLoop())
   }
 
   func settings(_ app: [String: Any], _ more: [String: Any] = [:]) -> [String: Any] {

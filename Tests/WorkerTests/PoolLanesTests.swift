@@ -16,7 +16,7 @@ struct PoolLanesTests {
   init() throws {
     loop = try EventLoop()
     table = InFlightTable(time: loop.time)
-    pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: LoopHost(loop))
+    pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: loop)
     lanes = pools.lanes[0]
   }
 

@@ -22,7 +22,7 @@ struct RedeliveredUnbegunTests {
   init() throws {
     loop = try EventLoop()
     outbox = Outbox(time: time, log: Log(level: .error))
-    pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: LoopHost(loop))
+    pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: loop)
     pipeline = Pipeline(apps: pools.apps, pools: pools.lanes, outbox: outbox, time: time, results: .all)
     pipeline.dispatcher.holds.broker = broker
     _ = pipeline.dispatcher.holds.isPresent(0)

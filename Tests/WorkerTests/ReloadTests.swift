@@ -68,7 +68,7 @@ final class ReloadTests {
   func onlyChanges() throws {
     let settings = try configuration("{ a: { \(apns()), \(try fcm()) }, b: { \(apns("second.p8")) } }")
     let before = try credentialStore.setup(settings)
-    let pools = PoolSet(before, host: LoopHost(try EventLoop()))
+    let pools = PoolSet(before, host: try EventLoop())
     #expect(pools.reload(try credentialStore.setup(settings)) == [])
     try copy(files.otherP8, to: "key.p8")
     let after = try credentialStore.setup(settings)
@@ -132,7 +132,7 @@ final class ReloadTests {
   @Test("a sender with a new credential uses it, and the others of the old one are unaffected")
   func apart() throws {
     let shared = "{ a: { \(apns()), senders: { '1001': { \(apns()) }, '1002': { \(apns()) } } } }"
-    let pools = PoolSet(try credentialStore.setup(try configuration(shared)), host: LoopHost(try EventLoop()))
+    let pools = PoolSet(try credentialStore.setup(try configuration(shared)), host: try EventLoop())
     let app = pools.apps[0]
     let sender = try #require(app.senders[Array("1001".utf8)])
     #expect(pools.lanes.count == 1 && sender.apns?.pool == 0)
@@ -160,7 +160,7 @@ final class ReloadTests {
     }
     try copy(files.otherP8, to: "third.p8")
     let pools = PoolSet(
-      try credentialStore.setup(try configuration(apps("key.p8", "key.p8"))), host: LoopHost(try EventLoop()))
+      try credentialStore.setup(try configuration(apps("key.p8", "key.p8"))), host: try EventLoop())
     #expect(pools.lanes.count == 1)
     #expect(
       pools.reload(try credentialStore.setup(try configuration(apps("second.p8", "third.p8")))) == [
@@ -173,7 +173,7 @@ final class ReloadTests {
 
   @Test("applies the rights of producers and the allowed result queues")
   func rights() throws {
-    let pools = PoolSet(try credentialStore.setup(try configuration("{ a: { \(apns()) } }")), host: LoopHost(try EventLoop()))
+    let pools = PoolSet(try credentialStore.setup(try configuration("{ a: { \(apns()) } }")), host: try EventLoop())
     let granted = try credentialStore.setup(
       try configuration("{ a: { producers: ['billing'], \(apns("key.p8", ", topics: ['b']")) } }"))
     #expect(pools.apps[0].rights.producers == nil && pools.reload(granted) == ["a rights"])
@@ -187,7 +187,7 @@ final class ReloadTests {
   @Test("applies topics, default priorities, quotas, timeouts and platforms")
   func settings() throws {
     let pools = PoolSet(
-      try credentialStore.setup(try configuration("{ a: { \(apns()), \(try fcm()) } }")), host: LoopHost(try EventLoop()))
+      try credentialStore.setup(try configuration("{ a: { \(apns()), \(try fcm()) } }")), host: try EventLoop())
     let routes = pools.apps[0].routes
     func reload(_ app: String) throws -> [String] {
       pools.reload(try credentialStore.setup(try configuration("{ a: { \(app) } }")))
@@ -242,7 +242,7 @@ final class ComingAndGoingTests {
   }
 
   private func pools(_ apps: String) throws -> PoolSet {
-    PoolSet(try site.credentialStore.setup(try site.configuration(apps)), host: LoopHost(loop))
+    PoolSet(try site.credentialStore.setup(try site.configuration(apps)), host: loop)
   }
 
   private func reload(_ pools: PoolSet, _ apps: String) throws -> [String] {
@@ -369,7 +369,7 @@ final class ComingAndGoingTests {
       latest = next
       return next
     }
-    let pools = PoolSet(try setup(apps(1, "key.p8")), host: LoopHost(loop))
+    let pools = PoolSet(try setup(apps(1, "key.p8")), host: loop)
     pools.begin(try setup(apps(10, "key.p8")))
     let isDone = pools.advance(4)
     #expect(!isDone && pools.apps.count == 5)

@@ -198,7 +198,7 @@ struct RightsTests {
   func broadcasts() throws {
     let log = Log(level: .error)
     let registry = try RegistryClient(
-      "sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: LoopHost(loop), log: log)
+      "sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: loop, log: log)
     let outbox = Outbox(time: loop.time, log: log)
     let app = Application(id: Array("com.example.app".utf8), packages: [], routes: SenderRoutes())
     let pipeline = Pipeline(apps: Applications([app]), outbox: outbox, time: loop.time, registry: registry)

@@ -140,7 +140,7 @@ final class SendModel {
     init(_ configuration: Configuration) throws {
       loop = try EventLoop()
       outbox = Outbox(time: loop.time, log: Log(level: .error))
-      pools = PoolSet(try ShardSetup(configuration), host: LoopHost(loop))
+      pools = PoolSet(try ShardSetup(configuration), host: loop)
       pipeline = Pipeline(
         apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, attemptLimit: 1_000,
         breaker: Breaker(share: 0.5, sample: 20), prefetch: Self.begun / 2)

@@ -20,7 +20,7 @@ final class SharedCredentialTests {
 
   private func setUp(_ apps: String) throws -> PoolSet {
     let setup = try site.credentialStore.setup(try site.configuration(apps))
-    if let pools { _ = pools.reload(setup) } else { pools = PoolSet(setup, host: LoopHost(loop)) }
+    if let pools { _ = pools.reload(setup) } else { pools = PoolSet(setup, host: loop) }
     return try #require(pools)
   }
 

@@ -8,18 +8,12 @@ package protocol RegistryHost {
     -> any RegistryDoor
 }
 
-/// Runs the registry client on an event loop, and the registry on a separate thread.
-package final class LoopRegistryHost: RegistryHost {
-  private let loop: EventLoop
-
-  package init(_ loop: EventLoop) { self.loop = loop }
-
-  package var time: Turn { loop.time }
-
+/// Runs the registry on a separate thread.
+extension EventLoop: RegistryHost {
   package func openRegistry(_ location: RegistryLocation, _ limits: RegistryLimits, _ handler: any RegistryHandler)
     throws(SystemError)
     -> any RegistryDoor
   {
-    try Registry(location, loop: loop, handler: handler, limits: limits)
+    try Registry(location, loop: self, handler: handler, limits: limits)
   }
 }

@@ -48,3 +48,16 @@ public protocol Dialer: AnyObject {
   /// Starts connecting. The machine learns the result later, never within this call. The caller keeps the transport.
   func dial(_ machine: any Machine, to target: DialTarget) -> any Transport
 }
+
+/// Connects over sockets and TLS. All shards share a limit on simultaneous attempts to one host.
+extension EventLoop: Dialer {
+  public func dial(_ machine: any Machine, to target: DialTarget) -> any Transport {
+    let options = LinkOptions(
+      connectTimeout: target.timeout, limiter: .shared, proxy: target.proxy, addresses: target.addresses)
+    let link = Link(
+      loop: self, machine: machine, to: Endpoint(host: target.host, port: target.port), tls: target.tls,
+      serverName: target.serverName, options: options)
+    link.start()
+    return link
+  }
+}

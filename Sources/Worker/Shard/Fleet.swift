@@ -227,7 +227,7 @@ public final class Fleet: TurnHook {
       defer { withExtendedLifetime(loop) {} }
       let control = ShardControl(at: loop.now, batch: batch) { [mailbox = loop.mailbox] in mailbox.post { _ in } }
       do throws(ConfigurationError) {
-        let shard = try Shard(setup, number: number, isUntilEmpty: isUntilEmpty, host: LoopHost(loop), control: control)
+        let shard = try Shard(setup, number: number, isUntilEmpty: isUntilEmpty, host: loop, control: control)
         board.register(control, as: number)
         loop.afterEvents(shard)
         shard.start { [unowned loop] in loop.stop() }

@@ -12,28 +12,7 @@ package protocol ShardHost: Dialer, RegistryHost {
   func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport
 }
 
-/// An event loop on a thread, with sockets, TLS, a thread for the registry, and standard error.
-package final class LoopHost: ShardHost {
-  private let loop: EventLoop
-  private let providers: LoopDialer
-  private let registries: LoopRegistryHost
-
-  package init(_ loop: EventLoop) {
-    self.loop = loop
-    providers = LoopDialer(loop: loop)
-    registries = LoopRegistryHost(loop)
-  }
-
-  package var time: Turn { loop.time }
+/// Sockets, TLS, a thread for the registry, and standard error.
+extension EventLoop: ShardHost {
   package var log: LogOutput { .standardError }
-
-  package func dial(_ machine: any Machine, to target: DialTarget) -> any Transport { providers.dial(machine, to: target) }
-  package func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport { loop.dial(machine, to: broker) }
-
-  package func openRegistry(_ location: RegistryLocation, _ limits: RegistryLimits, _ handler: any RegistryHandler)
-    throws(SystemError)
-    -> any RegistryDoor
-  {
-    try registries.openRegistry(location, limits, handler)
-  }
 }

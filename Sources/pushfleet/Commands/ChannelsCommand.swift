@@ -78,7 +78,7 @@ enum ChannelsCommand: Command {
       outcome = $0
       loop.stop()
     }
-    request.start(loop.time, LoopDialer(loop: loop))
+    request.start(loop.time, loop)
     var isInterrupted = false
     let signals = try Signals(loop: loop, [2, 15]) { _ in
       isInterrupted = true

@@ -6,14 +6,12 @@ import Settings
 /// A check over the network, with its event loop and its findings.
 class DoctorLook {
   let loop: EventLoop
-  let dialer: LoopDialer
   private(set) var findings: [Finding] = []
   private var call: HTTPFetch?
   private var transport: AnyObject?
 
   init() throws {
     loop = try EventLoop()
-    dialer = LoopDialer(loop: loop)
   }
 
   func run(_ begin: @escaping () -> Void) -> [Finding] {
@@ -30,6 +28,6 @@ class DoctorLook {
   func ask(_ request: HTTPFetch.Request, _ target: DialTarget, _ completion: @escaping (HTTPFetch.Answer) -> Void) {
     let call = HTTPFetch(request) { [weak self] answer in self?.loop.schedule(after: 0) { completion(answer) } }
     self.call = call
-    transport = dialer.dial(call, to: target)
+    transport = loop.dial(call, to: target)
   }
 }

@@ -45,8 +45,8 @@ final class DoctorProviders: DoctorLook {
     do {
       switch credential.value {
       case .apns(let apns):
-        running[name] = try CredentialProbe.apns(apns, topic: credential.topic ?? "", loop.time, dialer, completion: completion)
-      case .fcm(let fcm): running[name] = try CredentialProbe.fcm(fcm, loop.time, dialer, completion: completion)
+        running[name] = try CredentialProbe.apns(apns, topic: credential.topic ?? "", loop.time, loop, completion: completion)
+      case .fcm(let fcm): running[name] = try CredentialProbe.fcm(fcm, loop.time, loop, completion: completion)
       case .webpush(let webpush): look(at: webpush, name)
       }
     } catch { report(.error, name, "the key can't sign: \(error)", "replace the key") }

@@ -28,7 +28,7 @@ final class DoctorProxies: DoctorLook {
       loop.schedule(after: 0) { [weak self] in self?.proceed() }
     }
     self.attempt = attempt
-    transport = dialer.dial(attempt, to: target)
+    transport = loop.dial(attempt, to: target)
   }
 
   private func judge(_ problem: TransportEnd?, _ proxy: ProxyAddress, _ host: Endpoint) {
