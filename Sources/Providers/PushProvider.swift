@@ -45,7 +45,7 @@ protocol PushProvider: AnyObject {
   /// The push that tried an authorisation has left its stream.
   func trialEnded()
   /// Fetches the authorisation; nil if the provider makes it itself.
-  var source: (any AuthorisationSource)? { get }
+  var source: AccessTokens? { get }
 }
 
 /// Defaults for a platform without topics that makes its own authorisation and tries none.
@@ -54,5 +54,5 @@ extension PushProvider {
   var probesCredential: Bool { true }
   func trialSucceeded(with generation: Int) {}
   func trialEnded() {}
-  var source: (any AuthorisationSource)? { nil }
+  var source: AccessTokens? { nil }
 }

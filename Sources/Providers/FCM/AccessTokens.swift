@@ -4,7 +4,7 @@ import Wire
 
 /// A project's access token. Renewed early, and used until it expires if the endpoint is down. Expiry is measured on the
 /// monotonic clock from the token's arrival: a jump of the wall clock can't keep a dead token in use.
-final class AccessTokens: AuthorisationSource {
+final class AccessTokens {
   /// Renew a token this number of seconds before it expires; a short-lived token at half of its life.
   static let renewEarly = 300.0
   /// Stop using a token this number of seconds before it expires: it could expire on the way.
@@ -33,9 +33,9 @@ final class AccessTokens: AuthorisationSource {
   private var token: Token?
   /// The token for pushes; nil if `token` must be checked first.
   private(set) var current: Token?
-  private var fetch: AccessTokenFetch?
+  private var fetch: SingleRequest?
   /// The second fetch, beside `fetch`.
-  private var second: AccessTokenFetch?
+  private var second: SingleRequest?
   private var secondAt: MonotonicTime?
   /// `backoff` is for answers without a token; `shortBackoff` is for missing answers while nothing can be sent.
   private var backoff = Backoff(base: 1, cap: 60)
@@ -53,6 +53,7 @@ final class AccessTokens: AuthorisationSource {
     self.dialer = dialer
   }
 
+  /// Nil if there is an authorisation, or no error is known.
   func state(at now: MonotonicTime) -> PoolState? {
     if let current, now < current.expiresAt { return nil }
     if fetch != nil { return .connecting }
@@ -117,9 +118,9 @@ final class AccessTokens: AuthorisationSource {
     }
   }
 
-  private func makeFetch(_ completion: @escaping (AccessTokenAnswer) -> Void) -> AccessTokenFetch? {
+  private func makeFetch(_ completion: @escaping (AccessTokenAnswer) -> Void) -> SingleRequest? {
     do {
-      return try AccessTokenFetch(credentials, time, dialer, timeout: Self.timeout, completion: completion)
+      return try .accessToken(credentials, time, dialer, timeout: Self.timeout, completion: completion)
     } catch {
       completion(.failed("the assertion can't be signed: \(error)"))
       return nil

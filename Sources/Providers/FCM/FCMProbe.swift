@@ -27,7 +27,7 @@ extension CredentialProbe {
     _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer, completion: @escaping (Outcome) -> Void
   ) throws -> AnyObject {
     let steps = Steps()
-    let fetch = try AccessTokenFetch(credentials, time, dialer, timeout: timeout) { answer in
+    let fetch = try SingleRequest.accessToken(credentials, time, dialer, timeout: timeout) { answer in
       switch answer {
       case .refused(let word): completion(.accountRefused(word))
       case .failed(let reason), .unanswered(let reason): completion(.unreachable(reason))

@@ -70,7 +70,7 @@ public final class FCMProvider: PushProvider {
 
   // MARK: Authorisation
 
-  var source: (any AuthorisationSource)? { tokens }
+  var source: AccessTokens? { tokens }
 
   func authorise() -> Authorisation? { tokens.authorise(at: time.now).map { Authorisation(generation: $0) } }
 

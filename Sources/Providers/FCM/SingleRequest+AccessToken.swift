@@ -1,17 +1,15 @@
 import HTTP2
 import Wire
 
-/// One request to a token endpoint; starts at once.
-final class AccessTokenFetch {
-  private let request: SingleRequest
-
+extension SingleRequest {
+  /// Starts a request to a token endpoint.
   /// - Parameters:
   ///   - timeout: seconds for an answer, and for a connection.
   ///   - completion: never called from within this call.
-  init(
+  static func accessToken(
     _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer, timeout: Double,
     completion: @escaping (AccessTokenAnswer) -> Void
-  ) throws {
+  ) throws -> SingleRequest {
     let target = credentials.tokenTarget
     let template = HeaderTemplate(
       constant: [
@@ -21,7 +19,7 @@ final class AccessTokenFetch {
     let body = try credentials.account.tokenRequest(wallClock: time.wallClock)
     var values = HeaderValues()
     values.append(decimal: Int64(body.count))
-    request = SingleRequest(template, values, body: body, timeout: timeout) { end in
+    let request = SingleRequest(template, values, body: body, timeout: timeout) { end in
       switch end {
       case .answered(let response): completion(AccessTokenAnswer(status: response.status, body: response.body))
       case .timedOut, .failed: completion(.unanswered("the token endpoint gave no answer"))
@@ -29,7 +27,6 @@ final class AccessTokenFetch {
       }
     }
     request.start(time, dialer, target)
+    return request
   }
-
-  func abandon() { request.abandon() }
 }
