@@ -48,9 +48,7 @@ enum SQLRow {
         start: PQgetvalue(result, row, Int32(column)), count: Int(PQgetlength(result, row, Int32(column))))
     }
   }
-}
 
-extension SQLRow {
   func optionalInt(_ column: Int) -> Int64? { isNull(column) ? nil : int(column) }
   func optionalBytes(_ column: Int) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
   func key(_ column: Int = 0) -> RegistryKey { RegistryKey(id: int(column), salt: int(column + 1)) }
