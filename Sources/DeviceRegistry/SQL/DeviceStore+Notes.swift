@@ -21,17 +21,22 @@ extension DeviceStore {
     var messages: [(key: Int64, id: [UInt8], now: Int64)] = []
     var pages: [PageToKeep] = []
     var requests = RequestNotes()
+    // Stores an earlier note of this name first.
+    func begin(_ name: [UInt8]) throws(RegistryError) {
+      if requests.names.contains(name) { hasWritten = try noteRequests(&requests, &answers) || hasWritten }
+      requests.names.insert(name)
+    }
     for (place, (note, now)) in notes.enumerated() {
       switch note {
       case .badges(let count): counts.append(.init(place: place, count: count, now: now))
       case .message(let id): messages.append((MessageKey.of(id), id, now))
       case .page(let page): pages.append(.init(place: place, page: page, now: now))
       case .claim(let name, let message, let body, let until):
-        if requests.has(name) { hasWritten = try noteRequests(&requests, &answers) || hasWritten }
-        requests.add(.init(place: place, name: name, message: message, body: body, until: until, now: now))
+        try begin(name)
+        requests.claims.append(.init(place: place, name: name, message: message, body: body, until: until, now: now))
       case .settle(let name, let state, let until, let isLate):
-        if requests.has(name) { hasWritten = try noteRequests(&requests, &answers) || hasWritten }
-        requests.add(.init(place: place, name: name, state: state, until: until, isLate: isLate, now: now))
+        try begin(name)
+        requests.settlements.append(.init(place: place, name: name, state: state, until: until, isLate: isLate, now: now))
       }
     }
     if counts.count + messages.count + pages.count > 0 {

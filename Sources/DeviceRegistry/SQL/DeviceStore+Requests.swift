@@ -1,43 +1,30 @@
-/// A request that a gateway is about to publish.
-struct RequestClaim {
-  /// Index of the answer.
-  let place: Int
-  let name: [UInt8]
-  let message: [UInt8]
-  let body: [UInt8]
-  let until: Int64
-  let now: Int64
-}
-
-struct RequestSettlement {
-  /// Index of the answer.
-  let place: Int
-  let name: [UInt8]
-  let state: GatewayRequest.State?
-  let until: Int64
-  /// True for a result that came after the acceptance.
-  let isLate: Bool
-  let now: Int64
-}
-
 /// Notes of requests with different names, to be stored together.
 struct RequestNotes {
-  private(set) var claims: [RequestClaim] = []
-  private(set) var settlements: [RequestSettlement] = []
-  private var names: Set<[UInt8]> = []
-
-  /// True if there is already a note of this name. It must be stored first.
-  func has(_ name: [UInt8]) -> Bool { names.contains(name) }
-
-  mutating func add(_ claim: RequestClaim) {
-    names.insert(claim.name)
-    claims.append(claim)
+  /// A request that a gateway is about to publish.
+  struct Claim {
+    /// Index of the answer.
+    let place: Int
+    let name: [UInt8]
+    let message: [UInt8]
+    let body: [UInt8]
+    let until: Int64
+    let now: Int64
   }
 
-  mutating func add(_ settlement: RequestSettlement) {
-    names.insert(settlement.name)
-    settlements.append(settlement)
+  struct Settlement {
+    /// Index of the answer.
+    let place: Int
+    let name: [UInt8]
+    let state: GatewayRequest.State?
+    let until: Int64
+    /// True for a result that came after the acceptance.
+    let isLate: Bool
+    let now: Int64
   }
+
+  var claims: [Claim] = []
+  var settlements: [Settlement] = []
+  var names: Set<[UInt8]> = []
 }
 
 /// Requests that may come to several gateways but count once. A transaction changes their rows in the order of their names, and
@@ -50,8 +37,8 @@ extension DeviceStore {
     return hasClaimed || !requests.settlements.isEmpty
   }
 
-  private func claim(_ claims: [RequestClaim], _ answers: inout [NoteAnswer]) throws(RegistryError) -> Bool {
-    var open: [RequestClaim] = []
+  private func claim(_ claims: [RequestNotes.Claim], _ answers: inout [NoteAnswer]) throws(RegistryError) -> Bool {
+    var open: [RequestNotes.Claim] = []
     return try lookAndWrite { () throws(RegistryError) in
       // A repeated claim needs no write.
       let known = try requests(claims.map(\.name), claims.map(\.now))
@@ -74,7 +61,7 @@ extension DeviceStore {
     }
   }
 
-  private func settle(_ settlements: [RequestSettlement], _ answers: inout [NoteAnswer]) throws(RegistryError) {
+  private func settle(_ settlements: [RequestNotes.Settlement], _ answers: inout [NoteAnswer]) throws(RegistryError) {
     let settlements = settlements.sorted { $0.name.lexicographicallyPrecedes($1.name) }
     try transaction(.notes(of: [])) { () throws(RegistryError) -> Void in
       var isNoted = [Bool](repeating: false, count: settlements.count)
