@@ -243,15 +243,15 @@ struct TokenKindTests {
     for number in 0..<5 {
       _ = try registry.register("t\(number)", #""topics":["news"],"user":"u""#, now: Int64(1_000 + number))
     }
-    let search = StaleSearch(after: 0, portion: 3, seenBefore: 1_002, claimedBefore: 0, limit: 10)
-    let found = try registry.store.claimStale(search, now: 50_000)
+    func claim(_ store: DeviceStore, claimedBefore: Int64 = 0, now: Int64) throws -> StaleDevices {
+      try store.claimStale(after: 0, portion: 3, seenBefore: 1_002, claimedBefore: claimedBefore, limit: 10, now: now)
+    }
+    let found = try claim(registry.store, now: 50_000)
     #expect(found.devices.map { text($0.device.token) } == ["t0", "t1"] && found.next == 3)
-    #expect(try another.claimStale(search, now: 50_001) == StaleDevices(devices: [], next: 3))
+    #expect(try claim(another, now: 50_001) == StaleDevices(devices: [], next: 3))
     #expect(
-      try another.claimStale(StaleSearch(after: 5, portion: 3, seenBefore: 1, claimedBefore: 0, limit: 9), now: 1).next == nil)
-    var late = search
-    late.claimedBefore = 50_001
-    #expect(try another.claimStale(late, now: 60_000).devices.count == 2)
+      try another.claimStale(after: 5, portion: 3, seenBefore: 1, claimedBefore: 0, limit: 9, now: 1).next == nil)
+    #expect(try claim(another, claimedBefore: 50_001, now: 60_000).devices.count == 2)
     _ = try registry.register("t0", now: 60_000)
     try registry.store.markStale(found.devices.map(\.id), seenBefore: 1_002, now: 61_000)
     #expect(try registry.topic("news") == ["t0", "t2", "t3", "t4"] && registry.user("u").count == 5)

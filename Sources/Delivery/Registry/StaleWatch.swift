@@ -44,13 +44,12 @@ package final class StaleWatch: RecordConsequences {
     mark()
     guard !isAsking, waiting.isEmpty, unmarked.isEmpty, time.now >= nextLook, !outbox.isFull else { return }
     isAsking = true
-    let now = time.wallClock
-    let search = StaleSearch(
-      after: cursor, portion: Self.portion, seenBefore: now - staleAfter, claimedBefore: now - Self.lease,
-      limit: Self.mostClaimed)
-    registry.call(.write(.devices) { try $0.claimStale(search, now: $1) }) { [weak self] result in
-      self?.claimed(try? result.get())
+    let call = RegistryCall.write(.devices) { [cursor, staleAfter] store, now in
+      try store.claimStale(
+        after: cursor, portion: Self.portion, seenBefore: now - staleAfter, claimedBefore: now - Self.lease,
+        limit: Self.mostClaimed, now: now)
     }
+    registry.call(call) { [weak self] result in self?.claimed(try? result.get()) }
   }
 
   private func claimed(_ found: StaleDevices?) {

@@ -41,24 +41,6 @@ public struct DeviceCount: Equatable, Sendable {
   public var count: Int64
 }
 
-/// A search for stale devices. Times are Unix milliseconds.
-public struct StaleSearch: Equatable, Sendable {
-  /// A device number; 0 at first.
-  public var after: Int64
-  public var portion: Int
-  public var seenBefore: Int64
-  public var claimedBefore: Int64
-  public var limit: Int
-
-  public init(after: Int64, portion: Int, seenBefore: Int64, claimedBefore: Int64, limit: Int) {
-    self.after = after
-    self.portion = portion
-    self.seenBefore = seenBefore
-    self.claimedBefore = claimedBefore
-    self.limit = limit
-  }
-}
-
 public struct StaleDevices: Equatable, Sendable {
   public var devices: [DeviceRecord]
   /// Where to continue; nil at the end.

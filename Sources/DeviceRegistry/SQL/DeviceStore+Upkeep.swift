@@ -71,13 +71,16 @@ extension DeviceStore {
 
   // MARK: Stale devices
 
-  /// Claims stale devices, so that no other worker reports them.
-  public func claimStale(_ search: StaleSearch, now: Int64) throws(RegistryError) -> StaleDevices {
-    guard let end = try session.firstInt(SQL.endOfPortion, [.int(search.after), .int(search.portion)]) else {
+  /// Claims stale devices among the next portion of all devices, so that no other worker reports them.
+  /// - Parameter number: where to start; 0 at first.
+  public func claimStale(
+    after number: Int64, portion: Int, seenBefore: Int64, claimedBefore: Int64, limit: Int, now: Int64
+  ) throws(RegistryError) -> StaleDevices {
+    guard let end = try session.firstInt(SQL.endOfPortion, [.int(number), .int(portion)]) else {
       return StaleDevices(devices: [], next: nil)
     }
-    let (seen, claimed) = (SQLValue.int(search.seenBefore), SQLValue.int(search.claimedBefore))
-    let bounds: [SQLValue] = [.int(search.after), .int(end), seen, claimed, .int(search.limit)]
+    let (seen, claimed) = (SQLValue.int(seenBefore), SQLValue.int(claimedBefore))
+    let bounds: [SQLValue] = [.int(number), .int(end), seen, claimed, .int(limit)]
     let ids = try session.ints(SQL.staleDevices, bounds)
     guard !ids.isEmpty else { return StaleDevices(devices: [], next: end) }
     let records = try transaction(.devices) { () throws(RegistryError) in
@@ -85,7 +88,7 @@ extension DeviceStore {
       let own = try session.ofEach(SQL.claimStale, sets) { row in row.int(0) }
       return try self.records(of: own.compactMap(\.self))
     }
-    return StaleDevices(devices: records, next: ids.count < search.limit ? end : ids.last)
+    return StaleDevices(devices: records, next: ids.count < limit ? end : ids.last)
   }
 
   /// Marks reported devices as stale, unless they have registered since. Broadcasts then skip them.
