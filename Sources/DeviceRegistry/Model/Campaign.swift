@@ -206,14 +206,3 @@ public enum OpenedPage: Sendable {
   /// Send the page, without the devices that the record lists as settled.
   case open(AudiencePage, PageRecord?, Campaign)
 }
-
-/// Numbers of campaigns by state, and the latest campaigns.
-public struct CampaignSummary: Sendable {
-  public var counts: [CampaignState: Int]
-  public var latest: [Campaign]
-
-  public init(counts: [CampaignState: Int], latest: [Campaign]) {
-    self.counts = counts
-    self.latest = latest
-  }
-}

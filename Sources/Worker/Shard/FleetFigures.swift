@@ -2,6 +2,12 @@ import Broker
 import DeviceRegistry
 import Wire
 
+/// Numbers of campaigns by state, and the latest campaigns.
+struct CampaignSummary: Sendable {
+  var counts: [CampaignState: Int]
+  var latest: [Campaign]
+}
+
 /// Figures that are only displayed: ready messages of the fleet's queues, campaigns by state, and the latest campaigns.
 final class FleetFigures {
   private(set) var campaigns: CampaignSummary?
