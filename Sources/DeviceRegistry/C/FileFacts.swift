@@ -3,15 +3,16 @@ import Glibc
 
 /// Facts about a database file that are checked before SQLite opens it.
 enum FileFacts {
-  /// Bytes; nil if the file doesn't exist.
-  static func size(_ path: String) -> Int64? {
+  private static func status(_ path: String) -> stat? {
     var status = stat()
-    return stat(path, &status) == 0 ? Int64(status.st_size) : nil
+    return stat(path, &status) == 0 ? status : nil
   }
 
+  /// Bytes; nil if the file doesn't exist.
+  static func size(_ path: String) -> Int64? { status(path).map { Int64($0.st_size) } }
+
   static func identity(_ path: String) -> Identity? {
-    var status = stat()
-    return stat(path, &status) == 0 ? Identity(device: status.st_dev, number: status.st_ino) : nil
+    status(path).map { Identity(device: $0.st_dev, number: $0.st_ino) }
   }
 
   struct Identity: Equatable {
@@ -19,10 +20,7 @@ enum FileFacts {
     let number: ino_t
   }
 
-  static func isFolder(_ path: String) -> Bool {
-    var status = stat()
-    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-  }
+  static func isFolder(_ path: String) -> Bool { status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false }
 
   /// Makes a hard link. Returns false if the name exists or the file system has no links.
   static func link(_ path: String, to name: String) -> Bool { Glibc.link(path, name) == 0 }
