@@ -74,6 +74,23 @@ indirect enum SettingShape: Sendable {
       return isNamed ? .named(inner) : path.first?.hasSuffix("[]") == true ? .objects(inner) : .object(inner)
     }
   }
+
+  fileprivate func known(_ value: ConfigurationValue, at path: [String], _ source: ConfigurationSource) -> ConfigurationValue {
+    switch (self, value) {
+    case (.objects(let fields), .array(let elements)):
+      .array(elements.enumerated().map { fields.known($1, at: path + ["[\($0)]"], source) })
+    case (.named(let fields), .object(let entries)):
+      .object(
+        entries.sorted { $0.key < $1.key }.reduce(into: [:]) {
+          $0[$1.key] = fields.known($1.value, at: path + [$1.key], source)
+        })
+    case (.named, _): value
+    default: inner?.known(value, at: path, source) ?? value
+    }
+  }
+
+  /// The key under which a configuration can name its JSON Schema, for editors.
+  static let schemaKey = "$schema"
 }
 
 extension SettingShape.Fields {
@@ -100,23 +117,4 @@ extension SettingShape.Fields {
     }
     return .object(members)
   }
-}
-
-extension SettingShape {
-  fileprivate func known(_ value: ConfigurationValue, at path: [String], _ source: ConfigurationSource) -> ConfigurationValue {
-    switch (self, value) {
-    case (.objects(let fields), .array(let elements)):
-      .array(elements.enumerated().map { fields.known($1, at: path + ["[\($0)]"], source) })
-    case (.named(let fields), .object(let entries)):
-      .object(
-        entries.sorted { $0.key < $1.key }.reduce(into: [:]) {
-          $0[$1.key] = fields.known($1.value, at: path + [$1.key], source)
-        })
-    case (.named, _): value
-    default: inner?.known(value, at: path, source) ?? value
-    }
-  }
-
-  /// The key under which a configuration can name its JSON Schema, for editors.
-  static let schemaKey = "$schema"
 }

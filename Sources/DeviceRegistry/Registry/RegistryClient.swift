@@ -93,10 +93,9 @@ package final class RegistryClient: RegistryHandler {
     }
     if kind == .devices { registryChanged(isUsable: fault == nil) }
   }
-}
 
-/// Maintenance of the registry. Any worker may do it.
-extension RegistryClient {
+  // MARK: Maintenance. Any worker may do it.
+
   /// Milliseconds for which a gone device answers `NotRegistered`, and for which an ended campaign is listed.
   private static let goneKept: Int64 = 90 * 86_400_000
   private static let campaignsKept: Int64 = 30 * 86_400_000

@@ -74,10 +74,9 @@ public struct JSONObjectWriter {
     bytes.appendSafeJSONString(name)
     bytes.append(UInt8(ascii: ":"))
   }
-}
 
-/// Members that may be absent are written as `null`.
-extension JSONObjectWriter {
+  // MARK: Members that are written as null if they are absent
+
   public mutating func set(_ name: String, _ value: [UInt8]?) {
     if let value { set(Array(name.utf8), value) } else { set(name, raw: Array("null".utf8)) }
   }

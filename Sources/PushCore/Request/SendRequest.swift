@@ -76,9 +76,7 @@ public struct SendRequest: Sendable {
     targets = .list([])
     targetNode = document.root
   }
-}
 
-extension SendRequest {
   public var collapseKey: [UInt8]? { collapseKeyNode.map(document.string) }
   public var restrictedPackageName: [UInt8]? { restrictedPackageNameNode.map(document.string) }
 

@@ -44,27 +44,7 @@ public enum Target: Equatable, Sendable {
   case registration([UInt8])
   /// An undeliverable entry of `registration_ids`; the other entries are still delivered.
   case invalid(Rejection)
-}
 
-public enum Targets: Equatable, Sendable {
-  case one(Target)
-  /// `registration_ids` in the order of the request, with duplicates: results are matched by index.
-  case list([Target])
-  case condition(Condition)
-}
-
-extension Targets {
-  /// The targets that the request names; empty for a condition.
-  public var named: [Target] {
-    switch self {
-    case .one(let target): [target]
-    case .list(let targets): targets
-    case .condition: []
-    }
-  }
-}
-
-extension Target {
   /// Classifies a target by its form alone, without a look-up:
   ///
   /// | Form | Target |
@@ -205,5 +185,21 @@ extension Target {
 
   private static func refused(_ rule: String) -> Result<Target, Rejection> {
     .failure(Rejection(.invalidRegistration, rule))
+  }
+}
+
+public enum Targets: Equatable, Sendable {
+  case one(Target)
+  /// `registration_ids` in the order of the request, with duplicates: results are matched by index.
+  case list([Target])
+  case condition(Condition)
+
+  /// The targets that the request names; empty for a condition.
+  public var named: [Target] {
+    switch self {
+    case .one(let target): [target]
+    case .list(let targets): targets
+    case .condition: []
+    }
   }
 }

@@ -58,9 +58,7 @@ public struct JournalEntry: Sendable {
   }
 
   public var tokenText: String { String(decoding: token, as: UTF8.self) }
-}
 
-extension JournalEntry {
   /// Appends the entry as one line of NDJSON.
   func append(to line: inout [UInt8]) {
     var json = JSONObjectWriter(after: line)
