@@ -31,9 +31,11 @@ extension RequestReader {
     return slots
   }
 
+  /// - Parameter object: nil for an object that is absent.
   func fields<Field>(
-    of object: Int, _ table: NameTable<Field>, _ rule: (Field) -> FieldRule
+    of object: Int?, _ table: NameTable<Field>, _ rule: (Field) -> FieldRule
   ) throws(Rejection) -> FieldSlots<Field> {
+    guard let object else { return FieldSlots() }
     let slots = try fields(of: object, table)
     for field in Field.allCases {
       if let value = slots[field] { try check(value, rule(field)) }

@@ -18,21 +18,16 @@ final class PlatformBlocks: Sendable {
   }
 
   init(apns: Int?, android: Int?, androidV2: Int?, webpush: Int?, _ reader: RequestReader) throws(Rejection) {
-    self.apns = try apns.map { node throws(Rejection) in try reader.fields(of: node, APNsKey.table, \.rule) } ?? FieldSlots()
-    self.webpush =
-      try webpush.map { node throws(Rejection) in try reader.fields(of: node, WebpushKey.table, \.rule) } ?? FieldSlots()
+    self.apns = try reader.fields(of: apns, APNsKey.table, \.rule)
+    self.webpush = try reader.fields(of: webpush, WebpushKey.table, \.rule)
     if let androidV2 {
       guard android == nil else {
         throw reader.refusal(androidV2, .invalidParameters, "beside android, expected only one of the two")
       }
       (self.android, androidNotification, self.androidV2) = try reader.androidV2(androidV2)
     } else {
-      self.android =
-        try android.map { node throws(Rejection) in try reader.fields(of: node, AndroidKey.table, \.rule) } ?? FieldSlots()
-      androidNotification =
-        try self.android[.notification].map { node throws(Rejection) in
-          try reader.fields(of: node, AndroidNotificationKey.table, \.rule)
-        } ?? FieldSlots()
+      self.android = try reader.fields(of: android, AndroidKey.table, \.rule)
+      androidNotification = try reader.fields(of: self.android[.notification], AndroidNotificationKey.table, \.rule)
       self.androidV2 = nil
     }
     apnsHeaders = try self.apns[.headers].map(reader.apnsHeaders) ?? FieldSlots()
