@@ -56,9 +56,7 @@ struct ChannelManagement {
       guard channels.remove(try channel(), of: app) else { throw .bad("ChannelNotRegistered") }
       return Answer(status: 204)
     case .list:
-      var body = JSONObjectWriter()
-      body.set("channels", channels.all(of: app))
-      return Answer(status: 200, body: body.closed())
+      return Answer(status: 200, body: JSONObjectWriter.object { $0.set("channels", channels.all(of: app)) })
     }
   }
 

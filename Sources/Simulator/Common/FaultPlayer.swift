@@ -46,12 +46,7 @@ struct FaultPlayer {
   }
 
   private func sendGoAway(_ plan: Step.GoAwayPlan) {
-    var debugData: [UInt8] = []
-    if let reason = plan.reason {
-      var json = JSONObjectWriter()
-      json.set("reason", reason)
-      debugData = json.closed()
-    }
+    let debugData = plan.reason.map { reason in JSONObjectWriter.object { $0.set("reason", reason) } } ?? []
     let last: Int32 =
       switch plan.lastStream {
       case .this: stream

@@ -96,9 +96,7 @@ final class FCMConnection: ServerSessionHandler {
     case .tokenRefused(let refusal): return Self.oauth(400, refusal.error, refusal.description)
     case .sent(let name):
       if let error = step.flatMap(FCMError.scripted) { return (error.status, error.reason, error.body()) }
-      var json = JSONObjectWriter()
-      json.set("name", name)
-      return (200, nil, json.closed())
+      return (200, nil, JSONObjectWriter.object { $0.set("name", name) })
     case .token(let body):
       if let step, let status = step.status, status != 200 {
         return Self.oauth(status, step.reason ?? (status < 500 ? "invalid_grant" : "internal_failure"), "Scripted.")

@@ -62,9 +62,8 @@ struct ApplePush: WebPushVendor {
   }
 
   func refuse(_ status: Int, _ reason: String) -> WebPushAnswer {
-    var json = JSONObjectWriter()
-    json.set("reason", reason)
-    return WebPushAnswer(
-      status: status, reason: reason, headers: [HeaderField("content-type", "application/json")], body: json.closed())
+    WebPushAnswer(
+      status: status, reason: reason, headers: [HeaderField("content-type", "application/json")],
+      body: JSONObjectWriter.object { $0.set("reason", reason) })
   }
 }
