@@ -34,6 +34,11 @@ public struct FieldTable: Equatable, Sendable {
     if case .string(let bytes)? = self[key] { bytes } else { nil }
   }
 
+  /// The value of an integer entry, or nil if there is none.
+  public func integer(_ key: String) -> Int64? {
+    if case .integer(let value)? = self[key] { value } else { nil }
+  }
+
   public var entries: [(key: [UInt8], value: FieldValue)] {
     var entries: [(key: [UInt8], value: FieldValue)] = []
     forEachEntry { bytes, entry in
@@ -83,8 +88,7 @@ extension FieldTable: ExpressibleByDictionaryLiteral {
 extension FieldTable {
   /// Copies entries in wire form, without the length prefix. Returns nil if they are malformed.
   package init?(encoded: [UInt8]) {
-    guard Self.isWellFormed(encoded.span.bytes, range: 0..<encoded.count, depth: 0) else { return nil }
-    self.encoded = encoded
+    self.init(validating: encoded.span.bytes, range: 0..<encoded.count)
   }
 
   /// Copies the entries in a range of a frame. Returns nil if a length is wrong, a type is unknown, or the nesting is too deep.

@@ -45,7 +45,7 @@ package struct NoteReader {
 
   /// Unix milliseconds; nil if no worker has noted it.
   package static func firstSeen(_ properties: borrowing BasicProperties) -> Int64? {
-    if case .integer(let time)? = properties.headers[firstSeenHeader] { time } else { nil }
+    properties.headers.integer(firstSeenHeader)
   }
 
   /// True if the message comes from the ladder, the quarantine or a hold queue, or was replayed.

@@ -1,3 +1,4 @@
+import AMQP
 import DeviceRegistry
 import Testing
 import Wire
@@ -25,7 +26,7 @@ struct SettledDevicesTests {
   @Test("are ignored if a record's counts don't match its devices")
   func earlierBuild() {
     var bytes: [UInt8] = []
-    for device in 1...3 { bytes.append(number: Int64(device)) }
+    for device in 1...3 { bytes.appendBigEndian(Int64(device)) }
     #expect(SettledDevices(PageRecord(sent: 2, failed: 1, settled: bytes)) == SettledDevices())
     #expect(SettledDevices(PageRecord(sent: 9, failed: 0, settled: bytes)) == SettledDevices())
     #expect(SettledDevices(PageRecord(sent: 3, failed: 0, settled: bytes)).sent == 3)

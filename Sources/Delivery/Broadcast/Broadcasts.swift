@@ -20,7 +20,6 @@ final class Broadcasts {
   let registry: RegistryClient?
   let time: Turn
   let log: Log
-  private let rights: ProducerRights
   let pageSize: Int
   /// The lifetime in milliseconds of a worker's claim of a campaign's result.
   let resultLease: Int64
@@ -33,14 +32,12 @@ final class Broadcasts {
 
   init(
     registry: RegistryClient?, publisher: OutcomePublisher, resolver: RecipientResolver, translator: Translator,
-    rights: ProducerRights, collapses: Collapses, marks: TokenMarks, observers: Observers, pageSize: Int,
-    resultLease: Int64, time: Turn, log: Log
+    collapses: Collapses, marks: TokenMarks, observers: Observers, pageSize: Int, resultLease: Int64, time: Turn, log: Log
   ) {
     self.registry = registry
     self.publisher = publisher
     self.resolver = resolver
     self.translator = translator
-    self.rights = rights
     self.collapses = collapses
     self.marks = marks
     self.observers = observers

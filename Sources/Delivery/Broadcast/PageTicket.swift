@@ -42,21 +42,14 @@ struct PageTicket: Equatable {
     next.reported = reported
     return next
   }
+}
 
+extension PageTicket {
   init(
     campaign: [UInt8], number: Int64, after: Int64, upTo: Int64, deadline: Int64, using random: inout RandomSource
   ) {
     let copy = Int64.random(in: 1 ... .max, using: &random)
     self.init(campaign: campaign, number: number, copy: copy, after: after, upTo: upTo, deadline: deadline)
-  }
-
-  private init(campaign: [UInt8], number: Int64, copy: Int64, after: Int64, upTo: Int64, deadline: Int64) {
-    self.campaign = campaign
-    self.number = number
-    self.copy = copy
-    self.after = after
-    self.upTo = upTo
-    self.deadline = deadline
   }
 }
 
@@ -103,19 +96,19 @@ extension PageTicket {
     if version > Self.version { return .newer }
     guard version == Self.version, var ticket = PageTicket(bytes) else { return .unreadable }
     ticket.hasWaited = headers[waitedHeader] != nil
-    if case .string(let bytes)? = headers[reportedHeader] {
+    if let bytes = headers.string(reportedHeader) {
       for place in stride(from: 0, to: bytes.count - 1, by: 2) {
         if let platform = Platform(rawValue: bytes[place]), let cause = PlatformFailure.Cause(rawValue: bytes[place + 1]) {
           ticket.reported.insert(PlatformFailure(platform: platform, cause: cause))
         }
       }
     }
-    if case .string(let bytes)? = headers[failuresHeader] {
+    if let bytes = headers.string(failuresHeader) {
       var reader = Reader(bytes: bytes, at: 0)
       guard let failures = reader.devices(), failures.count <= ticket.failed else { return .unreadable }
       ticket.failures = failures
     }
-    if case .string(let bytes)? = headers[countsHeader] {
+    if let bytes = headers.string(countsHeader) {
       var reader = Reader(bytes: bytes, at: 0)
       guard let counts = reader.failureCounts() else { return .unreadable }
       ticket.failureCounts = counts
@@ -148,7 +141,7 @@ extension PageTicket {
     for (flag, failure) in Flag.reported where reported.contains(failure) { flags |= flag }
     var bytes = [Self.version, flags]
     bytes.reserveCapacity(64 + campaign.count + 16 * (pending?.count ?? 0))
-    for value in [number, copy, after, upTo, deadline, sent, failed] { bytes.append(number: value) }
+    for value in [number, copy, after, upTo, deadline, sent, failed] { bytes.appendBigEndian(value) }
     bytes.append(UInt8(truncatingIfNeeded: campaign.count))
     bytes.append(contentsOf: campaign)
     bytes.append(devices: pending ?? [])
@@ -163,7 +156,7 @@ extension PageTicket {
       for count in failureCounts {
         counts.append(count.platform.map { $0.rawValue + 1 } ?? 0)
         counts.append(count.error.code)
-        counts.append(number: count.devices)
+        counts.appendBigEndian(count.devices)
       }
       headers.append(Self.countsHeader, .string(counts))
     }
@@ -215,13 +208,8 @@ extension PageTicket {
 extension [UInt8] {
   fileprivate mutating func append(devices: [PageTicket.Device]) {
     for device in devices {
-      append(number: device.id)
-      append(number: device.salt)
+      appendBigEndian(device.id)
+      appendBigEndian(device.salt)
     }
-  }
-
-  /// Eight bytes, the highest first.
-  mutating func append(number value: Int64) {
-    for shift in stride(from: Int64(56), through: 0, by: -8) { append(UInt8(truncatingIfNeeded: value >> shift)) }
   }
 }

@@ -1,3 +1,4 @@
+import AMQP
 import DeviceRegistry
 
 /// The devices of a page that have ended, and how. A worker leaves this to the next worker that receives the page. It names
@@ -31,7 +32,7 @@ extension SettledDevices {
 
   var record: PageRecord {
     var bytes: [UInt8] = []
-    for (device, isReached) in isReached.sorted(by: { $0.key < $1.key }) { bytes.append(number: isReached ? device : ~device) }
+    for (device, isReached) in isReached.sorted(by: { $0.key < $1.key }) { bytes.appendBigEndian(isReached ? device : ~device) }
     return PageRecord(sent: Int64(sent), failed: Int64(failed), settled: bytes)
   }
 }

@@ -70,7 +70,7 @@ enum BadgeGate: Gate {
   ) -> Result<Void, Rejection> {
     guard entry.parsed?.isDryRun == false else {
       var report: LossReport?
-      return translations.translator.rehearse(entry, way, at: now, &report) ?? .success(())
+      return translations.translator.rehearse(entry, way, at: now, &report)?.map { _ in } ?? .success(())
     }
     return switch way.platform {
     case .apns: translations.apns(of: entry, way, at: now).map { _ in }

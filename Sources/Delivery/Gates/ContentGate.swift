@@ -29,15 +29,7 @@ enum ContentGate: Gate {
     guard entry.delivery.body.count > alwaysFits, entry.parsed?.hasExtension == true else { return false }
     return entry.waysToSend.contains { way in
       var report: LossReport?
-      let usesPage =
-        switch way.platform {
-        case .apns:
-          translator.apns(entry, pool: way.pool, isBroadcast: way.isChannel, isRehearsed: true, at: now, &report)
-            .map(\.usesPage)
-        case .fcm: translator.fcm(entry, isRehearsed: true, at: now, &report).map(\.usesPage)
-        case .webpush: translator.webpush(entry, isRehearsed: true, at: now, &report).map(\.usesPage)
-        }
-      return (try? usesPage.get()) == true
+      return (try? translator.rehearse(entry, way, at: now, &report)?.get()) == true
     }
   }
 }

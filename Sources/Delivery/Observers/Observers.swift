@@ -64,7 +64,7 @@ package final class Observers {
 
   func note(_ event: PushEvent, _ entry: InFlight, _ recipient: Int) {
     figures.note(event, entry, recipient)
-    if trace.isOn || spans.isOn { entry.trace.note(event, recipient, at: trace.now) }
+    if trace.isOn || spans.isOn { entry.trace.note(event, recipient, at: trace.time.now) }
     if steps.isOn { steps.note(event, entry, recipient) }
   }
 

@@ -59,7 +59,9 @@ package struct StepLog {
         "resolved",
         ["message_id": messageID, "devices": entry.recipients.count, "registered": entry.registry.rows != nil])
     case .translated(let platform): log.debug("translated", ["message_id": messageID, "platform": platform.word])
-    case .acknowledged: log.debug("request acknowledged", ["message_id": messageID, "outcomes": entry.outcomes])
+    case .acknowledged:
+      let outcomes = entry.outcomeCounts(open: "open").map { "\($0.value) \($0.key)" }
+      log.debug("request acknowledged", ["message_id": messageID, "outcomes": outcomes.joined(separator: ", ")])
     default: return
     }
   }

@@ -10,12 +10,12 @@ package struct TraceObserver {
   package var recorder: TraceRecorder?
 
   var isOn: Bool { recorder?.isOn == true }
-  var now: MonotonicTime { time.now }
 
   func ended(_ entry: InFlight, _ pools: [PoolLanes]) {
     guard let recorder, recorder.isOn else { return }
     guard recorder.admits(entry.traced, at: time.now) else { return }
-    recorder.append { TraceRecord(entry, apps, pools, shard: shard, time).append(to: &$0) }
+    let record = TraceRecord(entry: entry, apps: apps, pools: pools, shard: shard, time: time)
+    recorder.append(record.append)
   }
 }
 

@@ -55,8 +55,6 @@ package final class Backpressure {
     return true
   }
 
-  func released(_ entry: InFlight) { bodies.remove(entry.delivery.weight, keptFor: entry.source.keptFor) }
-
   /// The delay in milliseconds on the ladder for a request without room. It grows, because no event brings the request back
   /// when there is room.
   func delay(of entry: InFlight) -> Int64 {

@@ -175,7 +175,7 @@ extension Pipeline: OutboxOwner {
 
   func release(_ entry: InFlight) {
     observers.figures.closeAccount(entry, .givenBack)
-    backpressure.released(entry)
+    backpressure.bodies.remove(entry.delivery.weight, keptFor: entry.source.keptFor)
     table.remove(entry)
   }
 }

@@ -56,12 +56,12 @@ package final class Pipeline {
     resolver = RecipientResolver(apps: apps, lookUps: registry.map(LookUps.init))
     translations = Translations(translator: Translator(apps: apps, pages: pages), observers: observers)
     broadcasts = Broadcasts(
-      registry: registry, publisher: publisher, resolver: resolver, translator: translations.translator, rights: rights,
+      registry: registry, publisher: publisher, resolver: resolver, translator: translations.translator,
       collapses: collapses, marks: marks, observers: observers, pageSize: configuration.fanOut.pageSize,
       resultLease: resultLease, time: time, log: log)
     quarantine = Quarantine(messages)
     outbox.owner = self
-    resolver.lookUps?.handler = self
+    resolver.lookUps?.onAnswer = { [unowned self] in lookedUp($0, $1) }
     feedback.owners?.onCompleted = { [unowned self] event, request in
       guard let entry = table[request] else { return }
       publisher.publish(event, for: entry)
@@ -194,10 +194,7 @@ package final class Pipeline {
       entry.identity.deadline = page.deadline
     }
     let choice: Translator.Choice
-    switch translator.choice(of: entry.delivery.properties.headers) {
-    case .failure(let rejection): return reject(entry, rejection)
-    case .success(let made): choice = made
-    }
+    do { choice = try translator.choice(of: entry.delivery.properties.headers) } catch { return reject(entry, error) }
     if isIdentified, isDuplicate(entry, choice) { return }
     observers.figures.enterAccount(entry)
     if let rejection = translator.route(entry, choice) { return reject(entry, rejection) }
@@ -249,6 +246,20 @@ package final class Pipeline {
     if let settled = entry.attempt.settledBefore { entry.restore(settled, at: time.wallClock) }
     observers.note(.resolved, entry)
     if time.wallClock > entry.identity.deadline { expire(entry) } else { passGates(entry) }
+  }
+
+  /// The registry has answered about registrations that requests name.
+  private func lookedUp(_ places: [LookUps.Place], _ result: Result<Resolution, RegistryError>) {
+    switch result {
+    case .success(let resolution):
+      for (place, answer) in zip(places, resolution.entries) {
+        guard let entry = table[place.request], !entry.ledger.isConcluded else { continue }
+        resolver.resolve(place.recipient, answer, resolution.devices, entry)
+        if entry.registry.unresolved == 0 { sendRecipients(of: entry) }
+      }
+    case .failure(let error):
+      for place in places { if let entry = table[place.request] { refuseOrPutOff(entry, error) } }
+    }
   }
 
   // MARK: before the first push
@@ -329,20 +340,6 @@ package final class Pipeline {
     broadcasts.findStopped(table) { [weak self] in if let self { dispatcher.takeOutStopped($0, for: self) } }
     broadcasts.renewResultClaims(table)
     for reference in broadcasts.takeUnsaved() { if let entry = table[reference] { handle(.saveDue, entry) } }
-  }
-}
-
-extension Pipeline: LookUpHandler {
-  func lookedUp(_ places: [LookUps.Place], _ resolution: Resolution) {
-    for (place, answer) in zip(places, resolution.entries) {
-      guard let entry = table[place.request], !entry.ledger.isConcluded else { continue }
-      resolver.resolve(place.recipient, answer, resolution.devices, entry)
-      if entry.registry.unresolved == 0 { sendRecipients(of: entry) }
-    }
-  }
-
-  func lookUpFailed(_ places: [LookUps.Place], _ error: RegistryError) {
-    for place in places { if let entry = table[place.request] { refuseOrPutOff(entry, error) } }
   }
 }
 

@@ -1,10 +1,5 @@
 import DeviceRegistry
 
-protocol LookUpHandler: AnyObject {
-  func lookedUp(_ places: [LookUps.Place], _ resolution: Resolution)
-  func lookUpFailed(_ places: [LookUps.Place], _ error: RegistryError)
-}
-
 /// Looks up the registrations that requests name. All look-ups of a turn, of all applications, go together.
 final class LookUps {
   struct Place {
@@ -12,7 +7,7 @@ final class LookUps {
     var recipient: Int
   }
 
-  weak var handler: (any LookUpHandler)?
+  var onAnswer: (([Place], Result<Resolution, RegistryError>) -> Void)?
   private let registry: RegistryClient
   private var places: [Place] = []
   private var lookUps: [LookUp] = []
@@ -41,12 +36,7 @@ final class LookUps {
       } while end < allPlaces.count && end - start < Self.most
       let batch = Array(allPlaces[start..<end])
       let lookUps = Array(allLookUps[start..<end])
-      registry.call(.read { try $0.resolve(lookUps) }) { [weak self] result in
-        switch result {
-        case .success(let resolution): self?.handler?.lookedUp(batch, resolution)
-        case .failure(let error): self?.handler?.lookUpFailed(batch, error)
-        }
-      }
+      registry.call(.read { try $0.resolve(lookUps) }) { [weak self] in self?.onAnswer?(batch, $0) }
       start = end
     }
   }

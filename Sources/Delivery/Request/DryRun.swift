@@ -57,9 +57,9 @@ struct DryRun {
   /// Translates as for sending. Each platform is reported once.
   private func rehearse(
     _ entry: InFlight, _ way: PushWay, at now: Int64, _ reports: inout DryRunReport
-  ) -> Result<Void, Rejection> {
+  ) -> Result<Bool, Rejection> {
     var report: LossReport? = reports[way.platform] == nil ? LossReport() : nil
-    let verdict = translator.rehearse(entry, way, at: now, &report) ?? .success(())
+    let verdict = translator.rehearse(entry, way, at: now, &report) ?? .success(false)
     if case .success = verdict, let report { reports[way.platform] = report }
     return verdict
   }
@@ -67,12 +67,14 @@ struct DryRun {
 
 extension Translator {
   /// Translates and discards the result; nil if there is nothing to translate.
-  func rehearse(_ entry: InFlight, _ way: PushWay, at now: Int64, _ report: inout LossReport?) -> Result<Void, Rejection>? {
+  /// - Returns: whether the push would have a page's address.
+  func rehearse(_ entry: InFlight, _ way: PushWay, at now: Int64, _ report: inout LossReport?) -> Result<Bool, Rejection>? {
     guard entry.parsed != nil else { return nil }
     return switch way.platform {
-    case .apns: apns(entry, pool: way.pool, isBroadcast: way.isChannel, isRehearsed: true, at: now, &report).map { _ in }
-    case .fcm: fcm(entry, isRehearsed: true, at: now, &report).map { _ in }
-    case .webpush: webpush(entry, isRehearsed: true, at: now, &report).map { _ in }
+    case .apns:
+      apns(entry, pool: way.pool, isBroadcast: way.isChannel, isRehearsed: true, at: now, &report).map(\.usesPage)
+    case .fcm: fcm(entry, isRehearsed: true, at: now, &report).map(\.usesPage)
+    case .webpush: webpush(entry, isRehearsed: true, at: now, &report).map(\.usesPage)
     }
   }
 }

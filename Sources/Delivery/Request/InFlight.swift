@@ -270,19 +270,9 @@ package final class InFlight {
       }
   }
 
-  /// The number of devices in each state, for the log.
-  var outcomes: String {
-    var counts: [String: Int] = [:]
-    for recipient in fields.recipients {
-      switch recipient.state {
-      case .delivered: counts["delivered", default: 0] += 1
-      case .failed(let code): counts[code.rawValue, default: 0] += 1
-      case .postponed: counts["put off", default: 0] += 1
-      case .sameAs: counts["repeated", default: 0] += 1
-      case .waiting, .unresolved, .gone, .refused, .sent: counts["open", default: 0] += 1
-      }
-    }
-    return counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+  /// The number of devices with each outcome, sorted by outcome.
+  func outcomeCounts(open: String) -> [(key: String, value: Int)] {
+    fields.recipients.reduce(into: [:]) { $0[$1.state.outcome ?? open, default: 0] += 1 }.sorted { $0.key < $1.key }
   }
 
   var hasSettledDevice: Bool {

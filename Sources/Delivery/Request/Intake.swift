@@ -49,15 +49,14 @@ package struct Intake {
       let reason = "the body has \(delivery.bodySize) bytes, the limit is \(limits.json.bytes)"
       return Rejection(.messageTooBig, reason)
     }
-    let parsed: ParsedRequest
-    do { parsed = try parse(delivery.body, for: entry.identity.app) } catch { return error }
-    switch app(of: entry, delivery.properties.appID, parsed.package) {
-    case .success(let index):
-      entry.identity.app = index
-      if let package = parsed.package, !apps[index].packages.contains(package) {
-        return Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to")
-      }
-    case .failure(let rejection): return rejection
+    let (parsed, app): (ParsedRequest, Int)
+    do {
+      parsed = try parse(delivery.body, for: entry.identity.app)
+      app = try self.app(of: entry, delivery.properties.appID, parsed.package)
+    } catch { return error }
+    entry.identity.app = app
+    if let package = parsed.package, !apps[app].packages.contains(package) {
+      return Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to")
     }
     if let record {
       entry.attempt.earlier = record.attempts
@@ -106,17 +105,14 @@ package struct Intake {
   }
 
   /// - Parameter id: `app_id`, which has identified the entry if it is known.
-  private func app(of entry: InFlight, _ id: [UInt8]?, _ package: [UInt8]?) -> Result<Int, Rejection> {
-    if let app = entry.identity.app { return .success(app) }
-    if let id, !id.isEmpty {
-      return .failure(Rejection(.invalidParameters, "app_id: no such application is configured"))
+  private func app(of entry: InFlight, _ id: [UInt8]?, _ package: [UInt8]?) throws(Rejection) -> Int {
+    if let app = entry.identity.app { return app }
+    if let id, !id.isEmpty { throw Rejection(.invalidParameters, "app_id: no such application is configured") }
+    guard let package else {
+      throw Rejection(.invalidParameters, "app_id is missing and \(apps.count) applications are configured")
     }
-    if let package {
-      if let index = apps.index(ofPackage: package) { return .success(index) }
-      return .failure(Rejection(.invalidParameters, "restricted_package_name: no such application is configured"))
-    }
-    return .failure(
-      Rejection(.invalidParameters, "app_id is missing and \(apps.count) applications are configured"))
+    if let app = apps.index(ofPackage: package) { return app }
+    throw Rejection(.invalidParameters, "restricted_package_name: no such application is configured")
   }
 
   /// Seconds from `published` until a unix time in seconds.
@@ -144,10 +140,7 @@ package struct Intake {
   /// When the broker received the request, in unix milliseconds, as noted by RabbitMQ's timestamp interceptor or plugin
   /// (https://www.rabbitmq.com/docs/message-interceptors). Nil if it isn't within the second of `timestamp`.
   static func milliseconds(_ headers: borrowing FieldTable, within published: Int64) -> Int64? {
-    guard case .integer(let exact)? = headers["timestamp_in_ms"], exact >= published, exact - published < 1_000 else {
-      return nil
-    }
-    return exact
+    headers.integer("timestamp_in_ms").flatMap { $0 >= published && $0 - published < 1_000 ? $0 : nil }
   }
 
   /// The time for the order of replacement, in unix milliseconds: the producer's timestamp, even if it is up to five minutes

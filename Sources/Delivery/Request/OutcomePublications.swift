@@ -41,8 +41,7 @@ package struct OutcomePublications {
   }
 
   func feedback(_ event: FeedbackEvent, ofStale device: Int64, for owner: RecordOwner) -> Publication {
-    let properties = outcomeProperties(event.messageID, correlationID: nil, trace: nil, app: event.app)
-    return feedback(event, properties, owner: .record(device, owner))
+    feedback(event, outcomeProperties(event.messageID, app: event.app), owner: .record(device, owner))
   }
 
   private func feedback(_ event: FeedbackEvent, _ properties: BasicProperties, owner: Publication.Owner) -> Publication {
@@ -89,27 +88,19 @@ package struct OutcomePublications {
 
   /// A device's acknowledgement. The message id is the same if it is published again.
   func receipt(_ receipt: Receipt, _ number: Int) -> Publication {
-    var properties = BasicProperties()
-    properties.contentType = Self.json
-    properties.deliveryMode = 2
-    properties.messageID = DeviceIdentity.apnsID(
+    let id = DeviceIdentity.apnsID(
       messageID: receipt.messageID, token: Array("\(receipt.event.rawValue):".utf8) + receipt.registration)
-    properties.appID = receipt.app
     return Publication(
-      kind: .receipt, exchange: events, routingKey: Self.key(Topology.receiptKey, receipt.app), properties: properties,
-      body: receipt.json, owner: .acknowledgement(number))
+      kind: .receipt, exchange: events, routingKey: Self.key(Topology.receiptKey, receipt.app),
+      properties: outcomeProperties(id, app: receipt.app), body: receipt.json, owner: .acknowledgement(number))
   }
 
   /// The routing key of an operation on the whole fleet ends with a hyphen.
   func audit(_ event: AuditEvent, for owner: RecordOwner) -> Publication {
-    var properties = BasicProperties()
-    properties.contentType = Self.json
-    properties.deliveryMode = 2
-    properties.messageID = Array("audit-\(event.number)".utf8)
-    properties.appID = event.app
-    return Publication(
+    Publication(
       kind: .audit, exchange: events, routingKey: Self.key(Topology.auditKey, event.app ?? Array("-".utf8)),
-      properties: properties, body: event.json.line, owner: .record(event.number, owner))
+      properties: outcomeProperties(Array("audit-\(event.number)".utf8), app: event.app), body: event.json.line,
+      owner: .record(event.number, owner))
   }
 
   private func deadLetter(
@@ -164,30 +155,29 @@ package struct OutcomePublications {
   /// The copy for a step of the ladder.
   /// - Parameter now: unix milliseconds of the clock that dated the record's targets.
   func retry(_ record: RetryRecord, by step: RetryStep, at now: Int64, for entry: InFlight) -> Publication {
-    var record = record
-    if record.settled != nil { record.due = now + step.delay }
-    var properties = requestProperties(entry)
-    properties.messageID = entry.identity.messageID
-    record.append(to: &properties.headers)
-    entry.broadcast.page?.append(to: &properties.headers)
-    Self.appendFirstSeen(of: entry, to: &properties)
-    return toLadder(step, properties, entry)
+    toLadder(step, notedProperties(record, due: now + step.delay, entry), entry)
   }
 
   /// The copy for the application's hold queue.
   /// - Parameter now: unix milliseconds of the clock that dated the record's targets.
   func hold(_ record: RetryRecord, of app: Int, at now: Int64, for entry: InFlight) -> Publication {
-    var record = record
-    if record.settled != nil { record.due = now }
-    var properties = requestProperties(entry)
-    record.append(to: &properties.headers)
-    entry.broadcast.page?.append(to: &properties.headers)
-    Self.appendFirstSeen(of: entry, to: &properties)
+    var properties = notedProperties(record, due: now, entry)
     properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
     properties.expiration = Topology.heldExpiry
     return Publication(
       kind: .hold, exchange: hold, routingKey: apps[app].id, properties: properties, body: entry.delivery.body,
       owner: .request(entry.index))
+  }
+
+  /// The request's properties with a worker's notes.
+  private func notedProperties(_ record: RetryRecord, due: Int64, _ entry: InFlight) -> BasicProperties {
+    var record = record
+    if record.settled != nil { record.due = due }
+    var properties = requestProperties(entry)
+    record.append(to: &properties.headers)
+    entry.broadcast.page?.append(to: &properties.headers)
+    Self.appendFirstSeen(of: entry, to: &properties)
+    return properties
   }
 
   /// The unchanged message with its notes, for a newer worker; after at least `delay` milliseconds.
@@ -325,7 +315,7 @@ package struct OutcomePublications {
   }
 
   private func outcomeProperties(
-    _ messageID: [UInt8], correlationID: [UInt8]?, trace: FieldValue?, app: [UInt8]?
+    _ messageID: [UInt8], correlationID: [UInt8]? = nil, trace: FieldValue? = nil, app: [UInt8]?
   ) -> BasicProperties {
     var properties = BasicProperties()
     properties.contentType = Self.json

@@ -263,10 +263,7 @@ final class OutcomePublisher {
   /// - Returns: nil after four weeks, the longest lifetime of a request.
   func copyForNewer(of entry: InFlight) -> Publication? {
     let now = time.wallClock
-    var since = now
-    if case .integer(let earlier)? = entry.delivery.properties.headers[OutcomePublications.asideSince] {
-      since = min(earlier, now)
-    }
+    let since = min(entry.delivery.properties.headers.integer(OutcomePublications.asideSince) ?? now, now)
     guard now - max(since, 0) <= Intake.longestLife else { return nil }
     if time.now >= nextNewerNotice {
       nextNewerNotice = time.now.advanced(bySeconds: 60)

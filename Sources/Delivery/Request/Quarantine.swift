@@ -46,18 +46,16 @@ struct Quarantine {
   }
 
   private func losses(of entry: InFlight) -> Int64 {
-    guard entry.source.areNotesOurs,
-      case .integer(let losses)? = entry.delivery.properties.headers[OutcomePublications.losses],
-      (0...Self.mostLosses).contains(losses)
-    else { return 0 }
-    return losses
+    guard entry.source.areNotesOurs, let losses = entry.delivery.properties.headers.integer(OutcomePublications.losses) else {
+      return 0
+    }
+    return (0...Self.mostLosses).contains(losses) ? losses : 0
   }
 }
 
 extension Delivery {
   /// How often the broker has taken the delivery back from a consumer. A producer's header doesn't count.
   var returns: Int64 {
-    guard redelivered, case .integer(let returns)? = properties.headers["x-delivery-count"] else { return 0 }
-    return returns
+    redelivered ? properties.headers.integer("x-delivery-count") ?? 0 : 0
   }
 }

@@ -28,6 +28,17 @@ struct Recipient {
       case .unresolved, .gone, .refused, .sent, .delivered, .failed, .sameAs: false
       }
     }
+
+    /// For people; nil while it is open.
+    var outcome: String? {
+      switch self {
+      case .delivered: "delivered"
+      case .failed(let code): code.rawValue
+      case .postponed: "put off"
+      case .sameAs: "repeated"
+      case .waiting, .unresolved, .gone, .refused, .sent: nil
+      }
+    }
   }
 
   var platform: Platform

@@ -76,42 +76,26 @@ public struct Rehearsal {
   }
 
   public struct Admitted {
-    private let entry: InFlight
-    private let translator: Translator
-    private let now: Int64
-    /// The deadline for FCM devices: `apns-expiration` limits only APNs tokens.
-    private let deadlineOfFCM: Int64
-    private let hasRegistry: Bool
+    fileprivate let entry: InFlight
     public let request: SendRequest
-    public let hasAPNs: Bool
-    public let hasFCM: Bool
-    public let hasWebPush: Bool
+    fileprivate let translator: Translator
+    /// The deadline for FCM devices: `apns-expiration` limits only APNs tokens.
+    fileprivate let deadlineOfFCM: Int64
+    fileprivate let hasRegistry: Bool
     /// No sender of the application has FCM.
-    private let lacksFCM: Bool
+    fileprivate let lacksFCM: Bool
+    fileprivate let now: Int64
 
-    fileprivate init(
-      _ entry: InFlight, _ request: SendRequest, _ translator: Translator, deadlineOfFCM: Int64, hasRegistry: Bool,
-      lacksFCM: Bool, _ now: Int64
-    ) {
-      self.hasRegistry = hasRegistry
-      self.entry = entry
-      self.deadlineOfFCM = deadlineOfFCM
-      self.translator = translator
-      self.now = now
-      self.request = request
-      hasAPNs = entry.route.routes.apnsRoute(entry.route.environment) != nil
-      hasFCM = entry.route.routes.fcm != nil
-      hasWebPush = entry.route.routes.hasWebPush
-      self.lacksFCM = lacksFCM
-    }
+    public var hasAPNs: Bool { apnsRoute != nil }
+    public var hasFCM: Bool { entry.route.routes.fcm != nil }
+    public var hasWebPush: Bool { entry.route.routes.hasWebPush }
+    private var apnsRoute: APNsRoute? { entry.route.routes.apnsRoute(entry.route.environment) }
 
     /// For tokens in the request, or for broadcast channels.
     public func apns(toChannels: Bool, _ report: inout LossReport?) -> Result<APNsTemplate, Rejection> {
       guard !isCounterMissing(hasCounters: !toChannels) else { return .failure(.noCounter) }
       return translator.apns(
-        entry, pool: entry.route.routes.apnsRoute(entry.route.environment)?.pool ?? -1, isBroadcast: toChannels,
-        isRehearsed: true,
-        at: now, &report)
+        entry, pool: apnsRoute?.pool ?? -1, isBroadcast: toChannels, isRehearsed: true, at: now, &report)
     }
 
     /// The rejection if the sender has no FCM credential. If the application has none either, it names a text that can't be a
@@ -173,10 +157,9 @@ public struct Rehearsal {
     }
     if let rejection = apps[app].rights.refusal(ofTopic: parsed.topic) { return .failure(rejection) }
     let translator = Translator(apps: apps, pages: pages)
-    switch translator.choice(of: delivery.properties.headers) {
-    case .failure(let rejection): return .failure(rejection)
-    case .success(let choice): if let rejection = translator.route(entry, choice) { return .failure(rejection) }
-    }
+    do throws(Rejection) {
+      if let rejection = translator.route(entry, try translator.choice(of: delivery.properties.headers)) { throw rejection }
+    } catch { return .failure(error) }
     guard question.now <= entry.identity.deadline else {
       return .failure(Rejection(.expired, "its time to live has passed: it is not sent"))
     }
@@ -185,7 +168,7 @@ public struct Rehearsal {
       ? entry.identity.deadline : Intake.deadline(parsed.lifetime, delivery.properties, from: entry.identity.published)
     return .success(
       Admitted(
-        entry, parsed.request, translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry,
-        lacksFCM: apps[app].lacksFCM, question.now))
+        entry: entry, request: parsed.request, translator: translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry,
+        lacksFCM: apps[app].lacksFCM, now: question.now))
   }
 }

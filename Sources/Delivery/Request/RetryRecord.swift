@@ -38,22 +38,6 @@ struct RetryRecord {
     static let arrived = "x-push-retry-arrived"
   }
 
-  init(
-    attempts: Int, round: Int, deadline: Int64, error: PushError, reason: String, status: Int?, settled: [UInt8]?,
-    due: Int64? = nil, arrival: Arrival? = nil, putOffAt: Int64? = nil
-  ) {
-    self.attempts = attempts
-    self.round = round
-    self.deadline = deadline
-    self.error = error
-    self.reason = reason
-    self.status = status
-    self.settled = settled
-    self.due = due
-    self.arrival = arrival
-    self.putOffAt = putOffAt
-  }
-
   enum Reading {
     case absent
     /// In a newer form.
@@ -70,28 +54,6 @@ struct RetryRecord {
     }
     if headers[Name.attempts] == nil, headers[Name.deadline] == nil { return .absent }
     return RetryRecord(headers).map { .record($0) } ?? .unreadable
-  }
-
-  private init?(_ headers: FieldTable) {
-    guard case .integer(let attempts)? = headers[Name.attempts], case .integer(let deadline)? = headers[Name.deadline],
-      (0...1_000).contains(attempts)
-    else { return nil }
-    self.attempts = Int(attempts)
-    if case .integer(let count)? = headers[Name.round] { round = Int(truncatingIfNeeded: count) } else { round = 1 }
-    self.deadline = deadline
-    error = .unavailable
-    if case .string(let name)? = headers[Name.error], let known = PushError(rawValue: String(decoding: name, as: UTF8.self)) {
-      error = known
-    }
-    reason = ""
-    if case .string(let words)? = headers[Name.reason] { reason = String(decoding: words, as: UTF8.self) }
-    if case .integer(let code)? = headers[Name.status] { status = Int(truncatingIfNeeded: code) }
-    if case .string(let bytes)? = headers[Name.settled] { settled = bytes }
-    if case .integer(let time)? = headers[Name.due] { due = time }
-    if case .integer(let time)? = headers[Name.published], case .integer(let number)? = headers[Name.arrived] {
-      arrival = Arrival(published: time, number: number)
-    }
-    if case .integer(let time)? = headers[NoteReader.putOffHeader] { putOffAt = time }
   }
 
   func append(to headers: inout FieldTable) {
@@ -115,6 +77,24 @@ struct RetryRecord {
     guard let due, due > now else { return 0 }
     let (lag, overflow) = due.subtractingReportingOverflow(now)
     return overflow ? Intake.longestLife : min(lag, Intake.longestLife)
+  }
+}
+
+extension RetryRecord {
+  private init?(_ headers: FieldTable) {
+    guard let attempts = headers.integer(Name.attempts), let deadline = headers.integer(Name.deadline),
+      (0...1_000).contains(attempts)
+    else { return nil }
+    func text(_ name: String) -> String? { headers.string(name).map { String(decoding: $0, as: UTF8.self) } }
+    func number(_ name: String) -> Int? { headers.integer(name).map { Int(truncatingIfNeeded: $0) } }
+    self.init(
+      attempts: Int(attempts), round: number(Name.round) ?? 1, deadline: deadline,
+      error: text(Name.error).flatMap { PushError(rawValue: $0) } ?? .unavailable, reason: text(Name.reason) ?? "",
+      status: number(Name.status), settled: headers.string(Name.settled), due: headers.integer(Name.due),
+      putOffAt: headers.integer(NoteReader.putOffHeader))
+    if let time = headers.integer(Name.published), let number = headers.integer(Name.arrived) {
+      arrival = Arrival(published: time, number: number)
+    }
   }
 }
 
@@ -151,9 +131,7 @@ enum SettledTargets {
       }
     }
     for (name, index, recipient) in named {
-      if byToken {
-        for shift in stride(from: UInt64(56), through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: name >> shift)) }
-      }
+      if byToken { bytes.appendBigEndian(name) }
       switch recipient.state {
       case .waiting, .unresolved, .gone, .sent, .refused: bytes.append(Mark.waiting)
       case .sameAs: bytes.append(Mark.same)

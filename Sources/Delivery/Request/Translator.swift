@@ -22,30 +22,26 @@ package struct Translator {
     }
   }
 
-  func choice(of headers: FieldTable) -> Result<Choice, Rejection> {
-    var choice = Choice()
-    if headers.isEmpty { return .success(choice) }
-    choice.sender = headers.sender
-    if choice.sender == nil, headers[MessageHeaders.sender] != nil {
-      return .failure(Rejection(.mismatchSenderID, "\(MessageHeaders.sender): must be a string or an integer"))
+  func choice(of headers: FieldTable) throws(Rejection) -> Choice {
+    if headers.isEmpty { return Choice() }
+    let sender = headers.sender
+    if sender == nil, headers[MessageHeaders.sender] != nil {
+      throw Rejection(.mismatchSenderID, "\(MessageHeaders.sender): must be a string or an integer")
     }
-    switch headers[MessageHeaders.environment] {
-    case nil: break
-    case .string(let name):
-      choice.environment = APNsConfiguration.Environment(rawValue: String(decoding: name, as: UTF8.self))
-      if choice.environment == nil { fallthrough }
-    default:
-      return .failure(Rejection(.invalidParameters, "\(MessageHeaders.environment): expected \"production\" or \"sandbox\""))
+    return Choice(
+      sender: sender,
+      environment: try Self.word(MessageHeaders.environment, in: headers, expected: #""production" or "sandbox""#),
+      unknownOutcome: try Self.word(MessageHeaders.unknown, in: headers, expected: #""retry" or "drop""#))
+  }
+
+  private static func word<Word: RawRepresentable<String>>(
+    _ name: String, in headers: FieldTable, expected: String
+  ) throws(Rejection) -> Word? {
+    guard let value = headers[name] else { return nil }
+    guard case .string(let text) = value, let word = Word(rawValue: String(decoding: text, as: UTF8.self)) else {
+      throw Rejection(.invalidParameters, "\(name): expected \(expected)")
     }
-    switch headers[MessageHeaders.unknown] {
-    case nil: break
-    case .string(let name):
-      choice.unknownOutcome = UnknownOutcome(rawValue: String(decoding: name, as: UTF8.self))
-      if choice.unknownOutcome == nil { fallthrough }
-    default:
-      return .failure(Rejection(.invalidParameters, "\(MessageHeaders.unknown): expected \"retry\" or \"drop\""))
-    }
-    return .success(choice)
+    return word
   }
 
   /// Chooses the credentials of the named sender and environment.

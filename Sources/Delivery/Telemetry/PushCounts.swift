@@ -61,19 +61,12 @@ package struct PushCounts: Sendable {
 
   /// - Parameter series: the application's number in ``AppSeries``.
   mutating func add(_ field: Field, _ series: Int, _ provider: Provider, _ lane: Lane, times: Int = 1) {
-    let place = Self.place(field, series, provider, lane)
-    if place >= amounts.count { grow(to: series) }
-    amounts[place] += times
-  }
-
-  private mutating func grow(to series: Int) {
-    let missing = (series + 1) * Self.widthOfSeries - amounts.count
-    amounts.append(contentsOf: repeatElement(0, count: missing))
+    amounts.grow(to: (series + 1) * Self.widthOfSeries)
+    amounts[Self.place(field, series, provider, lane)] += times
   }
 
   package func amount(_ field: Field, _ series: Int, _ provider: Provider, _ lane: Lane) -> Int {
-    let place = Self.place(field, series, provider, lane)
-    return amounts.indices.contains(place) ? amounts[place] : 0
+    amounts.amount(at: Self.place(field, series, provider, lane))
   }
 
   static func += (a: inout PushCounts, b: PushCounts) { a.amounts.add(b.amounts) }
@@ -100,24 +93,25 @@ package struct RequestLedger: Sendable {
   private var amounts: [Int] = []
 
   mutating func add(_ entry: Entry, _ series: Int, _ amount: Int = 1) {
-    let place = series * Self.width + entry.rawValue
-    if place >= amounts.count {
-      amounts.append(contentsOf: repeatElement(0, count: (series + 1) * Self.width - amounts.count))
-    }
-    amounts[place] += amount
+    amounts.grow(to: (series + 1) * Self.width)
+    amounts[series * Self.width + entry.rawValue] += amount
   }
 
-  package func amount(_ entry: Entry, _ series: Int) -> Int {
-    let place = series * Self.width + entry.rawValue
-    return amounts.indices.contains(place) ? amounts[place] : 0
-  }
+  package func amount(_ entry: Entry, _ series: Int) -> Int { amounts.amount(at: series * Self.width + entry.rawValue) }
 
   static func += (a: inout RequestLedger, b: RequestLedger) { a.amounts.add(b.amounts) }
 }
 
 extension [Int] {
+  @inline(__always)
+  fileprivate mutating func grow(to size: Int) {
+    if count < size { append(contentsOf: repeatElement(0, count: size - count)) }
+  }
+
+  fileprivate func amount(at place: Int) -> Int { indices.contains(place) ? self[place] : 0 }
+
   fileprivate mutating func add(_ others: [Int]) {
-    if count < others.count { append(contentsOf: repeatElement(0, count: others.count - count)) }
+    grow(to: others.count)
     for index in others.indices { self[index] += others[index] }
   }
 }

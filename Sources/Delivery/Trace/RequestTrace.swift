@@ -42,12 +42,7 @@ struct RequestTrace {
 
   mutating func end() {
     pushes.removeAll(keepingCapacity: pushes.capacity <= 4)
-    next = nil
-    refusal = nil
-    isDuplicate = false
-    isExpired = false
-    deadLetters = 0
-    feedback = 0
+    self = RequestTrace(pushes: exchange(&pushes, with: []))
   }
 
   mutating func sent(_ recipient: Int, at now: MonotonicTime) {

@@ -54,8 +54,7 @@ package final class SpanExporter {
   func newSpanID() -> [UInt8] {
     var id = time.random.next()
     if id == 0 { id = 1 }
-    let digits = Array("0123456789abcdef".utf8)
-    return (0..<16).map { digits[Int(id >> (60 - 4 * UInt64($0)) & 15)] }
+    return (0..<8).map { UInt8(truncatingIfNeeded: id >> (56 - 8 * UInt64($0))) }.hexText
   }
 
   /// - Parameter span: JSON of a ``SpanWriter``.

@@ -1,3 +1,5 @@
+import Wire
+
 /// The header `traceparent` (W3C Trace Context, version 00 and compatible later ones).
 struct TraceContext: Equatable {
   /// 32 and 16 hexadecimal digits in lower case.
@@ -28,10 +30,6 @@ struct TraceContext: Equatable {
   }
 
   private static func digit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    default: nil
-    }
+    (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(byte) ? nil : byte.hexValue
   }
 }
