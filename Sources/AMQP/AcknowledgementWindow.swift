@@ -68,10 +68,8 @@ struct AcknowledgementWindow {
     return true
   }
 
-  /// Settles a delivery that its own frame rejects. Returns false for a tag that is unknown or already settled.
-  mutating func reject(_ tag: UInt64) -> Bool { settle(tag) }
-
-  private mutating func settle(_ tag: UInt64) -> Bool {
+  /// Settles a delivery for which nothing is left to send. Returns false for a tag that is unknown or already settled.
+  mutating func settle(_ tag: UInt64) -> Bool {
     if tag >= base {
       guard tag < next, marks[index(tag)] == Mark.inHand else { return false }
       marks[index(tag)] = Mark.done

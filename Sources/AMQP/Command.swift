@@ -20,22 +20,6 @@ public enum Command: Sendable, Equatable {
     case .queueBind(let queue, let exchange, _, _): "binding of \(queue) to \(exchange)"
     }
   }
-
-  var method: OutboundMethod {
-    switch self {
-    case .exchangeDeclare(let name, let type, let arguments):
-      .exchangeDeclare(name: Array(name.utf8), type: Array(type.utf8), arguments: arguments)
-    case .exchangeInspect(let name): .exchangeInspect(name: Array(name.utf8))
-    case .queueDeclare(let name, let arguments):
-      .queueDeclare(name: Array(name.utf8), passive: false, arguments: arguments)
-    case .queueInspect(let name): .queueDeclare(name: Array(name.utf8), passive: true, arguments: FieldTable())
-    case .consumeRight(let queue):
-      .consume(queue: Array(queue.utf8), consumerTag: [], arguments: ["x-priority": .text("none")])
-    case .queueBind(let queue, let exchange, let routingKey, let arguments):
-      .queueBind(
-        queue: Array(queue.utf8), exchange: Array(exchange.utf8), routingKey: Array(routingKey.utf8), arguments: arguments)
-    }
-  }
 }
 
 public enum CommandAnswer: Sendable, Equatable {

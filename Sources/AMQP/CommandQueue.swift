@@ -20,7 +20,8 @@ struct CommandQueue {
   /// Seconds. The declaration of a quorum queue waits for its members.
   static let timeout = 30.0
 
-  var state = State.closed
+  var state = State.closed { didSet { if !isUnanswered { deadline = .distantFuture } } }
+  /// Of the answer.
   var deadline = MonotonicTime.distantFuture
   private var pending = Ring<(command: Command, completion: Completion)>()
 

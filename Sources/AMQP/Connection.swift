@@ -113,18 +113,12 @@ final class Connection {
     latest = now
     lastReceived = now
     lastSent = now
-    phase = .awaitingStart
+    reset(to: .awaitingStart)
     cause = nil
     heartbeat = 0
     frameMax = Int(settings.frameMax)
     headerMax = frameMax
-    heartbeatDeadline = .distantFuture
-    silenceDeadline = .distantFuture
     phaseDeadline = now.advanced(bySeconds: settings.handshakeTimeout)
-    partial.removeAll(keepingCapacity: true)
-    output.removeAll(keepingCapacity: true)
-    outputHead = 0
-    isOutputAnnounced = false
     output.append(contentsOf: Frame.protocolHeader)
     announceOutput()
   }
@@ -132,7 +126,12 @@ final class Connection {
   /// - Returns: why the connection ended.
   func transportClosed(_ reason: TransportEnd, at now: MonotonicTime) -> ConnectionEnd {
     latest = now
-    phase = .idle
+    reset(to: .idle)
+    return cause ?? .transport(reason)
+  }
+
+  private func reset(to phase: Phase) {
+    self.phase = phase
     phaseDeadline = .distantFuture
     heartbeatDeadline = .distantFuture
     silenceDeadline = .distantFuture
@@ -140,7 +139,6 @@ final class Connection {
     output = []
     outputHead = 0
     isOutputAnnounced = false
-    return cause ?? .transport(reason)
   }
 
   var isFinished: Bool { phase == .finished }

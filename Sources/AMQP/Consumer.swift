@@ -116,7 +116,7 @@ public final class Consumer: ConnectionRole {
 
   /// Returns a delivery to its queue or dead-letters it. Every return counts towards the queue's delivery limit.
   public func reject(_ token: DeliveryToken, requeue: Bool) {
-    guard connection.isOpen, token.generation == generation, channel(of: token).window.reject(token.tag) else { return }
+    guard connection.isOpen, token.generation == generation, channel(of: token).window.settle(token.tag) else { return }
     channel(of: token).appendRejection(of: token.tag, requeue: requeue, to: &connection.output)
     connection.announceOutput()
   }
@@ -158,7 +158,7 @@ public final class Consumer: ConnectionRole {
   }
 
   /// True if nothing is consumed, so no delivery follows.
-  package var isCancelled: Bool { states.allSatisfy { if case .cancelled = $0 { true } else { false } } }
+  package var isCancelled: Bool { states.allSatisfy { $0 == .cancelled } }
 
   /// Cancels active consumers only. RabbitMQ 3.10 crashes a channel if a consumer that is still starting is cancelled.
   private func cancelActive(_ isMeant: (Subscription) -> Bool = { _ in true }) {
@@ -205,8 +205,7 @@ public final class Consumer: ConnectionRole {
     connection.send(.qos(prefetch: subscriptions[queue].prefetch), channel: channel)
     let subscription = subscriptions[queue]
     connection.send(
-      .consume(queue: Array(subscription.queue.utf8), consumerTag: tag(queue), arguments: subscription.arguments),
-      channel: channel)
+      .consume(queue: subscription.queue, consumerTag: tag(queue), arguments: subscription.arguments), channel: channel)
   }
 
   /// Asks how many consumers a queue has, on the channel that consumes it. An answer proves that this channel existed after the
@@ -216,8 +215,7 @@ public final class Consumer: ConnectionRole {
     guard connection.isOpen, case .active = states[queue] else { return }
     let channel = channel(of: queue)
     channels[Int(channel) - 1].inspections.append(then)
-    connection.send(
-      .queueDeclare(name: Array(subscriptions[queue].queue.utf8), passive: true, arguments: FieldTable()), channel: channel)
+    connection.send(.command(.queueInspect(name: subscriptions[queue].queue)), channel: channel)
   }
 
   public func add(queue: String, prefetch: UInt16) -> Int {

@@ -43,14 +43,12 @@ struct ContentAssembly {
       return false
     }
     let kept = min(payload.byteCount, maximum - delivery.body.count)
-    if delivery.body.isEmpty {
-      if remaining > 0 { delivery.body.reserveCapacity(Int(min(delivery.bodySize, UInt64(maximum), 1 << 20))) }
-      if delivery.body.capacity == 0 {
-        delivery.body = payload.array(0..<kept)
-      } else {
-        payload.append(0..<kept, to: &delivery.body)
-      }
-    } else if kept > 0 {
+    if delivery.body.isEmpty, remaining > 0 {
+      delivery.body.reserveCapacity(Int(min(delivery.bodySize, UInt64(maximum), 1 << 20)))
+    }
+    if delivery.body.capacity == 0 {
+      delivery.body = payload.array(0..<kept)
+    } else {
       payload.append(0..<kept, to: &delivery.body)
     }
     return remaining == 0

@@ -16,28 +16,19 @@ public struct DeliveryToken: Hashable, Sendable {
 /// A message from the broker. It stays unacknowledged until its token is acknowledged or rejected.
 public struct Delivery: Sendable {
   /// Index of the queue in the consumer's subscriptions.
-  public var consumer: Int
-  public var token: DeliveryToken
+  public var consumer = 0
+  public var token = DeliveryToken(generation: 0, tag: 0)
   /// True if the broker may have delivered this message before; false proves that it did not.
-  public var redelivered: Bool
-  public var exchange: [UInt8]
-  public var routingKey: [UInt8]
-  public var properties: BasicProperties
+  public var redelivered = false
+  public var exchange: [UInt8] = []
+  public var routingKey: [UInt8] = []
+  public var properties = BasicProperties()
   /// At most the consumer's `maximumBody` bytes of the body.
-  public var body: [UInt8]
+  public var body: [UInt8] = []
   /// Size of the whole body in bytes, from the content header.
-  public var bodySize: UInt64
+  public var bodySize: UInt64 = 0
 
-  public init() {
-    consumer = 0
-    token = DeliveryToken(generation: 0, tag: 0)
-    redelivered = false
-    exchange = []
-    routingKey = []
-    properties = BasicProperties()
-    body = []
-    bodySize = 0
-  }
+  public init() {}
 
   /// True if the body exceeded the limit and only its beginning was kept.
   public var isTruncated: Bool { UInt64(body.count) < bodySize }

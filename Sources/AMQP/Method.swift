@@ -109,18 +109,15 @@ enum OutboundMethod {
   case channelClose
   case channelCloseOK
 
-  case exchangeDeclare(name: [UInt8], type: [UInt8], arguments: FieldTable)
-  case exchangeInspect(name: [UInt8])
-  case queueDeclare(name: [UInt8], passive: Bool, arguments: FieldTable)
+  case command(Command)
   /// Declares an exclusive queue, which ends with the connection.
-  case ownQueueDeclare(name: [UInt8])
-  case queueBind(queue: [UInt8], exchange: [UInt8], routingKey: [UInt8], arguments: FieldTable)
+  case ownQueueDeclare(name: String)
 
   case qos(prefetch: UInt16)
-  case consume(queue: [UInt8], consumerTag: [UInt8], arguments: FieldTable)
+  case consume(queue: String, consumerTag: [UInt8], arguments: FieldTable)
   /// Consumes without acknowledgements. With the queue `amq.rabbitmq.reply-to` (direct reply-to), the answers to messages that
   /// were published on this channel with this `reply_to` arrive here.
-  case listen(queue: [UInt8], consumerTag: [UInt8])
+  case listen(queue: [UInt8], consumerTag: String)
   case cancel(consumerTag: [UInt8])
   case cancelOK(consumerTag: [UInt8])
   case publish(exchange: [UInt8], routingKey: [UInt8])
@@ -153,16 +150,20 @@ extension OutboundMethod {
     case .channelFlowOK(let active): output.appendMethod(20, 21, active)
     case .channelClose: output.appendMethod(20, 40, UInt16(200), [UInt8](), UInt32(0))
     case .channelCloseOK: output.appendMethod(20, 41)
-    case .exchangeDeclare(let name, let type, let arguments):
+    case .command(.exchangeDeclare(let name, let type, let arguments)):
       output.appendMethod(40, 10, ticket, name, type, Bits.durable, arguments)
-    case .exchangeInspect(let name):
-      output.appendMethod(40, 10, ticket, name, Array("direct".utf8), Bits.passive, FieldTable())
-    case .queueDeclare(let name, let passive, let arguments):
-      output.appendMethod(50, 10, ticket, name, passive ? Bits.durable | Bits.passive : Bits.durable, arguments)
+    case .command(.exchangeInspect(let name)):
+      output.appendMethod(40, 10, ticket, name, "direct", Bits.passive, FieldTable())
+    case .command(.queueDeclare(let name, let arguments)):
+      output.appendMethod(50, 10, ticket, name, Bits.durable, arguments)
+    case .command(.queueInspect(let name)):
+      output.appendMethod(50, 10, ticket, name, Bits.durable | Bits.passive, FieldTable())
+    case .command(.consumeRight(let queue)):
+      output.appendMethod(60, 20, ticket, queue, "", UInt8(0), ["x-priority": .text("none")] as FieldTable)
+    case .command(.queueBind(let queue, let exchange, let routingKey, let arguments)):
+      output.appendMethod(50, 20, ticket, queue, exchange, routingKey, false, arguments)
     case .ownQueueDeclare(let name):
       output.appendMethod(50, 10, ticket, name, Bits.exclusive | Bits.autoDelete, FieldTable())
-    case .queueBind(let queue, let exchange, let routingKey, let arguments):
-      output.appendMethod(50, 20, ticket, queue, exchange, routingKey, false, arguments)
     case .qos(let prefetch): output.appendMethod(60, 10, UInt32(0), prefetch, false)
     case .consume(let queue, let consumerTag, let arguments):
       output.appendMethod(60, 20, ticket, queue, consumerTag, UInt8(0), arguments)

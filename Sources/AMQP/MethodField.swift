@@ -26,6 +26,10 @@ extension [UInt8]: MethodField {
   package func append(to output: inout [UInt8]) { output.appendShortString(self) }
 }
 
+extension String: MethodField {
+  package func append(to output: inout [UInt8]) { output.appendShortString(Array(utf8)) }
+}
+
 package struct LongString: MethodField {
   private let bytes: [UInt8]
 

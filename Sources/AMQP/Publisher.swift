@@ -198,15 +198,15 @@ public final class Publisher: ConnectionRole {
     connection.send(.select, channel: Self.channel)
     guard maximumReply != nil else { return }
     guard let calls else {
-      return connection.send(.listen(queue: Self.replyTo, consumerTag: Array("replies".utf8)), channel: Self.channel)
+      return connection.send(.listen(queue: Self.replyTo, consumerTag: "replies"), channel: Self.channel)
     }
-    let (exchange, queue) = (Array(calls.exchange.utf8), Array(calls.queue.utf8))
-    connection.send(
-      .exchangeDeclare(name: exchange, type: Array("fanout".utf8), arguments: FieldTable()), channel: Self.channel)
+    let (exchange, queue) = (calls.exchange, calls.queue)
+    let declaration = Command.exchangeDeclare(name: exchange, type: "fanout", arguments: FieldTable())
+    connection.send(.command(declaration), channel: Self.channel)
     connection.send(.ownQueueDeclare(name: queue), channel: Self.channel)
-    connection.send(
-      .queueBind(queue: queue, exchange: exchange, routingKey: [], arguments: FieldTable()), channel: Self.channel)
-    connection.send(.listen(queue: queue, consumerTag: Array("calls".utf8)), channel: Self.channel)
+    let binding = Command.queueBind(queue: queue, exchange: exchange, routingKey: "", arguments: FieldTable())
+    connection.send(.command(binding), channel: Self.channel)
+    connection.send(.listen(queue: Array(queue.utf8), consumerTag: "calls"), channel: Self.channel)
   }
 
   func channelClosed(_ channel: UInt16, _ end: ConnectionEnd) {
@@ -218,7 +218,6 @@ public final class Publisher: ConnectionRole {
       openChannel()
     case CommandQueue.channel where commands.state == .waiting:
       commands.state = .closed
-      commands.deadline = .distantFuture
       commands.removeFirst()?(.failure(end))
       sendNextCommand()
     default: connection.close(because: end)
@@ -306,7 +305,6 @@ public final class Publisher: ConnectionRole {
     failOutstanding(PublishFailure(end))
     confirms.reset()
     commands.state = .closed
-    commands.deadline = .distantFuture
     while let completion = commands.removeFirst() { completion(.failure(end)) }
     handler.ended(self, end)
   }
@@ -396,7 +394,7 @@ public final class Publisher: ConnectionRole {
       connection.send(.channelOpen, channel: CommandQueue.channel)
       commands.state = .opening
     case .idle:
-      connection.send(command.method, channel: CommandQueue.channel)
+      connection.send(.command(command), channel: CommandQueue.channel)
       commands.state = .waiting
     case .opening, .waiting: return
     }
@@ -408,7 +406,6 @@ public final class Publisher: ConnectionRole {
     switch (commands.state, method) {
     case (.opening, .channelOpenOK):
       commands.state = .idle
-      commands.deadline = .distantFuture
       sendNextCommand()
     case (.waiting, .exchangeDeclareOK), (.waiting, .queueBindOK): complete(.done)
     case (.waiting, .queueDeclareOK(let messages, let consumers)):
@@ -419,7 +416,6 @@ public final class Publisher: ConnectionRole {
 
   private func complete(_ answer: CommandAnswer) {
     commands.state = .idle
-    commands.deadline = .distantFuture
     commands.removeFirst()?(.success(answer))
     sendNextCommand()
   }

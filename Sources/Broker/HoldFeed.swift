@@ -89,12 +89,11 @@ package final class HoldFeed {
 
   package var isClosed: Bool { consumer == nil }
 
-  private func index(of app: Int) -> Int? { places[app] }
-  package func inHand(_ app: Int) -> Int { index(of: app).map { holds[$0].inHand } ?? 0 }
-  package func flow(_ app: Int) -> Flow { index(of: app).map { holds[$0].flow } ?? .probes }
+  package func inHand(_ app: Int) -> Int { places[app].map { holds[$0].inHand } ?? 0 }
+  package func flow(_ app: Int) -> Flow { places[app].map { holds[$0].flow } ?? .probes }
 
   package func consume(_ queue: String, of app: Int) {
-    guard !isDraining, index(of: app) == nil else { return }
+    guard !isDraining, places[app] == nil else { return }
     places[app] = holds.count
     holds.append(Hold(app: app, queue: queue))
     if let consumer { subscribe(holds.count - 1, consumer) } else { open() }
@@ -102,7 +101,7 @@ package final class HoldFeed {
 
   /// - Parameter isForProbe: the requests in hand can't serve as a probe, and one more is needed.
   package func setFlow(_ flow: Flow, _ app: Int, isForProbe: Bool) {
-    guard let index = index(of: app), holds[index].flow != flow else { return }
+    guard let index = places[app], holds[index].flow != flow else { return }
     if flow.rawValue > holds[index].flow.rawValue {
       // Requests from an earlier, larger flow are still in hand.
       let isUsed = holds[index].inHand > (isForProbe ? Self.most : holds[index].flow.total)
@@ -121,7 +120,7 @@ package final class HoldFeed {
   }
 
   package func acknowledge(_ token: DeliveryToken, _ app: Int) {
-    if let index = index(of: app) {
+    if let index = places[app] {
       holds[index].inHand -= 1
       inHand -= 1
     }

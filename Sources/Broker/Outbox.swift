@@ -44,8 +44,6 @@ package final class Outbox {
   private var isRenewing = false
   private var isPumping = false
   private var replyLines = LogThrottle()
-  /// When the message in each slot was last published.
-  private var publishedAt: [MonotonicTime] = []
   /// Bounds of the time from publish to confirm, in seconds.
   package static let confirmBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
   package private(set) var confirmTimes = Histogram(bounds: confirmBounds)
@@ -169,15 +167,10 @@ package final class Outbox {
       return
     }
     queues[message.queue].published(at: time.now)
-    notePublished(slot)
+    message.publishedAt = time.now
     publisher.publish(
       exchange: message.exchange, routingKey: message.routingKey, properties: message.properties,
       body: owner?.body(of: message) ?? message.body, tag: slot)
-  }
-
-  private func notePublished(_ slot: Int) {
-    while publishedAt.count <= slot { publishedAt.append(time.now) }
-    publishedAt[slot] = time.now
   }
 
   private func ended(_ slot: Int) {
@@ -314,14 +307,13 @@ package final class Outbox {
 
   package func confirmed(_ slot: Int) {
     if slot == suspect { suspect = nil }
-    if publishedAt.indices.contains(slot) { confirmTimes.record(seconds: time.now.seconds(since: publishedAt[slot])) }
-    if let queue = slots[slot]?.queue {
+    if let publication = slots[slot] {
+      let queue = publication.queue
+      confirmTimes.record(seconds: time.now.seconds(since: publication.publishedAt))
       queues[queue].confirmed(at: time.now)
       if queues[queue].refused.isEmpty, queues[queue].backlog < OutcomeQueue.window { catchUp(queue) }
       makeReady(queue)
-    }
-    if let publication = slots[slot], publication.refusals > 0, publication.kind != .reply {
-      reconnectPolicy.reset()
+      if publication.refusals > 0, publication.kind != .reply { reconnectPolicy.reset() }
     }
     ended(slot)
     renewWhenAnswered()

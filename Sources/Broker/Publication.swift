@@ -1,4 +1,5 @@
 import AMQP
+import Wire
 
 /// A message that follows from a request. The request is acknowledged only after this message is confirmed.
 package final class Publication {
@@ -33,6 +34,8 @@ package final class Publication {
   package var naming: Int?
   var refusals = 0
   var queue = 0
+  /// When it was last published.
+  var publishedAt = MonotonicTime(nanoseconds: 0)
   /// True if it was unconfirmed when its channel or connection ended.
   var mayHaveArrived = false
   /// Bytes that the shard counts for it until it is confirmed.

@@ -198,18 +198,13 @@ struct HeaderCompressor {
   private mutating func announceLimit(to output: inout [UInt8]) {
     guard let smallest = smallestLimit else { return }
     smallestLimit = nil
-    if smallest < limit { Self.append(smallest, prefix: 5, 0x20, to: &output) }
-    Self.append(limit, prefix: 5, 0x20, to: &output)
+    if smallest < limit { Self.append(smallest, prefix: 5, 0x20) { output.append($0) } }
+    Self.append(limit, prefix: 5, 0x20) { output.append($0) }
   }
 
   // MARK: Representations
 
   /// Appends an integer in the low `prefix` bits of a byte and the bytes after it (§5.1).
-  @inline(__always)
-  private static func append(_ value: Int, prefix: Int, _ first: UInt8, to output: inout [UInt8]) {
-    append(value, prefix: prefix, first) { output.append($0) }
-  }
-
   @inline(__always)
   private static func append(_ value: Int, prefix: Int, _ first: UInt8, _ append: (UInt8) -> Void) {
     let most = 1 << prefix - 1

@@ -50,7 +50,7 @@ public final class EventLoop {
     BrokenPipe.ignore()
     poller = try Poller()
     mailbox = try Mailbox()
-    time = Turn(now: Clock.monotonic(), wallClock: Clock.wall())
+    time = Turn(now: SystemClock.monotonic, wallClock: SystemClock.unixMilliseconds)
     slots.append((nil, 0))
     try poller.add(mailbox.wakeup, .input, key: Self.mailboxKey)
   }
@@ -73,7 +73,7 @@ public final class EventLoop {
     let count = poller.wait(milliseconds: time.isAnotherDue ? 0 : milliseconds(limit))
     isInTurn = true
     defer { isInTurn = false }
-    time.begin(now: Clock.monotonic(), wallClock: Clock.wall())
+    time.begin(now: SystemClock.monotonic, wallClock: SystemClock.unixMilliseconds)
     for index in 0..<count {
       let event = poller.event(at: index)
       if event.key == Self.mailboxKey { openMail() } else { dispatch(event.key, event.readiness) }
@@ -90,13 +90,10 @@ public final class EventLoop {
   /// Unix milliseconds at the start of this turn.
   public var wallClock: Int64 { time.wallClock }
 
-  /// Makes another turn follow at once, so that hooks see the effects of the flush.
-  func requestTurn() { time.requestAnother() }
-
   private func milliseconds(_ limit: Double) -> Int32 {
     let deadline = time.nextTimer
     var seconds = limit
-    if deadline != .distantFuture { seconds = min(seconds, max(0, deadline.seconds(since: Clock.monotonic()))) }
+    if deadline != .distantFuture { seconds = min(seconds, max(0, deadline.seconds(since: SystemClock.monotonic))) }
     return seconds < 1e6 ? Int32((seconds * 1000).rounded(.up)) : -1
   }
 
@@ -106,13 +103,8 @@ public final class EventLoop {
   /// in the order they were scheduled.
   @discardableResult
   public func schedule(after seconds: Double, _ body: @escaping () -> Void) -> TimerToken {
-    if !isInTurn { time.refresh(now: Clock.monotonic()) }
+    if !isInTurn { time.refresh(now: SystemClock.monotonic) }
     return time.schedule(after: seconds, body)
-  }
-
-  @discardableResult
-  public func schedule(at deadline: MonotonicTime, _ body: @escaping () -> Void) -> TimerToken {
-    time.schedule(at: deadline, body)
   }
 
   /// Releases the timer's closure at once. Does nothing if the timer has fired.

@@ -386,7 +386,7 @@ public final class Link: Transport {
   private func arm(_ deadline: MonotonicTime) {
     if let deadlineTimer { loop.cancel(deadlineTimer) }
     armedDeadline = deadline
-    deadlineTimer = loop.schedule(at: deadline) { [unowned self] in deadlineTimerFired() }
+    deadlineTimer = loop.time.schedule(at: deadline) { [unowned self] in deadlineTimerFired() }
   }
 
   private func deadlineTimerFired() {
@@ -422,7 +422,8 @@ public final class Link: Transport {
     bufferedOutput = 0
     machine.transport = nil
     machine.transportClosed(reason, at: loop.now)
-    loop.requestTurn()
+    // Hooks see the effects of the flush.
+    loop.time.requestAnother()
     loop.disown(self)
   }
 

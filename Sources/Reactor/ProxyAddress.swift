@@ -2,8 +2,7 @@ import Wire
 
 /// An HTTP proxy and the user to name to it. Its description has no user and no password.
 public struct ProxyAddress: Sendable, Hashable, CustomStringConvertible {
-  public var host: String
-  public var port: UInt16
+  public let endpoint: Endpoint
   /// The value of `Proxy-Authorization`.
   public var authorization: [UInt8]?
 
@@ -18,10 +17,8 @@ public struct ProxyAddress: Sendable, Hashable, CustomStringConvertible {
       place = place[place.index(after: end)...]
     }
     guard let endpoint = try? Endpoint(parsing: "http://\(place)") else { return nil }
-    (host, port) = (endpoint.host, endpoint.port)
+    self.endpoint = endpoint
   }
-
-  public var endpoint: Endpoint { Endpoint(host: host, port: port) }
 
   public var description: String { "http://\(endpoint)" }
 

@@ -312,7 +312,7 @@ struct ConsumerTests {
     let isAgain = window.acknowledge(500_000)
     #expect(!isAgain)
     // Those that stayed are acknowledged as any other, and then batches are possible again.
-    let isStraggler = [window.acknowledge(2), window.reject(1), window.acknowledge(1), window.acknowledge(3)]
+    let isStraggler = [window.acknowledge(2), window.settle(1), window.acknowledge(1), window.acknowledge(3)]
     #expect(isStraggler == [true, true, false, true])
     let late = window.takePrefix()
     #expect(late?.tag == 3 && late?.multiple == true)
@@ -341,7 +341,7 @@ struct ConsumerTests {
           let place = Bool.random(using: &generator) ? held.count - 1 : Int.random(in: 0..<held.count, using: &generator)
           let tag = held.remove(at: place)
           if Int.random(in: 0..<20, using: &generator) == 0 {
-            isTaken = window.reject(tag) && isTaken
+            isTaken = window.settle(tag) && isTaken
           } else {
             isTaken = window.acknowledge(tag) && isTaken
             waiting.insert(tag)

@@ -70,7 +70,7 @@ final class ModelServer: Sendable {
       timer = nil
       guard broker.deadline < .distantFuture else { return }
       let deadline = broker.deadline
-      let token = loop.schedule(at: deadline) { [unowned self] in
+      let token = loop.time.schedule(at: deadline) { [unowned self] in
         timer = nil
         broker.deadlineReached(at: loop.now)
       }

@@ -23,7 +23,7 @@ struct ProxySettingsTests {
   }
 
   func proxy(_ configuration: Configuration, of host: String = "api.push.apple.com") -> String? {
-    configuration.apps[0].credentials.apns.first?.proxy.proxy(for: Endpoint(host: host, port: 443))?.host
+    configuration.apps[0].credentials.apns.first?.proxy.proxy(for: Endpoint(host: host, port: 443))?.endpoint.host
   }
 
   @Test("apply to every credential that names no proxy of its own")
@@ -35,12 +35,12 @@ struct ProxySettingsTests {
       """
     let configuration = try load("proxy: 'http://me:secret@fleet:3128', traces: 'http://collector',", app: app)
     let set = configuration.apps[0].credentials
-    #expect(set.apns.map { $0.proxy.address?.host } == [nil, "apple"])
+    #expect(set.apns.map { $0.proxy.address?.endpoint.host } == [nil, "apple"])
     #expect(
-      set.fcm?.proxy.address?.host == "fleet" && set.fcm?.proxy.address?.port == 3128
+      set.fcm?.proxy.address?.endpoint.host == "fleet" && set.fcm?.proxy.address?.endpoint.port == 3128
         && set.webpush?.proxy == ProxyChoice.direct)
-    #expect(configuration.apps[0].senders["s"]?.fcm?.proxy.address?.host == "fleet")
-    #expect(configuration.traces?.proxy.address?.host == "fleet")
+    #expect(configuration.apps[0].senders["s"]?.fcm?.proxy.address?.endpoint.host == "fleet")
+    #expect(configuration.traces?.proxy.address?.endpoint.host == "fleet")
     // Part of the credential, so that a reload applies it.
     let direct = try load("proxy: 'none',", app: app).apps[0].credentials
     let proxies = [direct, set].map { $0.sources.map(\.source.proxy) }
@@ -76,7 +76,7 @@ struct ProxySettingsTests {
     let variables = ["HTTPS_PROXY": "http://proxy:1", "NO_PROXY": "near.example"]
     func host(_ traces: String, _ settings: String = "") throws -> String? {
       let read = try #require(try load("\(settings) traces: '\(traces)',", variables).traces)
-      return read.proxy.proxy(for: Endpoint(host: read.address.host, port: read.address.port))?.host
+      return read.proxy.proxy(for: Endpoint(host: read.address.host, port: read.address.port))?.endpoint.host
     }
     #expect(
       try host("http://far.example") == nil && host("https://far.example") == "proxy" && host("https://near.example") == nil)
@@ -127,6 +127,6 @@ struct ProxySettingsTests {
     let trust = try trusts.trust(.file(files.authority), cache, for: "ca")
     let loaded = try LoadedCredential(source, setting: "apps.a.fcm", fingerprint: 0, files: cache, trust: trust)
     guard case .fcm(let fcm) = loaded.value else { throw ConfigurationError(key: "apps.a.fcm", problem: "is another") }
-    #expect(fcm.target.proxy?.host == "proxy" && fcm.tokenTarget.proxy == nil)
+    #expect(fcm.target.proxy?.endpoint.host == "proxy" && fcm.tokenTarget.proxy == nil)
   }
 }

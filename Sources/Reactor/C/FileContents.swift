@@ -4,9 +4,7 @@ import Glibc
 public enum FileContents {
   /// - Throws: `EFBIG` if the file has more than `limit` bytes; a device file may have no end.
   public static func read(_ path: String, limit: Int = 4 << 20) throws(SystemError) -> [UInt8] {
-    let raw = open(path, O_RDONLY | O_CLOEXEC)
-    guard raw >= 0 else { throw SystemError("open") }
-    let file = Descriptor(adopting: raw)
+    let file = try Descriptor(adopting: open(path, O_RDONLY | O_CLOEXEC), of: "open")
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 16384)
     while true {
@@ -22,18 +20,19 @@ public enum FileContents {
   /// Creates a file that only its owner may read and write.
   /// - Throws: `EEXIST` if there is a file of this name.
   public static func create(_ path: String, _ bytes: [UInt8]) throws(SystemError) {
-    let raw = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard raw >= 0 else { throw SystemError("open") }
-    let file = Descriptor(adopting: raw)
+    let file = try Descriptor(adopting: open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600), of: "open")
+    do throws(SystemError) { try write(bytes, to: file.raw) } catch {
+      unlink(path)
+      throw error
+    }
+  }
+
+  static func write(_ bytes: [UInt8], to raw: Int32) throws(SystemError) {
     var rest = bytes[...]
     while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(file.raw, $0.baseAddress, $0.count) }
+      let count = rest.withUnsafeBytes { Glibc.write(raw, $0.baseAddress, $0.count) }
       if count < 0 && errno == EINTR { continue }
-      guard count > 0 else {
-        let error = SystemError("write")
-        unlink(path)
-        throw error
-      }
+      guard count >= 0 else { throw SystemError("write") }
       rest = rest.dropFirst(count)
     }
   }

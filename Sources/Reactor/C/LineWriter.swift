@@ -1,4 +1,5 @@
 import Glibc
+import Wire
 
 /// Writes lines to a descriptor on its own thread, so that logging never waits for a reader. Lines that don't fit in the buffer
 /// or can't be written are dropped and counted; a later line reports their number. Lines are written whole and in order. The
@@ -71,11 +72,8 @@ final class LineWriter: @unchecked Sendable {
 
   /// Waits at most `seconds` until everything is written. Doesn't wait if a flush timed out and nothing was written since.
   func flush(seconds: Double) {
-    var deadline = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &deadline)
-    let nanoseconds = deadline.tv_nsec + Int(seconds * 1e9)
-    deadline.tv_sec += nanoseconds / 1_000_000_000
-    deadline.tv_nsec = nanoseconds % 1_000_000_000
+    let end = Int(SystemClock.monotonic.advanced(bySeconds: seconds).nanoseconds)
+    var deadline = timespec(tv_sec: end / 1_000_000_000, tv_nsec: end % 1_000_000_000)
     locked {
       while isWriting || !buffer.isEmpty, !isStuck {
         if pthread_cond_timedwait(settled, mutex, &deadline) == ETIMEDOUT { isStuck = true }

@@ -18,9 +18,7 @@ final class Poller {
   private let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)
 
   init() throws(SystemError) {
-    let raw = epoll_create1(Int32(EPOLL_CLOEXEC))
-    guard raw >= 0 else { throw SystemError("epoll_create1") }
-    descriptor = Descriptor(adopting: raw)
+    descriptor = try Descriptor(adopting: epoll_create1(Int32(EPOLL_CLOEXEC)), of: "epoll_create1")
     events.initialize(repeating: epoll_event())
   }
 

@@ -58,14 +58,9 @@ public struct ProcessUsage: Sendable {
     guard let own = try? FileContents.read("/proc/self/stat"), let end = own.lastIndex(of: UInt8(ascii: ")")) else { return 0 }
     let fields = own[end...].split(separator: 0x20)
     guard fields.count > 20, let ticks = Double(String(decoding: fields[20], as: UTF8.self)) else { return 0 }
-    return now(CLOCK_REALTIME) - now(CLOCK_BOOTTIME) + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
+    let boot = SystemClock.nanoseconds(CLOCK_REALTIME) - SystemClock.nanoseconds(CLOCK_BOOTTIME)
+    return Double(boot) / 1e9 + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
   }()
-
-  private static func now(_ clock: Int32) -> Double {
-    var time = timespec()
-    clock_gettime(clock, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-  }
 
   /// The second number of /proc/self/statm (proc(5)).
   private static func residentPages() -> Int {

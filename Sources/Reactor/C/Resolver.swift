@@ -45,7 +45,8 @@ final class Resolver: Sendable {
   private let lookUp: @Sendable (Endpoint) -> Resolution
 
   init(
-    now: @escaping @Sendable () -> MonotonicTime = Clock.monotonic, lookUp: @escaping @Sendable (Endpoint) -> Resolution
+    now: @escaping @Sendable () -> MonotonicTime = { SystemClock.monotonic },
+    lookUp: @escaping @Sendable (Endpoint) -> Resolution
   ) {
     self.now = now
     self.lookUp = lookUp

@@ -34,10 +34,8 @@ public final class Signals {
     self.loop = loop
     self.handler = handler
     var set = Self.mask(signals)
-    let raw = signalfd(-1, &set, Int32(SFD_CLOEXEC | SFD_NONBLOCK))
-    guard raw >= 0 else { throw SystemError("signalfd") }
-    descriptor = Descriptor(adopting: raw)
-    watch = try loop.watch(raw, .input, self)
+    descriptor = try Descriptor(adopting: signalfd(-1, &set, Int32(SFD_CLOEXEC | SFD_NONBLOCK)), of: "signalfd")
+    watch = try loop.watch(descriptor.raw, .input, self)
     loop.own(self)
   }
 

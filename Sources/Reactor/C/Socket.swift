@@ -62,9 +62,8 @@ enum Socket {
   static func finishWriting(_ raw: Int32) { _ = shutdown(raw, Int32(SHUT_WR)) }
 
   private static func stream(family: Int32) throws(SystemError) -> Descriptor {
-    let raw = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard raw >= 0 else { throw SystemError("socket") }
-    return Descriptor(adopting: raw)
+    try Descriptor(
+      adopting: socket(family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0), of: "socket")
   }
 
   private static func set(_ raw: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {

@@ -1,5 +1,4 @@
 import Glibc
-import Wire
 
 /// The process's standard error. A separate thread writes whole lines, so lines don't mix and no thread waits for the reader.
 public enum StandardError {
@@ -31,9 +30,4 @@ public enum StandardStreams {
     BrokenPipe.ignore()
     atexit { StandardError.flush() }
   }
-}
-
-public enum SystemClock {
-  public static var unixMilliseconds: Int64 { Clock.wall() }
-  public static var monotonic: MonotonicTime { Clock.monotonic() }
 }

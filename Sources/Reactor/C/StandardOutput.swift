@@ -11,20 +11,11 @@ public enum StandardOutput {
   }
 
   public static func write(_ bytes: [UInt8]) throws(Failure) {
-    var written = 0
-    while written < bytes.count {
-      let count = bytes.withUnsafeBytes { rest in
-        Glibc.write(STDOUT_FILENO, rest.baseAddress! + written, rest.count - written)
-      }
-      if count >= 0 {
-        written += count
-        continue
-      }
-      switch errno {
-      case EINTR: continue
+    do throws(SystemError) { try FileContents.write(bytes, to: STDOUT_FILENO) } catch {
+      switch error.code {
       case EPIPE: throw .readerGone
       case EBADF: throw .closed
-      default: throw .other(SystemError("write").description)
+      default: throw .other(error.description)
       }
     }
   }

@@ -214,7 +214,7 @@ final class RequestSender: PublisherClient {
   }
 
   private func watch() {
-    loop.schedule(at: progressAt.advanced(bySeconds: timeout)) { [weak self] in
+    loop.time.schedule(at: progressAt.advanced(bySeconds: timeout)) { [weak self] in
       guard let self else { return }
       if inputWatch != nil, outstanding.isEmpty, unanswered.isEmpty { progressAt = loop.now }
       guard loop.now.seconds(since: progressAt) >= timeout else { return watch() }
