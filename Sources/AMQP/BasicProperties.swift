@@ -25,22 +25,14 @@ public struct BasicProperties: Equatable, Sendable {
   public init() {}
 }
 
-private enum Flag {
-  static let contentType: UInt16 = 1 << 15
-  static let contentEncoding: UInt16 = 1 << 14
-  static let headers: UInt16 = 1 << 13
-  static let deliveryMode: UInt16 = 1 << 12
-  static let priority: UInt16 = 1 << 11
-  static let correlationID: UInt16 = 1 << 10
-  static let replyTo: UInt16 = 1 << 9
-  static let expiration: UInt16 = 1 << 8
-  static let messageID: UInt16 = 1 << 7
-  static let timestamp: UInt16 = 1 << 6
-  static let type: UInt16 = 1 << 5
-  static let userID: UInt16 = 1 << 4
-  static let appID: UInt16 = 1 << 3
-  static let clusterID: UInt16 = 1 << 2
-  static let undefined: UInt16 = 1 << 1 | 1
+extension UInt16 {
+  /// Flags of a content header: a bit for each property, in their order, beginning with the highest.
+  fileprivate mutating func takeFlag() -> Bool {
+    defer { self <<= 1 }
+    return self & 1 << 15 != 0
+  }
+
+  fileprivate mutating func addFlag(_ isThere: Bool) { self = self << 1 | (isThere ? 1 : 0) }
 }
 
 /// Keeps the last value of a property that rarely changes between messages, to avoid allocations.
@@ -60,14 +52,18 @@ struct PropertyCache {
 }
 
 extension BasicProperties {
+  /// The flags of the cluster's id and those that no property has.
+  private static let unusedFlags = 3
+  private static let undefinedFlags: UInt16 = 1 << 1 | 1
+
   /// Reads the part of a content header frame after the body size, over properties that are all absent. Returns false if it is
   /// malformed.
   mutating func read(_ cursor: inout WireCursor, in bytes: RawSpan, cache: inout PropertyCache) -> Bool {
-    let flags = cursor.uint16(in: bytes)
-    guard flags & Flag.undefined == 0 else { return false }
-    if flags & Flag.contentType != 0 { contentType = cache.contentType.read(cursor.shortString(in: bytes), in: bytes) }
-    if flags & Flag.contentEncoding != 0 { contentEncoding = bytes.array(cursor.shortString(in: bytes)) }
-    if flags & Flag.headers != 0 {
+    var flags = cursor.uint16(in: bytes)
+    guard flags & Self.undefinedFlags == 0 else { return false }
+    if flags.takeFlag() { contentType = cache.contentType.read(cursor.shortString(in: bytes), in: bytes) }
+    if flags.takeFlag() { contentEncoding = bytes.array(cursor.shortString(in: bytes)) }
+    if flags.takeFlag() {
       let range = cursor.longString(in: bytes)
       if let table = FieldTable(validating: bytes, range: range) {
         headers = table
@@ -76,17 +72,18 @@ extension BasicProperties {
         hasUnreadableHeaders = true
       }
     }
-    if flags & Flag.deliveryMode != 0 { deliveryMode = cursor.uint8(in: bytes) }
-    if flags & Flag.priority != 0 { priority = cursor.uint8(in: bytes) }
-    if flags & Flag.correlationID != 0 { correlationID = bytes.array(cursor.shortString(in: bytes)) }
-    if flags & Flag.replyTo != 0 { replyTo = cache.replyTo.read(cursor.shortString(in: bytes), in: bytes) }
-    if flags & Flag.expiration != 0 { expiration = bytes.array(cursor.shortString(in: bytes)) }
-    if flags & Flag.messageID != 0 { messageID = bytes.array(cursor.shortString(in: bytes)) }
-    if flags & Flag.timestamp != 0 { timestamp = cursor.uint64(in: bytes) }
-    if flags & Flag.type != 0 { type = bytes.array(cursor.shortString(in: bytes)) }
-    if flags & Flag.userID != 0 { userID = bytes.array(cursor.shortString(in: bytes)) }
-    if flags & Flag.appID != 0 { appID = cache.appID.read(cursor.shortString(in: bytes), in: bytes) }
-    if flags & Flag.clusterID != 0 { _ = cursor.shortString(in: bytes) }
+    if flags.takeFlag() { deliveryMode = cursor.uint8(in: bytes) }
+    if flags.takeFlag() { priority = cursor.uint8(in: bytes) }
+    if flags.takeFlag() { correlationID = bytes.array(cursor.shortString(in: bytes)) }
+    if flags.takeFlag() { replyTo = cache.replyTo.read(cursor.shortString(in: bytes), in: bytes) }
+    if flags.takeFlag() { expiration = bytes.array(cursor.shortString(in: bytes)) }
+    if flags.takeFlag() { messageID = bytes.array(cursor.shortString(in: bytes)) }
+    if flags.takeFlag() { timestamp = cursor.uint64(in: bytes) }
+    if flags.takeFlag() { type = bytes.array(cursor.shortString(in: bytes)) }
+    if flags.takeFlag() { userID = bytes.array(cursor.shortString(in: bytes)) }
+    if flags.takeFlag() { appID = cache.appID.read(cursor.shortString(in: bytes), in: bytes) }
+    // The cluster's id, which nobody uses.
+    if flags.takeFlag() { _ = cursor.shortString(in: bytes) }
     return !cursor.isBroken && cursor.isAtEnd
   }
 
@@ -113,36 +110,28 @@ extension BasicProperties {
     let flagsAt = output.count
     output.appendBigEndian(UInt16(0))
     var flags: UInt16 = 0
-    func short(_ bytes: [UInt8]?, _ flag: UInt16, _ output: inout [UInt8]) {
-      guard let bytes else { return }
-      flags |= flag
-      output.appendShortString(bytes)
+    func short(_ bytes: [UInt8]?, _ output: inout [UInt8]) {
+      flags.addFlag(bytes != nil)
+      if let bytes { output.appendShortString(bytes) }
     }
-    short(contentType, Flag.contentType, &output)
-    short(contentEncoding, Flag.contentEncoding, &output)
-    if !headers.isEmpty {
-      flags |= Flag.headers
-      output.appendLongString(headers.encoded)
-    }
-    if let deliveryMode {
-      flags |= Flag.deliveryMode
-      output.append(deliveryMode)
-    }
-    if let priority {
-      flags |= Flag.priority
-      output.append(priority)
-    }
-    short(correlationID, Flag.correlationID, &output)
-    short(replyTo, Flag.replyTo, &output)
-    short(expiration, Flag.expiration, &output)
-    short(messageID, Flag.messageID, &output)
-    if let timestamp {
-      flags |= Flag.timestamp
-      output.appendBigEndian(timestamp)
-    }
-    short(type, Flag.type, &output)
-    short(userID, Flag.userID, &output)
-    short(appID, Flag.appID, &output)
+    short(contentType, &output)
+    short(contentEncoding, &output)
+    flags.addFlag(!headers.isEmpty)
+    if !headers.isEmpty { output.appendLongString(headers.encoded) }
+    flags.addFlag(deliveryMode != nil)
+    if let deliveryMode { output.append(deliveryMode) }
+    flags.addFlag(priority != nil)
+    if let priority { output.append(priority) }
+    short(correlationID, &output)
+    short(replyTo, &output)
+    short(expiration, &output)
+    short(messageID, &output)
+    flags.addFlag(timestamp != nil)
+    if let timestamp { output.appendBigEndian(timestamp) }
+    short(type, &output)
+    short(userID, &output)
+    short(appID, &output)
+    flags <<= Self.unusedFlags
     output[flagsAt] = UInt8(flags >> 8)
     output[flagsAt + 1] = UInt8(flags & 0xff)
   }

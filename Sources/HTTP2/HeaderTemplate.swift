@@ -35,25 +35,19 @@ public final class HeaderTemplate {
   ///   - constant: lower-case names with values, including `:method`.
   ///   - variable: names in the order of `HeaderValues`. Pseudo-headers among them are never absent.
   ///   - unindexed: variable headers with different values in each request, which must not evict repeated fields.
-  public init(constant: [(String, String)], variable: [String], unindexed: [String] = []) {
+  public convenience init(constant: [(String, String)], variable: [String], unindexed: [String] = []) {
     precondition(constant.contains { $0.0 == ":method" }, "a request has a method")
     precondition(variable.count <= HeaderValues.most, "at most sixteen headers are variable")
-    var layout = constant.map { (name: $0.0, value: $0.1, field: Field(constant: $0.0, $0.1)) }
+    var layout: [Part] = constant.map { (Array($0.0.utf8), Array($0.1.utf8), Field(constant: $0.0, $0.1)) }
     for (index, name) in variable.enumerated() {
-      layout.append((name, "", Field(variable: name, index, isIndexed: !unindexed.contains(name))))
+      layout.append((Array(name.utf8), [], Field(variable: name, index, isIndexed: !unindexed.contains(name))))
     }
-    layout = layout.filter(\.field.isPseudo) + layout.filter { !$0.field.isPseudo }
-    fields = layout.map(\.field)
-    repeats = fields.allSatisfy { $0.variable < 0 || $0.indexing != .whole }
-    names = layout.map { Array($0.name.utf8) }
-    constants = layout.map { Array($0.value.utf8) }
-    variableCount = variable.count
-    mostBytes = Self.mostBytes(names, constants)
+    self.init(layout.filter(\.field.isPseudo) + layout.filter { !$0.field.isPseudo }, variableCount: variable.count)
   }
 
   /// Derives a template in which all `values` are constant, except the `varying` ones, and need no further copy.
-  public init(_ template: HeaderTemplate, fixing values: HeaderValues, varying: [Int]) {
-    var layout: [(name: [UInt8], value: [UInt8], field: Field)] = []
+  public convenience init(_ template: HeaderTemplate, fixing values: HeaderValues, varying: [Int]) {
+    var layout: [Part] = []
     for (index, field) in template.fields.enumerated() {
       if field.variable < 0 {
         layout.append((template.names[index], template.constants[index], field))
@@ -63,16 +57,18 @@ public final class HeaderTemplate {
         layout.append((template.names[index], Array(values.bytes[range]), Field(field, variable: -1)))
       }
     }
+    self.init(layout, variableCount: varying.count)
+  }
+
+  private typealias Part = (name: [UInt8], value: [UInt8], field: Field)
+
+  private init(_ layout: [Part], variableCount: Int) {
     fields = layout.map(\.field)
     repeats = fields.allSatisfy { $0.variable < 0 || $0.indexing != .whole }
     names = layout.map(\.name)
     constants = layout.map(\.value)
-    variableCount = varying.count
-    mostBytes = Self.mostBytes(names, constants)
-  }
-
-  private static func mostBytes(_ names: [[UInt8]], _ constants: [[UInt8]]) -> Int {
-    (names + constants).reduce(0) { $0 + $1.count + 10 }
+    self.variableCount = variableCount
+    mostBytes = layout.reduce(0) { $0 + $1.name.count + $1.value.count + 20 }
   }
 }
 

@@ -12,11 +12,9 @@ import Wire
 
 @Suite("A shard's knowledge of waiting requests")
 struct CollapsesTests {
-  private final class Handler: CollapsesHandler {
+  private final class Handler {
     var noted = 0
     var answered: [Collapses.Question] = []
-    func noted(_ requests: [RequestReference]) { noted += requests.count }
-    func answered(_ questions: [Collapses.Question]) { answered += questions }
   }
 
   private let loop: EventLoop
@@ -26,7 +24,8 @@ struct CollapsesTests {
 
   private func collapses(_ registry: RegistryClient? = nil) -> Collapses {
     let collapses = Collapses(apps: Applications(), registry: registry, time: loop.time)
-    collapses.handler = handler
+    collapses.onNoted = { [handler] in handler.noted += $0.count }
+    collapses.onAnswered = { [handler] in handler.answered += $0 }
     return collapses
   }
 

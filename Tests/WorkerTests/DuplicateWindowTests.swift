@@ -43,7 +43,7 @@ struct DuplicateWindowTests {
     var window = DuplicateWindow(seed: 1)
     let new = [window.insert(1, at: 0), window.insert(2, at: 0)]
     window.keep(1, until: 100)
-    window.keepForOne(2, until: 100)
+    window.keep(2, until: 100, isForOne: true)
     let waiting = [window.insert(1, at: 0), window.insert(1, at: 99), window.insert(1, at: 100), window.insert(1, at: 300)]
     let once = [window.insert(2, at: 1), window.insert(2, at: 2), window.insert(2, at: 300)]
     #expect(new == [true, true] && waiting == [false, false, true, false] && once == [false, true, false])

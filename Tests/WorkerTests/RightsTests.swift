@@ -116,7 +116,6 @@ struct RightsTests {
     pipeline.accept(delivery("billing"), from: .sendNormal)
     _ = takeAll()
     let entry = InFlight(index: 0)
-    entry.begin(from: .sendNormal)
     entry.delivery = delivery("billing", by: "push.send", Self.request, ["x-push-producer": .text("mallory")])
     let record = RetryRecord(
       attempts: 1, round: 1, deadline: .max, error: .unavailable, reason: "", status: nil, settled: nil)
@@ -140,7 +139,6 @@ struct RightsTests {
   @Test("a producer's choices in headers, and the time of first sight, stay with the request everywhere")
   func choices() throws {
     let entry = InFlight(index: 0)
-    entry.begin(from: .sendNormal)
     entry.delivery = delivery(
       "billing", by: "push.send", Self.request,
       ["x-push-sender": .text("42"), "x-push-environment": .text("sandbox"), "x-push-first-seen": .integer(5)])
@@ -171,7 +169,6 @@ struct RightsTests {
   func resolved() throws {
     let app = Array("com.example.app".utf8)
     let entry = InFlight(index: 0)
-    entry.begin(from: .sendNormal)
     entry.delivery = delivery("billing")
     entry.identity.app = 0
     let record = RetryRecord(

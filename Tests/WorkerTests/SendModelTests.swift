@@ -167,7 +167,7 @@ struct SendModelTests {
     var lanes = try SendModel(workers: 1).workers[0].lanes
     func entry(_ queue: WorkQueue, hold: Int? = nil) -> InFlight {
       let entry = InFlight(index: 0)
-      entry.begin(from: queue)
+      entry.source.queue = queue
       entry.source.hold = hold
       return entry
     }

@@ -52,8 +52,7 @@ struct TraceTests {
     for recipient in 0..<1_000 {
       let isRefused = recipient % 100 == 99
       trace.answered(
-        recipient, .answered(status: isRefused ? 400 : 200), isRefused ? .invalidRegistration : nil, "", connection: 1,
-        isPlain: !isRefused, at: time(3))
+        recipient, .answered(status: isRefused ? 400 : 200), isRefused ? .invalidRegistration : nil, "", connection: 1, at: time(3))
     }
     #expect(trace.pushes.count == RequestTrace.mostPushes)
     #expect(Set(trace.pushes.filter { $0.error != nil }.map(\.recipient)) == Set(stride(from: 99, to: 1_000, by: 100)))
@@ -65,9 +64,9 @@ struct TraceTests {
   func again() {
     var trace = RequestTrace()
     trace.sent(0, at: time(1))
-    trace.answered(0, .notSent, .unknown, "unreachable", connection: 1, isPlain: false, at: time(2))
+    trace.answered(0, .notSent, .unknown, "unreachable", connection: 1, at: time(2))
     trace.sent(0, at: time(3))
-    trace.answered(0, .answered(status: 200), nil, "", connection: 2, isPlain: true, at: time(4))
+    trace.answered(0, .answered(status: 200), nil, "", connection: 2, at: time(4))
     #expect(trace.pushes.map(\.connection) == [1, 2] && trace.pushes.last?.error == nil)
   }
 

@@ -34,7 +34,7 @@ enum AudienceEvent {
 
 /// The next action for a request to an audience.
 enum AudienceStep {
-  case ask(AudienceQuestion)
+  case ask((InFlight, Pipeline) -> Void)
   case reject(Rejection)
   case expire
   /// Puts the request unchanged on the ladder, with a delay in milliseconds and a reason.
@@ -61,7 +61,7 @@ extension AudienceStep {
   func carryOut(_ entry: InFlight, in pipeline: Pipeline) {
     let publisher = pipeline.publisher
     switch self {
-    case .ask(let question): question.put(entry, in: pipeline)
+    case .ask(let question): question(entry, pipeline)
     case .reject(let rejection): pipeline.reject(entry, rejection)
     case .expire: pipeline.expire(entry)
     case .putOff(let delay, let reason): pipeline.putOff(entry, by: delay, reason)
@@ -81,28 +81,23 @@ extension AudienceStep {
   }
 }
 
-struct AudienceQuestion {
-  private let ask: (RegistryClient, @escaping (Result<AudienceEvent, RegistryError>) -> Void) -> Void
-  /// The event when the registry can't answer. If nil, the request goes to the ladder then.
-  private let failure: ((RegistryError) -> AudienceEvent)?
-
-  init<Answer>(
+extension AudienceStep {
+  /// Asks the registry.
+  /// - Parameter failure: the event when the registry can't answer. If nil, the request goes to the ladder then.
+  static func ask<Answer>(
     _ call: RegistryCall<Answer>, orElse failure: ((RegistryError) -> AudienceEvent)? = nil,
     then event: @escaping (Answer) -> AudienceEvent
-  ) {
-    ask = { registry, answered in registry.call(call) { answered($0.map(event)) } }
-    self.failure = failure
-  }
-
-  func put(_ entry: InFlight, in pipeline: Pipeline) {
-    guard let registry = pipeline.registry else { return }
-    let reference = entry.reference
-    ask(registry) { [weak pipeline, failure] result in
-      guard let pipeline, let entry = pipeline.table[reference] else { return }
-      switch result {
-      case .success(let event): if failure != nil || !entry.ledger.isConcluded { pipeline.handle(event, entry) }
-      case .failure(let error):
-        if let event = failure?(error) { pipeline.handle(event, entry) } else { pipeline.refuseOrPutOff(entry, error) }
+  ) -> AudienceStep {
+    .ask { entry, pipeline in
+      let reference = entry.reference
+      pipeline.registry?.call(call) { [weak pipeline] result in
+        guard let pipeline, let entry = pipeline.table[reference] else { return }
+        switch result {
+        case .success(let answer):
+          if failure != nil || !entry.ledger.isConcluded { pipeline.handle(event(answer), entry) }
+        case .failure(let error):
+          if let failure { pipeline.handle(failure(error), entry) } else { pipeline.refuseOrPutOff(entry, error) }
+        }
       }
     }
   }

@@ -88,11 +88,11 @@ final class Broadcasts {
       // Another copy of the request may have begun the campaign in time.
       guard entry.isNamed else { return [.expire] }
       let id = campaignID(of: entry)
-      return [.ask(.init(.read { try $0.campaign(id) }) { .found($0) })]
+      return [.ask(.read { try $0.campaign(id) }) { .found($0) }]
     }
     if !audience.isSmall, !entry.isNamed { return nameAndPublishAgain(entry) }
     let app = appID(of: entry)
-    let survey = AudienceStep.ask(.init(.read { try $0.survey(audience, app: app) }) { .surveyed($0) })
+    let survey = AudienceStep.ask(.read { try $0.survey(audience, app: app) }) { .surveyed($0) }
     return audience.isSmall ? [survey, readSmallAudience(entry, audience)] : [survey]
   }
 
@@ -136,7 +136,7 @@ final class Broadcasts {
     let description = CampaignDescription(
       id: campaignID(of: entry), app: appID(of: entry), messageID: entry.identity.messageID,
       target: parsed.request.document.string(parsed.request.targetNode), total: survey.estimate, highWater: survey.highWater)
-    return [.ask(.init(.write(.campaigns) { try $0.createCampaign(description, now: $1) }) { .created($0) })]
+    return [.ask(.write(.campaigns) { try $0.createCampaign(description, now: $1) }) { .created($0) }]
   }
 
   /// The same for all deliveries of a request. A different request with the same message id gets another campaign.

@@ -14,30 +14,24 @@ package struct StepLog {
   var isOn: Bool { log.isDetailed }
 
   func note(_ event: PushEvent, _ entry: InFlight, _ recipient: Int) {
-    let messageID = entry.identity.messageID
+    func debug(_ step: String, _ fields: Log.Fields = [:]) {
+      log.debug(step, ["message_id": entry.identity.messageID, "recipient": recipient] + fields)
+    }
     switch event {
     case .sent(let pool):
-      log.debug(
+      debug(
         "sent",
         [
-          "message_id": messageID, "recipient": recipient, "platform": entry.recipients[recipient].platform.word,
-          "connections": pool.openConnections, "waited_ms": time.wallClock - entry.identity.admittedAt,
+          "platform": entry.recipients[recipient].platform.word, "connections": pool.openConnections,
+          "waited_ms": time.wallClock - entry.identity.admittedAt,
         ])
     case .answered(let meaning, _):
-      log.debug(
-        "answer",
-        [
-          "message_id": messageID, "recipient": recipient, "status": meaning.status,
-          "error": meaning.reaction.code?.rawValue ?? "none", "reason": DeadLetterLog.words(of: meaning.reason),
-        ])
-    case .notSent(let reason, _):
-      log.debug("not sent", ["message_id": messageID, "recipient": recipient, "reason": reason])
-    case .unknown(let reason, _):
-      log.debug(
-        "outcome unknown", ["message_id": messageID, "recipient": recipient, "reason": DeadLetterLog.words(of: reason)])
-    case .postponed(_, let delay):
-      log.debug("put off", ["message_id": messageID, "recipient": recipient, "seconds": Double(delay) / 1000])
-    case .collapsed: log.debug("replaced by a newer request", ["message_id": messageID, "recipient": recipient])
+      let (error, reason) = (meaning.reaction.code?.rawValue ?? "none", DeadLetterLog.words(of: meaning.reason))
+      debug("answer", ["status": meaning.status, "error": error, "reason": reason])
+    case .notSent(let reason, _): debug("not sent", ["reason": reason])
+    case .unknown(let reason, _): debug("outcome unknown", ["reason": DeadLetterLog.words(of: reason)])
+    case .postponed(_, let delay): debug("put off", ["seconds": Double(delay) / 1000])
+    case .collapsed: debug("replaced by a newer request")
     case .parked, .failed, .refused, .expired: return
     }
   }
@@ -45,23 +39,19 @@ package struct StepLog {
   mutating func note(_ event: RequestEvent, _ entry: InFlight) {
     if case .deadLetter(let letter, _) = event { return noteLetter(letter, entry) }
     guard isOn else { return }
-    let messageID = entry.identity.messageID
+    func debug(_ step: String, _ fields: Log.Fields) {
+      log.debug(step, ["message_id": entry.identity.messageID] + fields)
+    }
     switch event {
     case .taken:
-      log.debug(
-        "request taken",
-        [
-          "message_id": messageID, "queue": entry.source.queue.origin, "redelivered": entry.delivery.redelivered,
-          "attempts": entry.attempt.earlier,
-        ])
+      let (queue, attempts) = (entry.source.queue.origin, entry.attempt.earlier)
+      debug("request taken", ["queue": queue, "redelivered": entry.delivery.redelivered, "attempts": attempts])
     case .resolved:
-      log.debug(
-        "resolved",
-        ["message_id": messageID, "devices": entry.recipients.count, "registered": entry.registry.rows != nil])
-    case .translated(let platform): log.debug("translated", ["message_id": messageID, "platform": platform.word])
+      debug("resolved", ["devices": entry.recipients.count, "registered": entry.registry.rows != nil])
+    case .translated(let platform): debug("translated", ["platform": platform.word])
     case .acknowledged:
       let outcomes = entry.outcomeCounts(open: "open").map { "\($0.value) \($0.key)" }
-      log.debug("request acknowledged", ["message_id": messageID, "outcomes": outcomes.joined(separator: ", ")])
+      debug("request acknowledged", ["outcomes": outcomes.joined(separator: ", ")])
     default: return
     }
   }

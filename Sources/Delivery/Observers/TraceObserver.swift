@@ -24,16 +24,12 @@ extension RequestTrace {
     switch event {
     case .sent: sent(recipient, at: now)
     case .answered(let meaning, let pool):
-      let code = meaning.reaction.code
-      answered(
-        recipient, .answered(status: meaning.status), code, code == nil ? "" : DeadLetterLog.words(of: meaning.reason),
-        connection: pool.answering, isPlain: code == nil, at: now)
+      let (answer, code) = (Push.Answer.answered(status: meaning.status), meaning.reaction.code)
+      answered(recipient, answer, code, meaning.reason, connection: pool.answering, at: now)
     case .notSent(let reason, let pool):
-      answered(
-        recipient, .notSent, .unknown, DeadLetterLog.words(of: reason), connection: pool.answering, isPlain: false, at: now)
+      answered(recipient, .notSent, .unknown, reason, connection: pool.answering, at: now)
     case .unknown(let reason, let pool):
-      answered(
-        recipient, .unknown, .unknown, DeadLetterLog.words(of: reason), connection: pool.answering, isPlain: false, at: now)
+      answered(recipient, .unknown, .unknown, reason, connection: pool.answering, at: now)
     case .refused(let rejection): if pushes.isEmpty { refusal = rejection }
     case .postponed, .parked, .collapsed, .failed, .expired: return
     }

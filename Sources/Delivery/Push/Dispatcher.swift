@@ -202,7 +202,7 @@ package final class Dispatcher {
   }
 
   /// The request of a returned push, unless it has ended or waits for its redelivery.
-  func waitingEntry(_ back: PoolLanes.Returned) -> InFlight? {
+  func waitingEntry(_ back: RecipientReference) -> InFlight? {
     guard let entry = table[back.request], !entry.ledger.isOrphan, case .waiting = entry.recipients[back.recipient].state
     else { return nil }
     return entry

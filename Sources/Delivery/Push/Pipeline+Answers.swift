@@ -38,7 +38,7 @@ extension Pipeline: PoolHandler {
     case .unreachable, .unauthorised, .unwanted, .shutDown:
       // A stopping worker sends nothing more, and leaves the rest of a begun list to another worker.
       if dispatcher.isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
-      let push = PoolLanes.Returned(request: entry.reference, recipient: tag.recipient)
+      let push = RecipientReference(request: entry.reference, recipient: tag.recipient)
       dispatcher.giveBack(.returned(push), to: entry.recipients[tag.recipient].pool, entry)
     }
   }

@@ -67,7 +67,10 @@ package final class Pipeline {
       publisher.publish(event, for: entry)
       consequenceEnded(of: entry)
     }
-    collapses.handler = self
+    collapses.onNoted = { [unowned self] requests in
+      for request in requests { if let entry = table[request] { consequenceEnded(of: entry) } }
+    }
+    collapses.onAnswered = { [unowned self] in sendNow($0) }
   }
 
   var apps: Applications { intake.apps }
@@ -249,7 +252,7 @@ package final class Pipeline {
   }
 
   /// The registry has answered about registrations that requests name.
-  private func lookedUp(_ places: [LookUps.Place], _ result: Result<Resolution, RegistryError>) {
+  private func lookedUp(_ places: [RecipientReference], _ result: Result<Resolution, RegistryError>) {
     switch result {
     case .success(let resolution):
       for (place, answer) in zip(places, resolution.entries) {
@@ -343,12 +346,9 @@ package final class Pipeline {
   }
 }
 
-extension Pipeline: CollapsesHandler {
-  func noted(_ requests: [RequestReference]) {
-    for request in requests { if let entry = table[request] { consequenceEnded(of: entry) } }
-  }
-
-  func answered(_ questions: [Collapses.Question]) {
+extension Pipeline {
+  /// The registry has said whether there are newer requests.
+  private func sendNow(_ questions: [Collapses.Question]) {
     for question in questions.reversed() {
       guard let entry = table[question.request], !entry.ledger.isOrphan else { continue }
       entry.collapse.knownAt = time.now

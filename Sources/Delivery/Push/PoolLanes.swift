@@ -12,20 +12,15 @@ package struct PoolLanes {
     var since = MonotonicTime(nanoseconds: 0)
   }
 
-  struct Returned {
-    var request: RequestReference
-    var recipient: Int
-  }
-
   enum Next {
     /// A push that must be repeated.
-    case returned(Returned)
+    case returned(RecipientReference)
     case waiting(Waiting)
   }
 
   /// A lane's requests: first pushes that certainly reached nobody, then requests for now or never (GS-064), then the others.
   private struct Lane {
-    var returned = Ring<Returned>()
+    var returned = Ring<RecipientReference>()
     var nowOrNever = Ring<Waiting>()
     var waiting = Ring<Waiting>()
     var isEmpty: Bool { returned.isEmpty && nowOrNever.isEmpty && waiting.isEmpty }
@@ -90,7 +85,7 @@ package struct PoolLanes {
     count += 1
   }
 
-  mutating func giveBack(_ push: Returned, of entry: InFlight) {
+  mutating func giveBack(_ push: RecipientReference, of entry: InFlight) {
     lanes[Self.lane(of: entry)].returned.append(push)
     count += 1
   }

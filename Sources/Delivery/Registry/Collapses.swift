@@ -2,11 +2,6 @@ import DeviceRegistry
 import PushCore
 import Wire
 
-protocol CollapsesHandler: AnyObject {
-  func noted(_ requests: [RequestReference])
-  func answered(_ questions: [Collapses.Question])
-}
-
 /// Sends only the newest of the waiting requests for each device and collapse key. A request waits on the retry ladder, in a
 /// hold queue, or in the worker while its provider is in trouble. A request that has never waited is sent at once. Broadcasts
 /// are compared with others to the same audience. A shard knows the requests that waited here, and asks the registry when one
@@ -20,7 +15,9 @@ final class Collapses {
     var pool: Int
   }
 
-  weak var handler: (any CollapsesHandler)?
+  /// The registry has stored the notes of these requests.
+  var onNoted: (([RequestReference]) -> Void)?
+  var onAnswered: (([Question]) -> Void)?
   private let apps: Applications
   private let registry: RegistryClient?
   private let time: Turn
@@ -124,7 +121,7 @@ final class Collapses {
 
   // MARK: requests that are to be sent
 
-  /// Whether the registry must be asked for newer requests first. If true, ``CollapsesHandler/answered(_:)`` follows. For
+  /// Whether the registry must be asked for newer requests first. If true, ``onAnswered`` follows. For
   /// waited requests only.
   func asksFirst(_ entry: InFlight, _ next: PoolLanes.Next, _ pool: Int) -> Bool {
     guard entry.isReplaceable, registry != nil else { return false }
@@ -206,7 +203,7 @@ final class Collapses {
       underWay += portion.count
       registry?.call(.write(.notes) { store, _ in try store.noteWaiting(portion) }) { [weak self] _ in
         self?.underWay -= portion.count
-        if isLast { self?.handler?.noted(owing) }
+        if isLast { self?.onNoted?(owing) }
       }
     }
   }
@@ -220,7 +217,7 @@ final class Collapses {
       if case .success(let orders) = result {
         for (place, order) in zip(places, orders) { if let order { self?.learn(order, in: place) } }
       }
-      self?.handler?.answered(asked)
+      self?.onAnswered?(asked)
     }
   }
 }

@@ -2,19 +2,14 @@ import DeviceRegistry
 
 /// Looks up the registrations that requests name. All look-ups of a turn, of all applications, go together.
 final class LookUps {
-  struct Place {
-    var request: RequestReference
-    var recipient: Int
-  }
-
-  var onAnswer: (([Place], Result<Resolution, RegistryError>) -> Void)?
+  var onAnswer: (([RecipientReference], Result<Resolution, RegistryError>) -> Void)?
   private let registry: RegistryClient
-  private var places: [Place] = []
+  private var places: [RecipientReference] = []
   private var lookUps: [LookUp] = []
 
   init(_ registry: RegistryClient) { self.registry = registry }
 
-  func append(_ lookUp: LookUp, for place: Place) {
+  func append(_ lookUp: LookUp, for place: RecipientReference) {
     places.append(place)
     lookUps.append(lookUp)
   }

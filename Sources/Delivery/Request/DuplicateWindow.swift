@@ -63,13 +63,11 @@ struct DuplicateWindow {
     return true
   }
 
-  /// Limits the memory of a request that reached no device and has a copy that waits until `time` (Unix milliseconds).
-  mutating func keep(_ fingerprint: UInt64, until time: Int64) { places[fingerprint]?.until = time }
-
-  /// Limits the memory of a request that reached no device, and that the broker delivers once more before `time`.
-  mutating func keepForOne(_ fingerprint: UInt64, until time: Int64) {
+  /// Limits the memory of a request that reached no device and has a copy that waits until `time` (Unix milliseconds), or that
+  /// the broker delivers once more before it.
+  mutating func keep(_ fingerprint: UInt64, until time: Int64, isForOne: Bool = false) {
     places[fingerprint]?.until = time
-    places[fingerprint]?.isForOne = true
+    places[fingerprint]?.isForOne = isForOne
   }
 
   /// Forgets a request that reached no device, so that it can be sent again.

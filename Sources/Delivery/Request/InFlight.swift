@@ -14,7 +14,7 @@ package final class InFlight {
 
   /// Counts the requests that have had this place, to detect stale references.
   private(set) var generation = 0
-  private(set) var isInUse = false
+  var isInUse = false
   /// The routes of a request that isn't admitted.
   private let noRoutes = SenderRoutes()
   private var fields: Fields
@@ -173,11 +173,6 @@ package final class InFlight {
   }
 
   var reference: RequestReference { RequestReference(index: index, generation: generation) }
-
-  func begin(from queue: WorkQueue) {
-    fields.source.queue = queue
-    isInUse = true
-  }
 
   /// Releases the request's memory, but keeps the arrays' storage.
   func end() {

@@ -7,6 +7,11 @@ struct RequestReference: Equatable {
   var generation: Int
 }
 
+struct RecipientReference {
+  var request: RequestReference
+  var recipient: Int
+}
+
 /// A shard's unacknowledged requests, bounded by the prefetch. Confined to the shard's thread.
 package final class InFlightTable {
   private(set) var entries: [InFlight] = []
@@ -28,7 +33,8 @@ package final class InFlightTable {
       entry = InFlight(index: entries.count)
       entries.append(entry)
     }
-    entry.begin(from: queue)
+    entry.isInUse = true
+    entry.source.queue = queue
     return entry
   }
 
@@ -132,7 +138,7 @@ package final class InFlightTable {
   private func rememberUnreached(_ entry: InFlight, _ print: UInt64, at now: Int64) {
     if entry.ledger.isOrphan {
       // Its acknowledgement is lost: the redelivery must be recognised once, and a later replay must not.
-      duplicates.keepForOne(print, until: now + Int64(Self.longestAbsence * 1_000))
+      duplicates.keep(print, until: now + Int64(Self.longestAbsence * 1_000), isForOne: true)
     } else if let until = entry.attempt.waitsUntil {
       duplicates.keep(print, until: until)
     } else {

@@ -203,13 +203,11 @@ package struct OutcomePublications {
       owner: .request(entry.index))
   }
 
-  /// The unchanged request for the quarantine, where it is processed alone.
-  /// - Parameters:
-  ///   - keepsNotes: workers wrote its notes. If not, a producer made them up, and they are removed: the copy's exchange would
-  ///     make them
-  ///     credible.
-  ///   - losses: how often it has come back from the quarantine.
-  func quarantine(_ entry: InFlight, keepsNotes: Bool, losses: Int64) -> Publication {
+  /// The unchanged request for the quarantine, where it is processed alone. Notes that a producer made up are removed: the
+  /// copy's exchange would make them credible.
+  /// - Parameter losses: how often it has come back from the quarantine.
+  func quarantine(_ entry: InFlight, losses: Int64) -> Publication {
+    let keepsNotes = entry.source.areNotesOurs
     var properties = entry.delivery.properties
     properties.headers = keepsNotes ? Self.withNotes(entry.delivery) : MessageHeaders.withoutAdded(properties.headers)
     if !keepsNotes { Self.append(producer: entry.source.producer, to: &properties.headers) }

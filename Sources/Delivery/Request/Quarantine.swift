@@ -28,7 +28,7 @@ struct Quarantine {
   }
 
   func copy(of entry: InFlight, losses: Int64 = 0) -> Publication {
-    messages.quarantine(entry, keepsNotes: entry.source.areNotesOurs, losses: losses)
+    messages.quarantine(entry, losses: losses)
   }
 
   /// A new copy with the number of losses; nil if the request is to be given up. Connections that are closed one after the

@@ -58,7 +58,7 @@ struct RecipientResolver {
   /// Looks up a registration, or a list's user, device group, topic or whole application, together with the turn's others.
   private func lookUp(_ target: Target, for entry: InFlight) {
     guard let lookUps, let app = entry.identity.app, let id = target.registryName else { return }
-    let place = LookUps.Place(request: entry.reference, recipient: entry.recipients.count - 1)
+    let place = RecipientReference(request: entry.reference, recipient: entry.recipients.count - 1)
     lookUps.append(LookUp(app: apps[app].id, registration: id, kind: entry.parsed?.kind), for: place)
     entry.registry.unresolved += 1
   }

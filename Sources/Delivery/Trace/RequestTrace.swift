@@ -53,17 +53,16 @@ struct RequestTrace {
     }
   }
 
-  /// - Parameter isPlain: true if the provider accepted the push.
+  /// - Parameter error: nil if the provider accepted the push.
   mutating func answered(
-    _ recipient: Int, _ answer: Push.Answer, _ error: PushError?, _ reason: String, connection: Int, isPlain: Bool,
-    at now: MonotonicTime
+    _ recipient: Int, _ answer: Push.Answer, _ error: PushError?, _ reason: String, connection: Int, at now: MonotonicTime
   ) {
-    guard let place = place(of: recipient, isPlain: isPlain) else { return }
+    guard let place = place(of: recipient, isPlain: error == nil) else { return }
     if pushes[place].recipient != recipient { pushes[place] = Push(recipient: recipient, sentAt: now) }
     pushes[place].answeredAt = now
     pushes[place].answer = answer
     pushes[place].error = error
-    pushes[place].reason = reason
+    pushes[place].reason = error == nil ? "" : DeadLetterLog.words(of: reason)
     pushes[place].connection = connection
   }
 
