@@ -30,8 +30,7 @@ extension NoteReader {
     guard headers.encoded.count > mostHeaders, MessageHeaders.withoutAdded(headers).encoded.count > mostHeaders else {
       return headers
     }
-    let hasChoices = !choices(in: headers).isEmpty
-    return headers.removing { !$0.starts(with: "x-push-".utf8) || !hasChoices && MessageHeaders.choices.contains($0) }
+    return MessageHeaders.withoutProducers(headers, keepsChoices: !choices(in: headers).isEmpty)
   }
 
   /// The producer's choices, such as the sender. Without them a request would go to another sender.

@@ -22,6 +22,11 @@ package enum MessageHeaders {
 
   package static func withoutBrokers(_ headers: FieldTable) -> FieldTable { headers.removing(where: isBrokers) }
 
+  /// - Parameter keepsChoices: the producer's choices are kept; its other headers are not.
+  static func withoutProducers(_ headers: FieldTable, keepsChoices: Bool) -> FieldTable {
+    headers.removing { !$0.starts(with: workers) || !keepsChoices && choices.contains($0) }
+  }
+
   package static func withoutAdded(_ headers: FieldTable) -> FieldTable {
     headers.removing { name in !choices.contains(name) && (name.starts(with: workers) || isBrokers(name)) }
   }

@@ -346,7 +346,9 @@ package final class Outbox {
     case .unencodable:
       // Only a producer's headers can exceed a frame. A republished request keeps its sender, which the configuration names.
       let isSentOn = [.retry, .hold, .page].contains(slots[slot]?.kind)
-      slots[slot]?.properties.dropForeignHeaders(keepingSender: isSentOn)
+      if let properties = slots[slot]?.properties {
+        slots[slot]?.properties.headers = MessageHeaders.withoutProducers(properties.headers, keepsChoices: isSentOn)
+      }
       let id = slots[slot]?.properties.messageID.map { String(decoding: $0, as: UTF8.self) } ?? "without an id"
       offerAgainLater(slot, because: "the headers of the message \(id) exceed a frame: sent without the producer's headers")
     case .channelClosed(let reason) where slots[slot]?.kind == .reply:
@@ -363,13 +365,5 @@ package final class Outbox {
     }
     pump()
     return false
-  }
-}
-
-extension BasicProperties {
-  fileprivate mutating func dropForeignHeaders(keepingSender: Bool) {
-    headers = headers.removing {
-      !$0.starts(with: "x-push-".utf8) || (!keepingSender && MessageHeaders.choices.contains($0))
-    }
   }
 }

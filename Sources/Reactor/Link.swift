@@ -114,17 +114,14 @@ public final class Link: Transport {
     limitTime()
     let connector: Connector
     if let proxy = options.proxy {
-      if let refusal = refusalOfNumericPeer { return finish(.connectFailed(refusal)) }
+      let refusal = Resolver.numeric(endpoint).flatMap { options.addresses.refusal(of: [$0], for: endpoint.host) }
+      if let refusal { return finish(.connectFailed(refusal)) }
       connector = Connector(loop, proxy.endpoint, self)
     } else {
       connector = Connector(loop, endpoint, self, policy: options.addresses)
     }
     self.connector = connector
     connector.start()
-  }
-
-  private var refusalOfNumericPeer: String? {
-    Resolver.numeric(endpoint).flatMap { options.addresses.refusal(of: [$0], for: endpoint.host) }
   }
 
   private func leaveGate() {

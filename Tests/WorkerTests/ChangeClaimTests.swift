@@ -39,7 +39,7 @@ final class ChangeClaimTests {
     registry = try RegistryClient("sqlite:\(path)", limits: RegistryLimits(), host: loop, log: log)
     outbox = Outbox(time: loop.time, log: log)
     let pipeline = Pipeline(
-      apps: Applications([Application(id: Self.app, packages: [], routes: SenderRoutes())]), outbox: outbox,
+      apps: Applications(Self.app), outbox: outbox,
       time: loop.time, registry: registry)
     changes = ChangeQueue(
       apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publisher.messages,

@@ -26,7 +26,7 @@ struct ChangesInHandTests {
     let app = Array("com.example.app".utf8)
     registry = try RegistryClient("sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: loop, log: log)
     pipeline = Pipeline(
-      apps: Applications([Application(id: app, packages: [], routes: SenderRoutes())]), outbox: outbox, time: loop.time,
+      apps: Applications(app), outbox: outbox, time: loop.time,
       registry: registry)
     changes = ChangeQueue(
       apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publisher.messages,

@@ -21,7 +21,7 @@ struct ListLetterTests {
       let loop = try EventLoop()
       outbox = Outbox(time: loop.time, log: Log(level: .error))
       pipeline = Pipeline(
-        apps: Applications([Application(id: Array("a".utf8), packages: [], routes: SenderRoutes())]), outbox: outbox,
+        apps: Applications(Array("a".utf8)), outbox: outbox,
         time: loop.time,
         results: .all)
       pipeline.backpressure.acknowledger = self

@@ -43,7 +43,7 @@ struct ReplyQueuesTests {
     replyQueues.broker = broker
     registry = try RegistryClient("sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: loop, log: log)
     pipeline = Pipeline(
-      apps: Applications([Application(id: app, packages: [], routes: SenderRoutes())]), outbox: outbox, time: loop.time,
+      apps: Applications(app), outbox: outbox, time: loop.time,
       replyQueues: replyQueues)
     changes = ChangeQueue(
       apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publisher.messages,

@@ -20,9 +20,8 @@ struct RightsTests {
   init() throws {
     loop = try EventLoop()
     outbox = Outbox(time: loop.time, log: Log(level: .error))
-    var app = Application(id: Array("com.example.app".utf8), packages: [], routes: SenderRoutes())
-    app.rights = Self.rights
-    pipeline = Pipeline(apps: Applications([app]), outbox: outbox, time: loop.time)
+    let apps = Applications(Array("com.example.app".utf8), rights: Self.rights)
+    pipeline = Pipeline(apps: apps, outbox: outbox, time: loop.time)
   }
 
   private static var rights: AppRights {
@@ -197,8 +196,8 @@ struct RightsTests {
     let registry = try RegistryClient(
       "sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: loop, log: log)
     let outbox = Outbox(time: loop.time, log: log)
-    let app = Application(id: Array("com.example.app".utf8), packages: [], routes: SenderRoutes())
-    let pipeline = Pipeline(apps: Applications([app]), outbox: outbox, time: loop.time, registry: registry)
+    let apps = Applications(Array("com.example.app".utf8))
+    let pipeline = Pipeline(apps: apps, outbox: outbox, time: loop.time, registry: registry)
     func name(_ delivery: Delivery) throws -> [UInt8]? {
       pipeline.accept(delivery, from: .sendNormal)
       let slot = try #require(outbox.slots.indices.first)

@@ -9,6 +9,14 @@ import Wire
 
 @testable import Delivery
 
+extension Applications {
+  /// A single application without a credential.
+  convenience init(_ id: [UInt8], rights: AppRights = AppRights()) {
+    self.init()
+    put(id, packages: [], rights: rights, senders: [])
+  }
+}
+
 extension Pipeline {
   /// The parts of a shard, for a test that plays its broker and its providers.
   convenience init(

@@ -52,7 +52,8 @@ struct TraceTests {
     for recipient in 0..<1_000 {
       let isRefused = recipient % 100 == 99
       trace.answered(
-        recipient, .answered(status: isRefused ? 400 : 200), isRefused ? .invalidRegistration : nil, "", connection: 1, at: time(3))
+        recipient, .answered(status: isRefused ? 400 : 200), isRefused ? .invalidRegistration : nil, "", connection: 1,
+        at: time(3))
     }
     #expect(trace.pushes.count == RequestTrace.mostPushes)
     #expect(Set(trace.pushes.filter { $0.error != nil }.map(\.recipient)) == Set(stride(from: 99, to: 1_000, by: 100)))

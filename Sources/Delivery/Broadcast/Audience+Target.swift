@@ -14,6 +14,12 @@ extension SendRequest {
       nil
     }
   }
+
+  /// The audience's name for comparison with other broadcasts.
+  var audienceName: [UInt8] {
+    if case .one(let target) = targets, let name = target.registryName { return name }
+    return Array("/conditions/".utf8) + document.string(targetNode)
+  }
 }
 
 extension Target {
@@ -35,18 +41,6 @@ extension Audience {
     switch self {
     case .user, .group: true
     case .topic, .condition, .all: false
-    }
-  }
-
-  /// The audience's name for comparison with other broadcasts.
-  /// - Parameter target: the condition as the request has it.
-  func name(_ target: @autoclosure () -> [UInt8]) -> [UInt8] {
-    switch self {
-    case .topic(let name): Array("/topics/".utf8) + name
-    case .user(let id): Array("/users/".utf8) + id
-    case .group(let key): key
-    case .all: Array("/all".utf8)
-    case .condition: Array("/conditions/".utf8) + target()
     }
   }
 

@@ -66,7 +66,10 @@ extension Pipeline: DispatchHandler {
       switch translations.apns(of: entry, PushWay(entry.recipients[index]), at: now) {
       case .failure(let rejection): failDevice(entry, index, rejection)
       case .success(let template):
-        letGoOfBody(entry)
+        // The parsed body is the larger part of an unanswered request. With a single device it isn't needed any more.
+        if entry.recipients.count == 1, !entry.isPage, entry.collapse.arrival == nil, !entry.wantsResult(publisher.results) {
+          entry.parsed = nil
+        }
         noteSent(entry, index, account.pool)
         apns.send(
           template.stamp(token: entry.recipients[index].token, fill: entry.fill(index)), for: account, tag: tag,
@@ -99,14 +102,6 @@ extension Pipeline: DispatchHandler {
     entry.ledger.pushed()
     if dispatcher.controls.hasRates { dispatcher.controls.sent(for: entry.identity.app) }
     observers.note(.sent(pool), entry, index)
-  }
-
-  /// Frees the parsed body, the larger part of an unanswered request. With a single device it isn't needed after the
-  /// translation.
-  private func letGoOfBody(_ entry: InFlight) {
-    if entry.recipients.count == 1, !entry.isPage, entry.collapse.arrival == nil, !entry.wantsResult(publisher.results) {
-      entry.parsed = nil
-    }
   }
 
   // MARK: one recipient that isn't sent to

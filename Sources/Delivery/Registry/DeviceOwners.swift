@@ -4,20 +4,14 @@ import PushCore
 /// Adds installation and user to the feedback of registered devices. All events of a turn are looked up together. If the
 /// registry can't answer, these fields are left out.
 final class DeviceOwners {
-  private struct Waiting {
-    var event: FeedbackEvent
-    var device: Int64
-    var request: RequestReference
-  }
-
   var onCompleted: ((FeedbackEvent, RequestReference) -> Void)?
   private let registry: RegistryClient
-  private var waiting: [Waiting] = []
+  private var waiting: [(event: FeedbackEvent, device: Int64, request: RequestReference)] = []
 
   init(_ registry: RegistryClient) { self.registry = registry }
 
   func append(_ event: FeedbackEvent, of device: Int64, for request: RequestReference) {
-    waiting.append(Waiting(event: event, device: device, request: request))
+    waiting.append((event, device, request))
   }
 
   /// Called at the end of a turn.

@@ -22,14 +22,7 @@ package final class Applications {
   package private(set) var unusedPools: Set<Int> = []
   package private(set) var series = AppSeries()
 
-  package init(_ apps: [Application] = []) {
-    for app in apps {
-      let index = put(app.id, packages: app.packages, rights: app.rights, senders: [])
-      all[index].routes = app.routes
-      all[index].senders = app.senders
-      rerouted(index)
-    }
-  }
+  package init() {}
 
   /// Empty if the application is unknown.
   func id(of app: Int?) -> [UInt8] { app.map { self[$0].id } ?? [] }

@@ -21,12 +21,10 @@ extension InFlight {
   /// The note of a broadcast, the same for each page and delivery. The order is by the producer's time, then by the campaign's
   /// creation. Nil if nothing replaces it.
   func collapseNote(of campaign: Campaign, _ app: [UInt8]) -> CollapseNote? {
-    guard self.parsed?.isCollapsible == true, let request, let audience = self.broadcast.work?.audience,
-      let keys = collapseKeys(app)
-    else { return nil }
     let properties = self.delivery.properties
-    let name = audience.name(request.document.string(request.targetNode))
-    guard let place = keys.place(broadcastTo: name, sender: properties.headers.sender) else { return nil }
+    guard self.parsed?.isCollapsible == true, let request, self.broadcast.work != nil,
+      let place = collapseKeys(app)?.place(broadcastTo: request.audienceName, sender: properties.headers.sender)
+    else { return nil }
     // Pages carry the time when a worker first saw the request, but not an implausible timestamp.
     let date = properties.timestamp == nil ? min(self.identity.published, campaign.createdAt) : campaign.createdAt
     let order = CollapseOrder(

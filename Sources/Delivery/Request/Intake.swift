@@ -188,18 +188,5 @@ extension SendRequest {
     return expiration
   }
 
-  func targetText(_ index: Int) -> [UInt8] {
-    var place = 0
-    for element in document.elements(of: targetNode) {
-      if place == index { return document.string(element) }
-      place += 1
-    }
-    return []
-  }
-
-  var targetTexts: [[UInt8]] {
-    var texts: [[UInt8]] = []
-    for element in document.elements(of: targetNode) { texts.append(document.string(element)) }
-    return texts
-  }
+  var targetTexts: [[UInt8]] { document.elements(of: targetNode).map(document.string) }
 }

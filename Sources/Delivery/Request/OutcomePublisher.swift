@@ -67,7 +67,7 @@ final class OutcomePublisher {
     let target =
       entry.registration(of: index)
       ?? (recipient.token.isEmpty
-        ? request.targetText(index)
+        ? request.targetTexts.dropFirst(index).first ?? []
         : recipient.kind == .channel
           ? DeadLetter.target(channel: Array(recipient.token))
           : DeadLetter.target(recipient.platform, token: Array(recipient.token)))

@@ -146,8 +146,7 @@ struct RecipientResolver {
 
   private func recipient(for answer: ResolvedRegistration, _ rows: DeviceRows, _ entry: InFlight) -> Recipient {
     guard case .device(let row, let isCanonical) = answer else {
-      return Recipient(
-        platform: .apns, token: [], pool: -1, state: .refused(Rejection(.invalidRegistration, "no such registration")))
+      return unreachable("no such registration", .invalidRegistration)
     }
     var found = recipient(rows, row, entry)
     found.isOldRegistration = !isCanonical
