@@ -1,12 +1,8 @@
 /// The unacknowledged deliveries of one channel, and which of them one acknowledgement may cover. Tags count 1, 2, 3 … (AMQP
-/// 0-9-1 §1.8.3.13), so a ring of bytes is enough. A delivery that outlasts many others moves from the ring to a set.
+/// 0-9-1 §1.8.3.13), so a ring of flags is enough. A delivery that outlasts many others moves from the ring to a set.
 struct AcknowledgementWindow {
-  private enum Mark {
-    static let inHand: UInt8 = 0
-    static let done: UInt8 = 1
-  }
-
-  private var marks = [UInt8](repeating: Mark.done, count: 256)
+  /// The ring: whether each delivery is settled.
+  private var isDone = [Bool](repeating: true, count: 256)
   /// The lowest tag in the ring. Lower tags are done, unless they are in `stragglers`.
   private var base: UInt64 = 1
   private var next: UInt64 = 1
@@ -20,9 +16,9 @@ struct AcknowledgementWindow {
   /// Number of deliveries neither acknowledged nor rejected.
   private(set) var inHand = 0
 
-  var span: Int { marks.count }
+  var span: Int { isDone.count }
 
-  private func index(_ tag: UInt64) -> Int { Int(truncatingIfNeeded: tag) & (marks.count - 1) }
+  private func index(_ tag: UInt64) -> Int { Int(truncatingIfNeeded: tag) & (isDone.count - 1) }
 
   mutating func reset() {
     base = 1
@@ -35,8 +31,8 @@ struct AcknowledgementWindow {
   /// Returns false if the tag is not the next one.
   mutating func delivered(_ tag: UInt64) -> Bool {
     guard tag == next else { return false }
-    if next - base == UInt64(marks.count) { makeRoom() }
-    marks[index(tag)] = Mark.inHand
+    if next - base == UInt64(isDone.count) { makeRoom() }
+    isDone[index(tag)] = false
     next += 1
     inHand += 1
     return true
@@ -44,21 +40,21 @@ struct AcknowledgementWindow {
 
   private mutating func makeRoom() {
     skipDone()
-    guard next - base == UInt64(marks.count) else { return }
-    if inHand - stragglers.count > marks.count / 2 { return grow() }
+    guard next - base == UInt64(isDone.count) else { return }
+    if inHand - stragglers.count > isDone.count / 2 { return grow() }
     stragglers.insert(base)
     base += 1
     skipDone()
   }
 
   private mutating func skipDone() {
-    while base < next, marks[index(base)] == Mark.done { base += 1 }
+    while base < next, isDone[index(base)] { base += 1 }
   }
 
   private mutating func grow() {
-    var larger = [UInt8](repeating: Mark.done, count: marks.count * 2)
-    for tag in base..<next { larger[Int(truncatingIfNeeded: tag) & (larger.count - 1)] = marks[index(tag)] }
-    marks = larger
+    var larger = [Bool](repeating: true, count: isDone.count * 2)
+    for tag in base..<next { larger[Int(truncatingIfNeeded: tag) & (larger.count - 1)] = isDone[index(tag)] }
+    isDone = larger
   }
 
   /// Returns false for a tag that is unknown or already settled.
@@ -71,8 +67,8 @@ struct AcknowledgementWindow {
   /// Settles a delivery for which nothing is left to send. Returns false for a tag that is unknown or already settled.
   mutating func settle(_ tag: UInt64) -> Bool {
     if tag >= base {
-      guard tag < next, marks[index(tag)] == Mark.inHand else { return false }
-      marks[index(tag)] = Mark.done
+      guard tag < next, !isDone[index(tag)] else { return false }
+      isDone[index(tag)] = true
     } else {
       guard !stragglers.isEmpty, stragglers.remove(tag) != nil else { return false }
     }

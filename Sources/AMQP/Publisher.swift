@@ -74,26 +74,15 @@ public final class Publisher: ConnectionRole {
   private var cache = PropertyCache()
   /// Nil if no answers are received.
   private let maximumReply: Int?
-  private let calls: Calls?
-
-  /// A fanout exchange to listen to, with a queue that ends with the connection.
-  public struct Calls: Sendable {
-    /// The fanout exchange. The publisher declares it.
-    public var exchange: String
-    public var queue: String
-
-    public init(exchange: String, queue: String) {
-      self.exchange = exchange
-      self.queue = queue
-    }
-  }
+  private let calls: (exchange: String, queue: String)?
 
   /// - Parameters:
   ///   - maximumReply: bytes of an answer to keep; nil to receive no answers.
-  ///   - calls: if set, its messages are received instead of answers.
+  ///   - calls: a fanout exchange, which the publisher declares, and a queue that ends with the connection. If set, its messages
+  ///     are received instead of answers.
   public init(
     settings: ConnectionSettings, window: Int = 1000, confirmTimeout: Double = 30, maximumReply: Int? = nil,
-    calls: Calls? = nil, handler: any PublisherHandler
+    calls: (exchange: String, queue: String)? = nil, handler: any PublisherHandler
   ) {
     self.calls = calls
     self.maximumReply = maximumReply

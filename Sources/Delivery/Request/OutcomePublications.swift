@@ -155,18 +155,16 @@ package struct OutcomePublications {
   /// The copy for a step of the ladder.
   /// - Parameter now: unix milliseconds of the clock that dated the record's targets.
   func retry(_ record: RetryRecord, by step: RetryStep, at now: Int64, for entry: InFlight) -> Publication {
-    toLadder(step, notedProperties(record, due: now + step.delay, entry), entry)
+    copy(.retry, retry, step.name, notedProperties(record, due: now + step.delay, entry), of: entry)
   }
 
   /// The copy for the application's hold queue.
   /// - Parameter now: unix milliseconds of the clock that dated the record's targets.
   func hold(_ record: RetryRecord, of app: Int, at now: Int64, for entry: InFlight) -> Publication {
-    var properties = notedProperties(record, due: now, entry)
-    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
-    properties.expiration = Topology.heldExpiry
-    return Publication(
-      kind: .hold, exchange: hold, routingKey: apps[app].id, properties: properties, body: entry.delivery.body,
-      owner: .request(entry.index))
+    let copy = copy(.hold, hold, "", notedProperties(record, due: now, entry), of: entry)
+    copy.routingKey = apps[app].id
+    copy.properties.expiration = Topology.heldExpiry
+    return copy
   }
 
   /// The request's properties with a worker's notes.
@@ -189,17 +187,22 @@ package struct OutcomePublications {
     properties.deliveryMode = 2
     properties.expiration = nil
     properties.userID = nil
-    return toLadder(ladder.step(for: delay), properties, entry)
+    return copy(.retry, retry, ladder.step(for: delay).name, properties, of: entry)
   }
 
   /// Since when a message has waited for a newer worker.
   static let asideSince = "x-push-aside-since"
 
-  private func toLadder(_ step: RetryStep, _ properties: BasicProperties, _ entry: InFlight) -> Publication {
+  /// The message with other properties.
+  /// - Parameter origin: the queue that it returns to.
+  private func copy(
+    _ kind: Publication.Kind, _ exchange: [UInt8], _ key: String, _ properties: BasicProperties, origin: WorkQueue? = nil,
+    of entry: InFlight
+  ) -> Publication {
     var properties = properties
-    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
+    properties.headers.append(Topology.originHeader, .text((origin ?? entry.source.queue).origin))
     return Publication(
-      kind: .retry, exchange: retry, routingKey: Array(step.name.utf8), properties: properties, body: entry.delivery.body,
+      kind: kind, exchange: exchange, routingKey: Array(key.utf8), properties: properties, body: entry.delivery.body,
       owner: .request(entry.index))
   }
 
@@ -243,11 +246,8 @@ package struct OutcomePublications {
     ticket.append(to: &properties.headers)
     Self.appendFirstSeen(of: entry, to: &properties)
     // If the broker dead-letters the page, a replay needs its queue.
-    properties.headers.append(Topology.originHeader, .text(entry.source.queue.fanOut.origin))
-    let (exchange, key) = entry.source.queue.fanOut.route
-    return Publication(
-      kind: .page, exchange: Array("\(prefix).\(exchange)".utf8), routingKey: Array(key.utf8), properties: properties,
-      body: entry.delivery.body, owner: .request(entry.index))
+    let queue = entry.source.queue.fanOut
+    return copy(.page, Array("\(prefix).\(queue.route.exchange)".utf8), queue.route.key, properties, origin: queue, of: entry)
   }
 
   /// The request again, with a message id. It comes back as a worker's copy, without the broker's `user_id`, which a worker's
@@ -256,10 +256,7 @@ package struct OutcomePublications {
     var properties = requestProperties(entry)
     properties.expiration = entry.delivery.properties.expiration
     Self.appendFirstSeen(of: entry, to: &properties)
-    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
-    return Publication(
-      kind: .retry, exchange: returns, routingKey: [], properties: properties, body: entry.delivery.body,
-      owner: .request(entry.index))
+    return copy(.retry, returns, "", properties, of: entry)
   }
 
   private func app(of entry: InFlight) -> [UInt8] {

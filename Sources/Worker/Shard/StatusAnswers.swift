@@ -32,9 +32,10 @@ final class StatusAnswers: PublisherHandler {
     self.status = status
     connection = BrokerConnection(loop: loop, brokers: brokers)
     let suffix = UInt64.random(in: 0 ... .max)
-    let calls = Publisher.Calls(
+    let calls = (
       exchange: topology.controlExchange,
-      queue: "\(topology.controlExchange).\(ThisProcess.pid).\(String(suffix, radix: 36))")
+      queue: "\(topology.controlExchange).\(ThisProcess.pid).\(String(suffix, radix: 36))"
+    )
     connection.makeMachine = { [unowned self] broker in
       Publisher(
         settings: ConnectionSettings(broker: broker, name: "pushfleet worker, status, \(ThisProcess.name)"),
