@@ -1,6 +1,5 @@
 import Reactor
 import TLS
-import Wire
 
 /// The address, TLS files and script of a simulator.
 public protocol SimulatorConfiguration: Sendable {

@@ -1,4 +1,3 @@
-import Reactor
 import TLS
 import Wire
 

@@ -1,5 +1,4 @@
 import HTTP2
-import TLS
 import Wire
 
 /// The web push simulator without sockets: makes a machine for each connection. Tests can drive it in memory.

@@ -1,6 +1,5 @@
 import DeviceRegistry
 import PushCore
-import Reactor
 
 enum DevicesCount {
   static func run(_ options: Options) throws {

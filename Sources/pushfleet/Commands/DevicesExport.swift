@@ -1,5 +1,4 @@
 import DeviceRegistry
-import PushCore
 
 enum DevicesExport {
   static func run(_ options: Options) throws {

@@ -1,8 +1,6 @@
 import Broker
 import DeviceRegistry
-import Foundation
 import PushCore
-import Reactor
 
 /// `pushfleet devices list`: all devices in a state, fetched in portions.
 enum DevicesList {

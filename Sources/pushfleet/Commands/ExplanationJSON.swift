@@ -1,4 +1,3 @@
-import Gateway
 import PushCore
 import Settings
 

@@ -1,5 +1,4 @@
 import AMQP
-import Foundation
 import Reactor
 import Settings
 

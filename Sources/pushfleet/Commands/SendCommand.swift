@@ -1,7 +1,4 @@
-import AMQP
-import Foundation
 import PushCore
-import Reactor
 
 enum SendCommand: Command {
   static let page = CommandPage(

@@ -1,5 +1,4 @@
 import Foundation
-import PushCore
 import Reactor
 import Settings
 import Simulator

@@ -1,7 +1,6 @@
 import DeviceRegistry
 import Foundation
 import PushCore
-import Reactor
 
 enum TopicsCommand: Command {
   static let page = CommandPage(

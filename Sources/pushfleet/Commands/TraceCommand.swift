@@ -1,8 +1,6 @@
 import DeviceRegistry
-import Foundation
 import Gateway
 import PushCore
-import Reactor
 import Settings
 
 enum TraceCommand: Command {

@@ -1,5 +1,4 @@
 import AMQP
-import Foundation
 import Settings
 
 /// Reads the trace stream from its beginning to its end at the start, and keeps the subject's rounds. Removes nothing.

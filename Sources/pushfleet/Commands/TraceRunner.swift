@@ -1,4 +1,3 @@
-import DeviceRegistry
 import Gateway
 import PushCore
 import Reactor

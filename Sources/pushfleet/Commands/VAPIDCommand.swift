@@ -1,5 +1,4 @@
 import Providers
-import PushCore
 import Reactor
 import Settings
 import TLS

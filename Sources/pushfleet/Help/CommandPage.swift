@@ -1,5 +1,3 @@
-import PushCore
-
 /// A command's declaration. Parsing, help, manual page and completions are derived from it.
 struct CommandPage: Sendable {
   enum Block: Sendable, ExpressibleByStringLiteral, ExpressibleByArrayLiteral {

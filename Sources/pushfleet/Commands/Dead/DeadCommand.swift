@@ -1,6 +1,5 @@
 import Broker
 import PushCore
-import Reactor
 
 enum DeadCommand: Command {
   static let page = CommandPage(

@@ -1,8 +1,6 @@
 import Broker
-import Foundation
 import PushCore
 import Reactor
-import Settings
 
 /// A queue whose messages operators look at and drop, with the words for them.
 struct LetterPlace {

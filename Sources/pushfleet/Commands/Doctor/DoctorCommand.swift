@@ -1,7 +1,6 @@
 import DeviceRegistry
 import Foundation
 import PushCore
-import Reactor
 import Settings
 
 enum DoctorCommand: Command {

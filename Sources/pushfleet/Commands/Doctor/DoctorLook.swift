@@ -1,7 +1,5 @@
-import Broker
 import Providers
 import Reactor
-import Settings
 
 /// A check over the network, with its event loop and its findings.
 class DoctorLook {

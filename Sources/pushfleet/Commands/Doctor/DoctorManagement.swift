@@ -1,7 +1,6 @@
 import Broker
 import Foundation
 import Providers
-import PushCore
 import Reactor
 import Settings
 import TLS

@@ -1,5 +1,4 @@
 import DeviceRegistry
-import PushCore
 import Settings
 
 enum CredentialsCommand: Command {

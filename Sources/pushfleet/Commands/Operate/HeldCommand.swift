@@ -1,7 +1,5 @@
 import Broker
 import DeviceRegistry
-import PushCore
-import Settings
 
 enum HeldCommand: Command {
   static let page = CommandPage(

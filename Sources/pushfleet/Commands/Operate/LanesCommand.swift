@@ -1,6 +1,5 @@
 import Broker
 import DeviceRegistry
-import PushCore
 
 enum LanesCommand: Command {
   static let page = CommandPage(

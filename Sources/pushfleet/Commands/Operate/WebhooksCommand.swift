@@ -1,5 +1,4 @@
 import DeviceRegistry
-import PushCore
 import Reactor
 import Settings
 import Webhooks

@@ -1,5 +1,3 @@
-import PushCore
-
 struct FleetText {
   private let picture: FleetPicture
   private let width: Int

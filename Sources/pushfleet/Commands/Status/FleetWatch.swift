@@ -1,8 +1,6 @@
 import AMQP
 import Broker
 import DeviceRegistry
-import Foundation
-import PushCore
 import Reactor
 import Settings
 import Wire

@@ -1,7 +1,3 @@
-import Foundation
-import Reactor
-import Settings
-
 enum StatusCommand: Command {
   static let page = CommandPage(
     "status", "the fleet at a glance: workers, queues, campaigns",
