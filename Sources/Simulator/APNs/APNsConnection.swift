@@ -1,19 +1,15 @@
 import HTTP2
 import PushCore
-import Wire
 
-final class APNsConnection: ServerSessionHandler {
-  private unowned let service: APNsService
-  private let number: Int
+final class APNsConnection: ServiceConnection<APNsConfiguration, APNsService>, ServerSessionHandler {
   private var tokens: ProviderTokenCheck
   /// True after a request with a valid provider token, which raises the stream limit.
   private var isAuthorised: Bool
 
-  init(_ service: APNsService, number: Int) {
-    self.service = service
-    self.number = number
+  override init(_ service: APNsService, number: Int) {
     tokens = ProviderTokenCheck(key: service.providerKey)
     isAuthorised = service.trustsCertificates
+    super.init(service, number: number)
   }
 
   func requestReceived(_ request: ServerRequest, on session: ServerSession) {
@@ -164,12 +160,6 @@ final class APNsConnection: ServerSessionHandler {
     if answer.status == 410 { json.set("timestamp", step?.timestamp ?? now) }
     return json.closed()
   }
-
-  func protocolViolated(_ what: String, on session: ServerSession) {
-    service.noteViolation(what, connection: number)
-  }
-
-  func sessionEnded(_ reason: TransportEnd, of session: ServerSession) { service.connectionEnded(number) }
 
   private static let apnsID = Array("apns-id".utf8)
   private static let requestID = Array("apns-request-id".utf8)

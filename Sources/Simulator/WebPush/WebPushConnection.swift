@@ -1,16 +1,7 @@
 import HTTP2
 import PushCore
-import Wire
 
-final class WebPushConnection: ServerSessionHandler {
-  private unowned let service: WebPushService
-  private let number: Int
-
-  init(_ service: WebPushService, number: Int) {
-    self.service = service
-    self.number = number
-  }
-
+final class WebPushConnection: ServiceConnection<WebPushConfiguration, WebPushService>, ServerSessionHandler {
   func requestReceived(_ request: ServerRequest, on session: ServerSession) { answer(request, on: session) }
 
   func answer(_ request: ServerRequest, on connection: any SimulatedConnection) {
@@ -99,16 +90,6 @@ final class WebPushConnection: ServerSessionHandler {
     (entry.status, entry.reason) = (answer.status, answer.reason)
     player.play { connection.respond(stream, status: answer.status, headers: answer.headers, body: answer.body) }
   }
-
-  func protocolViolated(_ what: String, on session: ServerSession) { noteViolation(what) }
-
-  func noteViolation(_ what: String) {
-    service.noteViolation(what, connection: number)
-  }
-
-  func sessionEnded(_ reason: TransportEnd, of session: ServerSession) { connectionEnded() }
-
-  func connectionEnded() { service.connectionEnded(number) }
 
   private static let authorization = Array("authorization".utf8)
 }
