@@ -37,11 +37,8 @@ final class AccessTokenIssuer {
     let now = milliseconds / 1000
     ends = ends.filter { $0.value > now }
     ends[access] = now + Int64(configuration.tokenLifetime)
-    var json = JSONObjectWriter()
-    json.set("access_token", access)
-    json.set("expires_in", Int64(configuration.tokenLifetime))
-    json.set("token_type", "Bearer")
-    return (.success(json.closed()), asker)
+    let answer: JSONObject = ["access_token": access, "expires_in": configuration.tokenLifetime, "token_type": "Bearer"]
+    return (.success(answer.line), asker)
   }
 
   private func judge(_ token: WebToken, _ issuer: [UInt8], _ issuedAt: Int64, _ expires: Int64, now: Int64) -> Refusal? {

@@ -1,16 +1,7 @@
 import HTTP2
 import PushCore
-import Wire
 
-final class FCMConnection: ServerSessionHandler {
-  private unowned let service: FCMService
-  private let number: Int
-
-  init(_ service: FCMService, number: Int) {
-    self.service = service
-    self.number = number
-  }
-
+final class FCMConnection: ServiceConnection<FCMConfiguration, FCMService>, ServerSessionHandler {
   /// The answer to a request without a script.
   private enum Answer {
     case sent([UInt8])
@@ -57,7 +48,7 @@ final class FCMConnection: ServerSessionHandler {
       guard service.issuer.accepts(request.header("authorization"), at: entry.time) else { throw Self.unauthenticated }
       guard service.configuration.project.map({ project.elementsEqual($0.utf8) }) ?? true else { throw Self.notFound }
       var check = FCMMessageCheck(document: document)
-      defer { entry.token = check.target?.scriptKey ?? [] }
+      defer { entry.token = check.scriptKey }
       try check.run()
       let id = check.isValidateOnly ? Array("fake_message_id".utf8) : service.nextMessageID()
       return .sent(Array("projects/".utf8) + project + Array("/messages/".utf8) + id)
@@ -108,17 +99,8 @@ final class FCMConnection: ServerSessionHandler {
   private static func oauth(_ status: Int, _ error: String, _ description: String) -> (
     status: Int, reason: String?, body: [UInt8]
   ) {
-    var json = JSONObjectWriter()
-    json.set("error", error)
-    json.set("error_description", description)
-    return (status, error, json.closed())
+    (status, error, (["error": error, "error_description": description] as JSONObject).line)
   }
-
-  func protocolViolated(_ what: String, on session: ServerSession) {
-    service.noteViolation(what, connection: number)
-  }
-
-  func sessionEnded(_ reason: TransportEnd, of session: ServerSession) { service.connectionEnded(number) }
 
   private static let tokenPath = Array("/token".utf8)
   private static let notFound = FCMError(status: 404, code: "NOT_FOUND", message: "Requested entity was not found.")

@@ -4,25 +4,11 @@ import PushCore
 struct FCMMessageCheck {
   let document: JSONDocument
   private(set) var violations: [FCMError.FieldViolation] = []
-  private(set) var target: Target?
+  /// The target's key in scripts; empty without a usable target.
+  private(set) var scriptKey: [UInt8] = []
   private(set) var isValidateOnly = false
-
-  enum Target {
-    case token([UInt8])
-    case installation([UInt8])
-    case topic([UInt8])
-    case condition([UInt8])
-
-    /// The target's key in scripts.
-    var scriptKey: [UInt8] {
-      switch self {
-      case .token(let token): token
-      case .installation(let id): Array("fid:".utf8) + id
-      case .topic(let topic): Array("/topics/".utf8) + topic
-      case .condition(let condition): condition
-      }
-    }
-  }
+  /// Bytes: fewer to a topic or a condition than to a device.
+  private(set) var payloadLimit = 4096
 
   mutating func run() throws(FCMError) {
     check(document.root, FCMSchema.request, "")
@@ -121,23 +107,25 @@ struct FCMMessageCheck {
     switch name {
     case "token":
       // Set for a refused token too: a script may answer before the token is checked.
-      target = .token(value)
+      scriptKey = value
       let isToken = !value.isEmpty && value.count <= 4096 && value.allSatisfy { Self.tokenCharacters.contains($0) }
       guard isToken else { throw FCMError.table["INVALID_ARGUMENT"] ?? invalid("message.token", "not a token") }
     case "fid":
       let isID =
         value.count == 22 && "cdef".utf8.contains(value[0]) && value.allSatisfy { Self.installationCharacters.contains($0) }
       guard isID else { throw invalid("message.fid", "Invalid installation id") }
-      target = .installation(value)
+      scriptKey = Array("fid:".utf8) + value
     case "topic":
       let isTopic = !value.isEmpty && value.count <= 900 && value.allSatisfy { Self.topicCharacters.contains($0) }
       guard isTopic else { throw invalid("message.topic", "Malformed topic name") }
-      target = .topic(value)
+      scriptKey = Array("/topics/".utf8) + value
+      payloadLimit = 2048
     default:
       guard (try? Condition.parse(value)) != nil else {
         throw invalid("message.condition", "Invalid condition expression provided.")
       }
-      target = .condition(value)
+      scriptKey = value
+      payloadLimit = 2048
     }
   }
 
@@ -189,12 +177,7 @@ struct FCMMessageCheck {
     for part in parts.compactMap({ $0 }) {
       for (name, value) in document.members(of: part) { size += document.utf8Count(name) + document.utf8Count(value) }
     }
-    let limit =
-      switch target {
-      case .token, .installation, nil: 4096
-      case .topic, .condition: 2048
-      }
-    guard size <= limit else { throw invalid("message", "Android message is too big") }
+    guard size <= payloadLimit else { throw invalid("message", "Android message is too big") }
   }
 
   /// The value of a field in either spelling; nil if it is absent or null.
