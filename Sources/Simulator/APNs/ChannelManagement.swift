@@ -48,15 +48,13 @@ struct ChannelManagement {
       return Answer(status: 201, headers: [HeaderField(name: Self.channelID, value: made)])
     case .read:
       guard let policy = channels.policy(of: try channel(), app) else { throw .bad("ChannelNotRegistered") }
-      var body = JSONObjectWriter()
-      body.set("message-storage-policy", policy.rawValue)
-      body.set("push-type", "LiveActivity")
-      return Answer(status: 200, body: body.closed())
+      let body: JSONObject = ["message-storage-policy": policy.rawValue, "push-type": "LiveActivity"]
+      return Answer(status: 200, body: body.line)
     case .delete:
       guard channels.remove(try channel(), of: app) else { throw .bad("ChannelNotRegistered") }
       return Answer(status: 204)
     case .list:
-      return Answer(status: 200, body: JSONObjectWriter.object { $0.set("channels", channels.all(of: app)) })
+      return Answer(status: 200, body: (["channels": channels.all(of: app)] as JSONObject).line)
     }
   }
 

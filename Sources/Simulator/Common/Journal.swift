@@ -50,11 +50,8 @@ public final class Journal: Sendable {
     state.withLock { state in
       if state.violations.count < 1000 { state.violations.append(what) }
       guard hasFile else { return }
-      var json = JSONObjectWriter(after: state.pending)
-      json.set("time", Timestamp.text(time))
-      json.set("connection", Int64(connection))
-      json.set("violation", what)
-      state.pending = json.closed() + [UInt8(ascii: "\n")]
+      let violation: JSONObject = ["time": Timestamp.text(time), "connection": connection, "violation": what]
+      state.pending += violation.line + [UInt8(ascii: "\n")]
     }
   }
 

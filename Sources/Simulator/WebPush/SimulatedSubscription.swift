@@ -28,29 +28,20 @@ public struct SimulatedSubscription: Sendable {
   public static func id(_ number: Int) -> String { "subscription-\(number)" }
 
   /// A browser's `PushSubscription` as JSON.
-  public var json: [UInt8] {
-    var json = JSONObjectWriter()
-    json.set("endpoint", endpoint)
-    json.set("expirationTime", raw: Array("null".utf8))
-    json.set("keys") { json in
-      json.set("p256dh", Base64URL.encode(publicKey))
-      json.set("auth", Base64URL.encode(auth))
-    }
-    return json.closed()
+  public var json: [UInt8] { object.line }
+
+  private var object: JSONObject {
+    let keys: JSONObject = ["p256dh": Base64URL.encode(publicKey), "auth": Base64URL.encode(auth)]
+    return ["endpoint": endpoint, "expirationTime": nil as String?, "keys": keys]
   }
 
   /// The subscription as a change of the registry.
   /// - Parameter app: nil leaves the application out.
   public func registration(number: Int, app: String?) -> [UInt8] {
-    var json = JSONObjectWriter()
-    if let app {
-      json.set("op", "register")
-      json.set("app", app)
-    }
-    json.set("platform", Platform.webpush.word)
-    json.set("subscription", raw: self.json)
-    json.set("installation", "browser-\(number)")
-    json.set("user", "user-\(number)")
-    return json.closed()
+    let change: JSONObject = [
+      "op": JSONOptional(app.map { _ in "register" }), "app": JSONOptional(app), "platform": Platform.webpush.word,
+      "subscription": object, "installation": "browser-\(number)", "user": "user-\(number)",
+    ]
+    return change.line
   }
 }
