@@ -47,19 +47,12 @@ struct ApplePush: WebPushVendor {
     }
   }
 
-  func usualReason(_ status: Int) -> String {
-    switch status {
-    case 400: "BadWebPushRequest"
-    case 403: "BadJwtToken"
-    case 404: "BadPath"
-    case 405: "MethodNotAllowed"
-    case 410: "ExpiredToken"
-    case 413: "PayloadTooLarge"
-    case 429: "TooManyRequests"
-    case 503: "ServiceUnavailable"
-    default: "InternalServerError"
-    }
-  }
+  func usualReason(_ status: Int) -> String { Self.reasons[status] ?? "InternalServerError" }
+
+  private static let reasons = [
+    400: "BadWebPushRequest", 403: "BadJwtToken", 404: "BadPath", 405: "MethodNotAllowed", 410: "ExpiredToken",
+    413: "PayloadTooLarge", 429: "TooManyRequests", 503: "ServiceUnavailable",
+  ]
 
   func refuse(_ status: Int, _ reason: String) -> WebPushAnswer {
     WebPushAnswer(

@@ -33,18 +33,9 @@ struct MozillaPush: WebPushVendor {
     }
   }
 
-  func usualReason(_ status: Int) -> String {
-    switch status {
-    case 400: "110"
-    case 401: "109"
-    case 404: "102"
-    case 410: "106"
-    case 413: "104"
-    case 502: "900"
-    case 503: "201"
-    default: "999"
-    }
-  }
+  func usualReason(_ status: Int) -> String { Self.reasons[status] ?? "999" }
+
+  private static let reasons = [400: "110", 401: "109", 404: "102", 410: "106", 413: "104", 502: "900", 503: "201"]
 
   func refuse(_ status: Int, _ reason: String) -> WebPushAnswer {
     var json = JSONObjectWriter()

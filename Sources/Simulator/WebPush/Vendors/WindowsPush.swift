@@ -30,17 +30,13 @@ struct WindowsPush: WebPushVendor {
     }
   }
 
-  func usualReason(_ status: Int) -> String {
-    switch status {
-    case 401: "The JWT token is invalid"
-    case 403: "The application server key does not match the channel"
-    case 404: "The channel URI is invalid"
-    case 406: "The channel is throttled"
-    case 410: "The channel has expired"
-    case 413: "The payload exceeds the size limit"
-    default: StatusPhrase.of(status)
-    }
-  }
+  func usualReason(_ status: Int) -> String { Self.reasons[status] ?? StatusPhrase.of(status) }
+
+  private static let reasons = [
+    401: "The JWT token is invalid", 403: "The application server key does not match the channel",
+    404: "The channel URI is invalid", 406: "The channel is throttled", 410: "The channel has expired",
+    413: "The payload exceeds the size limit",
+  ]
 
   func refuse(_ status: Int, _ reason: String) -> WebPushAnswer {
     WebPushAnswer(
