@@ -14,6 +14,8 @@ public protocol SimulatorConfiguration: Sendable {
 }
 
 extension SimulatorConfiguration {
+  /// Only APNs asks for client certificates.
+  public var clientAuthority: String? { nil }
   public var protocols: [String] { ["h2"] }
 }
 

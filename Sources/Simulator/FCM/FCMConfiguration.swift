@@ -8,8 +8,6 @@ public struct FCMConfiguration: SimulatorConfiguration {
   /// PEM files of the server's certificate chain and key. Without them there is no TLS.
   public var certificate: String?
   public var key: String?
-  /// Always nil: FCM asks for no client certificates.
-  public var clientAuthority: String? { nil }
   /// The only existing project; nil for any.
   public var project: String?
   /// `client_email` of the only service account; nil for any.

@@ -8,8 +8,6 @@ public struct WebPushConfiguration: SimulatorConfiguration {
   /// PEM files of the server's certificate chain and key. Without them there is no TLS.
   public var certificate: String?
   public var key: String?
-  /// Always nil: push services ask for no client certificates.
-  public var clientAuthority: String? { nil }
   /// The VAPID key that all subscriptions are bound to, 65 bytes. Without it, the first push binds its subscription to its key.
   public var applicationServerKey: [UInt8]?
   /// True for HTTP/1.1 only. Otherwise the client selects HTTP/2 or HTTP/1.1.
