@@ -57,6 +57,11 @@ struct Options {
     if asJSON { lines().forEach(Terminal.print) } else { Terminal.print(text()) }
   }
 
+  /// - Parameter notice: instead of JSON, on standard error.
+  func print(_ json: @autoclosure () -> JSONObject, notice: @autoclosure () -> String) {
+    if asJSON { Terminal.print(json()) } else { Terminal.say("pushfleet: \(notice())") }
+  }
+
   func required(_ name: String, _ purpose: String) throws(CommandFailure) -> String {
     guard let value = values[name] else { throw CommandFailure(.usage, "--\(name) is missing: \(purpose)") }
     return value

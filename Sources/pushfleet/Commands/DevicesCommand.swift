@@ -95,7 +95,7 @@ enum DevicesCommand: Command {
     let topics = options["topics"].map { $0.split { $0 == "," || $0 == "|" }.map { Array($0.utf8) } }
     let fields = (["platform", "token"] + registering.options).filter { $0 != "topics" }
     let change =
-      ["op": "register", "app": try session.app(options)]
+      ["op": "register", "app": try session.configuration.app(options)]
       + JSONObject(fields.map { ($0.replacing("-", with: "_"), JSONOptional(options[$0])) })
       + ["topics": JSONOptional(topics), "subscription": JSONOptional(try subscription(options))]
     if let id = try session.apply(change, options).registration, !options.asJSON { Terminal.print(id) }
@@ -121,7 +121,7 @@ enum DevicesCommand: Command {
   private static func forget(_ options: Options) throws {
     guard let user = options["user"] else { throw CommandFailure(.usage, "name a user by --user") }
     let session = try OperatorSession(options)
-    guard let app = try session.configuration.application(options) else { throw session.configuration.severalApplications }
+    let app = try session.configuration.app(options)
     let isSure = options.has("yes")
     guard isSure || Terminal.canAsk else { throw CommandFailure(.usage, "forget deletes a user for good: use --yes") }
     guard isSure || Terminal.confirms("Delete the user \(String(printing: Array(user.utf8))) and the devices for good?") else {
@@ -139,7 +139,7 @@ enum DevicesCommand: Command {
       throw CommandFailure(.usage, "name a device by one of \(names.map { "--" + $0 }.joined(separator: ", "))")
     }
     let session = try RegistrySession(options, isReading: true)
-    let app = try session.app(options)
+    let app = try session.configuration.app(options)
     let records = try records(kind, Array(text.utf8), app, session.store)
     guard !records.isEmpty else {
       throw CommandFailure(.badInput, "--\(kind): no such device of \(String(decoding: app, as: UTF8.self)) is registered")

@@ -4,17 +4,15 @@ import PushCore
 enum DevicesCount {
   static func run(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)
-    let app = try session.givenApp(options)
+    let app = try session.configuration.givenApp(options)
     let counts = try session.store.deviceCounts(app: app)
-    guard !options.asJSON else { return counts.forEach { Terminal.print($0.json) } }
-    guard !counts.isEmpty else { return Terminal.print("no devices") }
     let table = TextTable(
       [
         (.figure("DEVICES"), { Figures.count($0.count) }), (.text("STATE", least: 7), { $0.state.word }),
         (.text("KIND", least: 13, rank: 1), { $0.kind.name }), (.text("PLATFORM", least: 8, rank: 2), { $0.platform.word }),
         (.name("APP", least: 12, rank: 3), { String(printing: $0.app) }),
       ], of: counts)
-    Terminal.print(table.text(width: Terminal.width))
+    options.print(counts.map(\.json.line), text: counts.isEmpty ? "no devices" : table.text(width: Terminal.width))
   }
 }
 

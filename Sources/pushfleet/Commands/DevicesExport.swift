@@ -5,7 +5,7 @@ enum DevicesExport {
     let format = try options.choice("format", of: BulkFormat.allCases.map(\.rawValue)).flatMap(BulkFormat.init(rawValue:))
     if options.asJSON, format == .csv { throw CommandFailure(.usage, "--json and --format csv exclude each other") }
     let session = try RegistrySession(options, isReading: true, store: .bulk)
-    let app = try session.givenApp(options)
+    let app = try session.configuration.givenApp(options)
     let export = BulkExport(from: session.store, format: format ?? .ndjson, app: app, withTimes: options.has("times"))
     let interruption = try Interruption()
     while !interruption.hasCome, let bytes = try export.next() { Terminal.write(bytes) }

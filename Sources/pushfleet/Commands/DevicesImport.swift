@@ -26,7 +26,7 @@ enum DevicesImport {
     account.finish()
     let seconds = (ContinuousClock.now - begun) / .seconds(1)
     if account.total.rows > 0 || stopped == nil {
-      report(account, seconds, isDryRun: target.store == nil, asJSON: options.asJSON)
+      report(account, seconds, isDryRun: target.store == nil, options)
     }
     if let stopped { throw stopped }
     if account.total.refused > 0 {
@@ -75,18 +75,15 @@ enum DevicesImport {
     }
   }
 
-  private static func report(_ account: ImportAccount, _ seconds: Double, isDryRun: Bool, asJSON: Bool) {
+  private static func report(_ account: ImportAccount, _ seconds: Double, isDryRun: Bool, _ options: Options) {
     let count = account.total
     let rate = seconds > 0 ? Double(count.rows) / seconds : 0
-    guard asJSON else {
-      let refused = count.refused > 0 ? ", \(count.refused) refused" : ""
-      return Terminal.say(
-        "pushfleet: \(count.stored) of \(count.rows) rows \(isDryRun ? "would be " : "")stored\(refused), in \(String(format: "%.1f", seconds)) s, "
-          + "\(Int(rate)) rows/s")
-    }
-    Terminal.print(
+    let refused = count.refused > 0 ? ", \(count.refused) refused" : ""
+    options.print(
       [
         "rows": count.rows, "stored": count.stored, "refused": count.refused, "seconds": seconds, "rows_per_second": Int(rate),
-      ] as JSONObject)
+      ],
+      notice: "\(count.stored) of \(count.rows) rows \(isDryRun ? "would be " : "")stored\(refused), "
+        + "in \(String(format: "%.1f", seconds)) s, \(Int(rate)) rows/s")
   }
 }

@@ -14,7 +14,7 @@ enum DevicesList {
     let now = RegistrySession.now
     let since = try options["since"].map { text throws(CommandFailure) in try LetterFilter.time(text, now: now) } ?? 0
     let session = try RegistrySession(options, isReading: true)
-    let app = try session.app(options)
+    let app = try session.configuration.app(options)
     try options.printPortions(
       columns, json: \.json, none: "no devices are \(word)\(options["since"] == nil ? "" : " since then")"
     ) { last, limit in

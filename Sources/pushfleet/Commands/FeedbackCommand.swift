@@ -43,7 +43,7 @@ enum FeedbackCommand: Command {
       throw CommandFailure(.usage, "--follow consumes every event: --app, --event, --limit and --peek exclude it")
     }
     let configuration = try options.configuration()
-    selection.app = options["app"] == nil ? nil : try configuration.application(options)
+    selection.app = try configuration.givenApp(options)
     let client = try FeedbackReader(
       configuration, selection, follows: options.has("follow"), command: options["exec"].map(ShellCommand.init))
     try client.run()

@@ -34,7 +34,7 @@ enum GroupsCommand: Command {
     let needsMember = word != "create" || !options.has("users")
     guard options.operands.count > 1 || !needsMember else { throw CommandFailure(.usage, "name at least one member, or -") }
     let session = try RegistrySession(options, isReading: word != "create")
-    let app = try session.app(options)
+    let app = try session.configuration.app(options)
     let words = options.operands.dropFirst()
     let interruption = try Interruption()
     let members = words.isEmpty ? [] : try RegistryNames.read(words, unless: interruption)
@@ -83,19 +83,16 @@ enum GroupsCommand: Command {
 
   private static func show(_ group: String, _ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)
-    let app = try session.app(options)
+    let app = try session.configuration.app(options)
     let record = try record(group, app, session.store)
     let members = record.users ?? record.devices
-    guard !options.asJSON else {
-      return Terminal.print(
-        [
-          "notification_key": record.notificationKey, "notification_key_name": record.name,
-          record.users == nil ? "registration_ids" : "users": members, "created_at": Timestamp.text(record.createdAt),
-        ] as JSONObject)
-    }
     let names = members.isEmpty ? ["none"] : members.map { String(printing: $0) }
-    Terminal.print(
-      FactList.text(
+    options.print(
+      [
+        "notification_key": record.notificationKey, "notification_key_name": record.name,
+        record.users == nil ? "registration_ids" : "users": members, "created_at": Timestamp.text(record.createdAt),
+      ],
+      text: FactList.text(
         [
           ("name", String(printing: record.name)), ("notification key", String(printing: record.notificationKey)),
           ("created", Figures.moment(record.createdAt)),

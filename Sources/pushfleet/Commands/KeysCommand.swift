@@ -63,7 +63,7 @@ enum KeysCommand: Command {
     }
     try choose(options, apps, session.configuration, for: &kept)
     if let file = options["service-account"] {
-      return try create(kept, file, try tokenURI(options, session.configuration), session, isJSON: options.asJSON)
+      return try create(kept, file, try tokenURI(options, session.configuration), session, options)
     }
     if options["url"] != nil { throw CommandFailure(.usage, "--url needs --service-account") }
     try session.perform(.createKey(kept))
@@ -117,7 +117,7 @@ enum KeysCommand: Command {
 
   /// Creates a key as a service account file, without printing a key.
   private static func create(
-    _ key: GatewayKey, _ file: String, _ tokenURI: [UInt8], _ session: OperatorSession, isJSON: Bool
+    _ key: GatewayKey, _ file: String, _ tokenURI: [UInt8], _ session: OperatorSession, _ options: Options
   ) throws {
     guard key.apps.count == 1, let app = key.apps.first else {
       throw CommandFailure(.usage, "--service-account is for one application: name it with --app")
@@ -142,11 +142,9 @@ enum KeysCommand: Command {
       try? FileManager.default.removeItem(atPath: file)
       throw error
     }
-    guard isJSON else {
-      return Terminal.say(
-        "pushfleet: \(SafeText.path(file)) is the only copy of the key; its id is \(String(decoding: key.id, as: UTF8.self))")
-    }
-    Terminal.print(description(kept) + ["service_account": file, "token_uri": tokenURI])
+    options.print(
+      description(kept) + ["service_account": file, "token_uri": tokenURI],
+      notice: "\(SafeText.path(file)) is the only copy of the key; its id is \(String(decoding: key.id, as: UTF8.self))")
   }
 
   /// The address of the gateway's endpoint for tokens.
@@ -167,6 +165,7 @@ enum KeysCommand: Command {
     while base.hasSuffix("/") { base.removeLast() }
     return Array((base + "/token").utf8)
   }
+
   private static func rights(_ text: String) throws(CommandFailure) -> Set<KeyRight> {
     var rights: Set<KeyRight> = []
     for word in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
@@ -192,17 +191,14 @@ enum KeysCommand: Command {
 
   private static func list(_ options: Options) throws {
     let keys = try RegistrySession(options, isReading: true).store.keys()
-    guard options.asJSON else {
-      guard !keys.isEmpty else { return Terminal.say("no keys") }
-      return Terminal.print(TextTable(keys).text(width: Terminal.width))
+    guard options.asJSON || !keys.isEmpty else { return Terminal.say("no keys") }
+    let objects = keys.map { key in
+      description(key) + [
+        "rate": key.rate, "token_uri": JSONOptional(key.account?.tokenURI), "created_at": Timestamp.text(key.createdAt),
+        "used_at": key.usedAt.map(Timestamp.text), "revoked_at": key.revokedAt.map(Timestamp.text),
+      ]
     }
-    for key in keys {
-      Terminal.print(
-        description(key) + [
-          "rate": key.rate, "token_uri": JSONOptional(key.account?.tokenURI), "created_at": Timestamp.text(key.createdAt),
-          "used_at": key.usedAt.map(Timestamp.text), "revoked_at": key.revokedAt.map(Timestamp.text),
-        ])
-    }
+    options.print(objects.map(\.line), text: TextTable(keys).text(width: Terminal.width))
   }
 
   private static func revoke(_ options: Options) throws {
@@ -214,10 +210,7 @@ enum KeysCommand: Command {
     guard let key = try session.store.key(id) else { throw CommandFailure(.badInput, "there is no key of this id") }
     guard key.revokedAt == nil else { return Terminal.say("pushfleet: it has been revoked before") }
     try session.perform(.revokeKey(id: id))
-    guard options.asJSON else {
-      return Terminal.say("pushfleet: revoked; running gateways refuse it within five seconds")
-    }
-    Terminal.print(["id": id] as JSONObject)
+    options.print(["id": id], notice: "revoked; running gateways refuse it within five seconds")
   }
 }
 

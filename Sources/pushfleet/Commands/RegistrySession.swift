@@ -28,14 +28,6 @@ struct RegistrySession {
     return try openRegistry(try RegistryLocation(parsing: text), options: settings, limits: configuration.registryLimits)
   }
 
-  /// The application that `--app` names; nil without `--app`.
-  func givenApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { options["app"] == nil ? nil : try app(options) }
-
-  func app(_ options: Options) throws(CommandFailure) -> [UInt8] {
-    guard let app = try configuration.application(options) else { throw configuration.severalApplications }
-    return app
-  }
-
   static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
 
   /// Applies a change in the JSON form that backends send, as if it had come through the registry queue.
@@ -63,6 +55,14 @@ extension Configuration {
     guard let app = options["app"] else { return apps.count == 1 ? Array(apps[0].id.utf8) : nil }
     guard apps.contains(where: { $0.id == app }) else { throw noApplication(app) }
     return Array(app.utf8)
+  }
+
+  /// The application that `--app` names; nil without `--app`.
+  func givenApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { options["app"] == nil ? nil : try app(options) }
+
+  func app(_ options: Options) throws(CommandFailure) -> [UInt8] {
+    guard let app = try application(options) else { throw severalApplications }
+    return app
   }
 
   var severalApplications: CommandFailure {

@@ -26,7 +26,7 @@ enum TopicsCommand: Command {
     if word == "list" { return try list(options) }
     guard options.operands.count >= 2 else { throw CommandFailure(.usage, "name a topic and at least one device, or -") }
     let session = try RegistrySession(options, isReading: word == "unsubscribe")
-    let app = try session.app(options)
+    let app = try session.configuration.app(options)
     let interruption = try Interruption()
     let devices = try RegistryNames.read(options.operands.dropFirst(), unless: interruption)
     var failures = 0

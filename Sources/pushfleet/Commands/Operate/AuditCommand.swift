@@ -18,11 +18,9 @@ enum AuditCommand: Command {
   static func run(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)
     let limit = try options.integer("limit", in: 1...100_000) ?? 50
-    let events = try session.store.auditEvents(of: session.givenApp(options).map { [$0] }, limit: limit)
-    guard !options.asJSON, events.isEmpty else {
-      return options.print(events.map(\.json.line), text: TextTable(events).text(width: Terminal.width))
-    }
-    Terminal.say("no operations")
+    let events = try session.store.auditEvents(of: session.configuration.givenApp(options).map { [$0] }, limit: limit)
+    guard options.asJSON || !events.isEmpty else { return Terminal.say("no operations") }
+    options.print(events.map(\.json.line), text: TextTable(events).text(width: Terminal.width))
   }
 }
 

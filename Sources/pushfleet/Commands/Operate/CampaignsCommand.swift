@@ -94,7 +94,7 @@ enum CampaignsCommand: Command {
 
   private static func list(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)
-    let app = try session.givenApp(options)
+    let app = try session.configuration.givenApp(options)
     let limit = try options.integer("limit", in: 0...mostListed) ?? 20
     var last = ""
     while true {

@@ -29,10 +29,7 @@ enum HeldCommand: Command {
 
   static func run(_ options: Options) throws {
     let filter = try LetterFilter(options, now: RegistrySession.now)
-    guard let app = try options.configuration().application(options).map({ String(decoding: $0, as: UTF8.self) }) else {
-      throw try options.configuration().severalApplications
-    }
-    let place = LetterPlace(.held(app))
+    let place = LetterPlace(.held(String(decoding: try options.configuration().app(options), as: UTF8.self)))
     switch options.action {
     case "list": try place.list(options, filter)
     case "show": try place.show(options, filter)
