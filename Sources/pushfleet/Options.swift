@@ -62,6 +62,30 @@ struct Options {
     if asJSON { Terminal.print(json()) } else { Terminal.say("pushfleet: \(notice())") }
   }
 
+  private static let portion = 1_000
+
+  /// Prints a list of any length. Column widths may change slightly from portion to portion.
+  /// - Parameter next: returns at most `limit` rows after `last`, which is nil at first.
+  func printPortions<Row>(
+    _ columns: [(TextTable.Column, (Row) -> String)], json: (Row) -> JSONObject, none: String,
+    next: (_ last: Row?, _ limit: Int) throws -> [Row]
+  ) throws {
+    let width = Terminal.width
+    var last: Row?
+    repeat {
+      let rows = try next(last, Self.portion)
+      if asJSON {
+        for row in rows { Terminal.print(json(row)) }
+      } else if !rows.isEmpty {
+        let lines = TextTable(columns, of: rows).lines(width: width)
+        Terminal.print(lines.dropFirst(last == nil ? 0 : 1).joined(separator: "\n"))
+      } else if last == nil {
+        Terminal.say(none)
+      }
+      last = rows.count == Self.portion ? rows.last : nil
+    } while last != nil
+  }
+
   func required(_ name: String, _ purpose: String) throws(CommandFailure) -> String {
     guard let value = values[name] else { throw CommandFailure(.usage, "--\(name) is missing: \(purpose)") }
     return value

@@ -41,6 +41,12 @@ extension DeviceRecord {
   }
 }
 
+extension DeviceCount {
+  var json: JSONObject {
+    ["app": app, "platform": platform.word, "kind": kind.name, "state": state.word, "devices": count]
+  }
+}
+
 extension Registration {
   /// The token for people. An endpoint is a secret, so a subscription has only a name.
   var shownToken: String {

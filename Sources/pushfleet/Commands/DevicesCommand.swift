@@ -1,3 +1,4 @@
+import Broker
 import DeviceRegistry
 import PushCore
 
@@ -80,15 +81,76 @@ enum DevicesCommand: Command {
   static func run(_ options: Options) throws {
     switch options.action {
     case "import": try DevicesImport.run(options)
-    case "export": try DevicesExport.run(options)
-    case "list": try DevicesList.run(options)
-    case "count": try DevicesCount.run(options)
+    case "export": try export(options)
+    case "list": try list(options)
+    case "count": try count(options)
     case "show": try show(options)
     case "register": try register(options)
     case "forget": try forget(options)
     default: try unregister(options)
     }
   }
+
+  // MARK: many devices
+
+  private static func export(_ options: Options) throws {
+    let format = try options.choice("format", of: BulkFormat.allCases.map(\.rawValue)).flatMap(BulkFormat.init(rawValue:))
+    if options.asJSON, format == .csv { throw CommandFailure(.usage, "--json and --format csv exclude each other") }
+    let session = try RegistrySession(options, isReading: true, store: .bulk)
+    let app = try session.configuration.givenApp(options)
+    let export = BulkExport(from: session.store, format: format ?? .ndjson, app: app, withTimes: options.has("times"))
+    let interruption = try Interruption()
+    while !interruption.hasCome, let bytes = try export.next() { Terminal.write(bytes) }
+    guard !interruption.hasCome else {
+      throw CommandFailure(
+        .interrupted,
+        "interrupted: \(export.exported) exported; the output ends with a whole line, export again for the rest")
+    }
+    Terminal.say("pushfleet: \(export.exported) exported")
+  }
+
+  private static let states: [(word: String, state: DeviceState)] = [("gone", .gone), ("suspect", .suspect), ("stale", .stale)]
+
+  private static func list(_ options: Options) throws {
+    let word = try options.required("state", states.map(\.word).joined(separator: ", "))
+    guard let state = states.first(where: { $0.word == word })?.state else {
+      throw Options.refusal("state", word, of: states.map(\.word))
+    }
+    let now = RegistrySession.now
+    let since = try options["since"].map { text throws(CommandFailure) in try LetterFilter.time(text, now: now) } ?? 0
+    let session = try RegistrySession(options, isReading: true)
+    let app = try session.configuration.app(options)
+    try options.printPortions(
+      columns, json: \.json, none: "no devices are \(word)\(options["since"] == nil ? "" : " since then")"
+    ) { last, limit in
+      try session.store.devices(app: app, in: state, since: since, after: last?.id ?? 0, limit: limit)
+    }
+  }
+
+  private static var columns: [(TextTable.Column, (DeviceRecord) -> String)] {
+    [
+      (.text("SINCE                   ", least: 24), { $0.markedAt.map(Figures.moment) ?? "-" }),
+      (.text("REASON", least: 12, rank: 2), { $0.reason.map { String(printing: $0) } ?? "-" }),
+      (.name("REGISTRATION", least: 12, rank: 1), { String(printing: $0.registration) }),
+      (.text("KIND", least: 5, rank: 3), { ($0.device.kind ?? .alert).name }),
+      (.name("TOKEN", least: 16), { $0.device.shownToken }),
+    ]
+  }
+
+  private static func count(_ options: Options) throws {
+    let session = try RegistrySession(options, isReading: true)
+    let app = try session.configuration.givenApp(options)
+    let counts = try session.store.deviceCounts(app: app)
+    let table = TextTable(
+      [
+        (.figure("DEVICES"), { Figures.count($0.count) }), (.text("STATE", least: 7), { $0.state.word }),
+        (.text("KIND", least: 13, rank: 1), { $0.kind.name }), (.text("PLATFORM", least: 8, rank: 2), { $0.platform.word }),
+        (.name("APP", least: 12, rank: 3), { String(printing: $0.app) }),
+      ], of: counts)
+    options.print(counts.map(\.json.line), text: counts.isEmpty ? "no devices" : table.text(width: Terminal.width))
+  }
+
+  // MARK: one device or user
 
   private static func register(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: false)

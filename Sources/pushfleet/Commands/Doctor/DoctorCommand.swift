@@ -67,7 +67,7 @@ enum DoctorCommand: Command {
       } else {
         Terminal.say("pushfleet: bindings and policies are checked only with --management http://HOST:15672")
       }
-      if !findings.contains(where: { $0.level == .unreachable }) { tell(try DoctorWorkers.look(configuration)) }
+      if !findings.contains(where: { $0.level == .unreachable }) { tell(try workers(configuration)) }
       tell(registry(configuration))
       tell(DoctorMachine.look(configuration))
       if configuration.gateway != nil || configuration.metrics != nil { tell(try DoctorDoors(configuration).look()) }
@@ -111,6 +111,19 @@ enum DoctorCommand: Command {
           default: false
           }
         }
+    }
+  }
+
+  // MARK: the workers
+
+  /// Provider problems that workers report. The doctor's own push may succeed all the same, from another address or topic.
+  private static func workers(_ configuration: Configuration) throws -> [Finding] {
+    var workers: [WorkerAnswer] = []
+    let watch = try FleetWatch(configuration, every: nil) { workers = $0.workers }
+    do { try watch.run() } catch let failure as CommandFailure where failure.status != .interrupted { return [] }
+    return FleetPools(workers).rows.filter { $0.isInTrouble > 0 }.map { pool in
+      let remedy = pool.remedy.isEmpty ? nil : pool.remedy
+      return Finding(.warning, "workers", "\(pool.name) is in trouble: \(pool.reason)", remedy)
     }
   }
 
