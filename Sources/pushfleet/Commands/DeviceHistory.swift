@@ -8,6 +8,37 @@ struct DeviceHistory {
     let device: DeviceRecord
     /// The page that includes the device; nil if the broadcast hasn't reached it yet.
     let page: CampaignPage?
+
+    enum Outcome: Equatable {
+      case accepted
+      /// In the audience now, but there is no evidence that the broadcast was sent to it.
+      case unknown
+      /// In this state since before the broadcast, which skips it.
+      case left(DeviceState)
+      /// The broadcast hasn't reached the device or hasn't finished its page.
+      case open
+      /// Cancelled before the device's turn.
+      case notSent
+    }
+
+    func outcome(isAcknowledged: Bool) -> Outcome {
+      if isAcknowledged { return .accepted }
+      let isLeftOut = device.state == .gone || device.state == .stale && leavesOutStale
+      if isLeftOut, let since = device.markedAt, since <= campaign.createdAt {
+        return .left(device.state)
+      }
+      guard let page else { return campaign.state.isOver ? .notSent : .open }
+      if campaign.state == .cancelled, page.isDone, page.sent + page.failed == 0 { return .notSent }
+      return .unknown
+    }
+
+    /// True for topics, conditions and all devices; broadcasts to users and groups include stale devices.
+    private var leavesOutStale: Bool {
+      switch Target.classify(campaign.description.target) {
+      case .success(.user), .success(.group): false
+      default: true
+      }
+    }
   }
 
   let devices: [DeviceRecord]
@@ -70,9 +101,7 @@ struct DeviceHistory {
   func acknowledgements(of messages: [[UInt8]]) throws(RegistryError) -> [(DeviceRecord, [AcknowledgementTimes])] {
     try devices.map { device throws(RegistryError) in (device, try store.acknowledgements(of: messages, by: device.id)) }
   }
-}
 
-extension DeviceHistory {
   /// Why a request to a user reached no device; nil if the registry can't be read.
   static func unreachable(user: [UInt8], app: [UInt8], _ options: Options) -> String? {
     guard let session = try? RegistrySession(options, isReading: true),
@@ -86,38 +115,5 @@ extension DeviceHistory {
       return "1 device is \(device.state.word)\(why.isEmpty ? "" : " (\(why))")"
     }
     return words.isEmpty ? nil : words.joined(separator: "; ")
-  }
-}
-
-extension DeviceHistory.Broadcast {
-  enum Outcome: Equatable {
-    case accepted
-    /// In the audience now, but there is no evidence that the broadcast was sent to it.
-    case unknown
-    /// In this state since before the broadcast, which skips it.
-    case left(DeviceState)
-    /// The broadcast hasn't reached the device or hasn't finished its page.
-    case open
-    /// Cancelled before the device's turn.
-    case notSent
-  }
-
-  func outcome(isAcknowledged: Bool) -> Outcome {
-    if isAcknowledged { return .accepted }
-    let isLeftOut = device.state == .gone || device.state == .stale && leavesOutStale
-    if isLeftOut, let since = device.markedAt, since <= campaign.createdAt {
-      return .left(device.state)
-    }
-    guard let page else { return campaign.state.isOver ? .notSent : .open }
-    if campaign.state == .cancelled, page.isDone, page.sent + page.failed == 0 { return .notSent }
-    return .unknown
-  }
-
-  /// True for topics, conditions and all devices; broadcasts to users and groups include stale devices.
-  private var leavesOutStale: Bool {
-    switch Target.classify(campaign.description.target) {
-    case .success(.user), .success(.group): false
-    default: true
-    }
   }
 }

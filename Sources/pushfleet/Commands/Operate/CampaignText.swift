@@ -11,7 +11,7 @@ extension Campaign {
   }
 
   var text: String {
-    return FactList.text([
+    FactList.text([
       ("campaign", id), ("app", String(printing: description.app)), ("message", String(printing: description.messageID)),
       ("target", String(printing: description.target)), ("state", state.words), ("sent", Figures.count(sent)),
       ("failed", Figures.count(failed) + (failures.isEmpty ? "" : ": " + failures.map(words).joined(separator: ", "))),
@@ -25,9 +25,7 @@ extension Campaign {
       ("last page", pagesDone > 0 ? Figures.moment(updatedAt) : nil), ("ended", finishedAt.map(Figures.moment)),
     ])
   }
-}
 
-extension Campaign {
   private func words(_ count: FailureCount) -> String {
     "\(Figures.count(count.devices)) \(count.error.rawValue)\(count.platform.map { " (\($0.label))" } ?? "")"
   }

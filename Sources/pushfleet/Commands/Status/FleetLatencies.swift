@@ -8,6 +8,20 @@ struct FleetLatencies {
     var histogram: Histogram
     /// False if some times start at a timestamp in whole seconds.
     var isExact = true
+
+    /// `18 ms`, `2.4 s`, `5 min 0 s`, `over 30 s`; for times in whole seconds `< 1 s`, `2 s`.
+    func text(_ share: Double) -> String {
+      guard let seconds = histogram.quantile(share) else { return "-" }
+      guard seconds.isFinite else { return "over \(Figures.duration(histogram.bounds.last ?? 0))" }
+      switch seconds {
+      case ...1 where !isExact: return "< 1 s"
+      case ..<9.95 where !isExact: return "\(Int(seconds.rounded())) s"
+      case ..<0.001: return "1 ms"
+      case ..<0.9995: return "\(Int((seconds * 1_000).rounded())) ms"
+      case ..<9.95: return "\((seconds * 10).rounded() / 10) s"
+      default: return Figures.duration(seconds)
+      }
+    }
   }
 
   /// Sorted by name: for each provider, round trips come before times from publishing.
@@ -26,20 +40,4 @@ struct FleetLatencies {
   }
 
   private static let most = 20
-}
-
-extension FleetLatencies.Row {
-  /// `18 ms`, `2.4 s`, `5 min 0 s`, `over 30 s`; for times in whole seconds `< 1 s`, `2 s`.
-  func text(_ share: Double) -> String {
-    guard let seconds = histogram.quantile(share) else { return "-" }
-    guard seconds.isFinite else { return "over \(Figures.duration(histogram.bounds.last ?? 0))" }
-    switch seconds {
-    case ...1 where !isExact: return "< 1 s"
-    case ..<9.95 where !isExact: return "\(Int(seconds.rounded())) s"
-    case ..<0.001: return "1 ms"
-    case ..<0.9995: return "\(Int((seconds * 1_000).rounded())) ms"
-    case ..<9.95: return "\((seconds * 10).rounded() / 10) s"
-    default: return Figures.duration(seconds)
-    }
-  }
 }

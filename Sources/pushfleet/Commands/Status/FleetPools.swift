@@ -12,6 +12,14 @@ struct FleetPools {
     var since = ""
     var reason = ""
     var remedy = ""
+
+    var state: String {
+      switch isInTrouble {
+      case 0: order.isEmpty ? "ok" : order
+      case workers: "in trouble"
+      default: "in trouble (\(isInTrouble) of \(workers))"
+      }
+    }
   }
 
   /// Pools in trouble first.
@@ -38,15 +46,5 @@ struct FleetPools {
     }
     rows.sort { ($1.isInTrouble, $1.order, $0.name) < ($0.isInTrouble, $0.order, $1.name) }
     inTrouble = max(workers.map(\.poolsInTrouble).max() ?? 0, rows.count { $0.isInTrouble > 0 })
-  }
-}
-
-extension FleetPools.Row {
-  var state: String {
-    switch isInTrouble {
-    case 0: order.isEmpty ? "ok" : order
-    case workers: "in trouble"
-    default: "in trouble (\(isInTrouble) of \(workers))"
-    }
   }
 }
