@@ -1,19 +1,13 @@
 /// Plays a script: counts the requests of each token.
-final class ScriptPlayer {
-  private var script: Script
+struct ScriptPlayer {
+  private let script: Script
   private var visits: [[UInt8]: Int] = [:]
   private var everyCounts: [[UInt8]: Int] = [:]
 
   init(_ script: Script) { self.script = script }
 
-  func replace(_ script: Script) {
-    self.script = script
-    visits = [:]
-    everyCounts = [:]
-  }
-
   /// The step for the next request of `token`; nil for the normal answer.
-  func next(_ given: [UInt8]) -> Step? {
+  mutating func next(_ given: [UInt8]) -> Step? {
     let token = Script.key(given)
     let own = script.entries[token]
     guard let entry = own ?? script.fallback else { return nil }
@@ -29,7 +23,7 @@ final class ScriptPlayer {
   }
 
   /// Counts the requests of each entry; for `*`, those of all its tokens.
-  private func every(_ step: Step, _ entry: [UInt8]) -> Step? {
+  private mutating func every(_ step: Step, _ entry: [UInt8]) -> Step? {
     guard let every = step.every else { return step }
     let count = everyCounts[entry, default: 0] + 1
     everyCounts[entry] = count

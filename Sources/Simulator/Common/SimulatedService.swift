@@ -17,7 +17,7 @@ public class ScriptedService<Configuration: SimulatorConfiguration> {
   public let configuration: Configuration
   public let journal: Journal
   let environment: SimulatorEnvironment
-  private let player: ScriptPlayer
+  private var player: ScriptPlayer
   /// Called before the script with a token, or with a subscription's id. The script decides if it returns nil.
   public var decide: (([UInt8]) -> Step?)?
   private var connections: [Int: AnyObject] = [:]
@@ -32,7 +32,7 @@ public class ScriptedService<Configuration: SimulatorConfiguration> {
 
   public var openConnections: Int { connections.count }
 
-  public func play(_ script: Script) { player.replace(script) }
+  public func play(_ script: Script) { player = ScriptPlayer(script) }
 
   /// The step for the next request of `token`; nil for the normal answer.
   func step(for token: [UInt8]) -> Step? { decide?(token) ?? player.next(token) }

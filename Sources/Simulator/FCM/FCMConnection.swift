@@ -6,8 +6,7 @@ final class FCMConnection: ServiceConnection<FCMConfiguration, FCMService>, Serv
   private enum Answer {
     case sent([UInt8])
     case refused(FCMError)
-    case token([UInt8])
-    case tokenRefused(AccessTokenIssuer.Refusal)
+    case token(Result<[UInt8], AccessTokenIssuer.Refusal>)
   }
 
   func requestReceived(_ request: ServerRequest, on session: ServerSession) {
@@ -27,10 +26,7 @@ final class FCMConnection: ServiceConnection<FCMConfiguration, FCMService>, Serv
     }
     let (result, asker) = service.issuer.exchange(request.body, at: entry.time)
     entry.authorization = asker
-    switch result {
-    case .success(let body): return .token(body)
-    case .failure(let refusal): return .tokenRefused(refusal)
-    }
+    return .token(result)
   }
 
   private func send(_ request: ServerRequest, _ entry: inout JournalEntry) -> Answer {
@@ -84,11 +80,11 @@ final class FCMConnection: ServiceConnection<FCMConfiguration, FCMService>, Serv
   private func outcome(_ answer: Answer, _ step: Step?) -> (status: Int, reason: String?, body: [UInt8]) {
     switch answer {
     case .refused(let error): return (error.status, error.reason, error.body())
-    case .tokenRefused(let refusal): return Self.oauth(400, refusal.error, refusal.description)
+    case .token(.failure(let refusal)): return Self.oauth(400, refusal.error, refusal.description)
     case .sent(let name):
       if let error = step.flatMap(FCMError.scripted) { return (error.status, error.reason, error.body()) }
       return (200, nil, JSONObjectWriter.object { $0.set("name", name) })
-    case .token(let body):
+    case .token(.success(let body)):
       if let step, let status = step.status, status != 200 {
         return Self.oauth(status, step.reason ?? (status < 500 ? "invalid_grant" : "internal_failure"), "Scripted.")
       }
