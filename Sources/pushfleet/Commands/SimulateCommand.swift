@@ -76,7 +76,26 @@ enum SimulateCommand: Command {
     try Options.check(provider, among: page.actions)
     guard let platform = Platform.allCases.first(where: { $0.word == provider }) else { return }
     try options.refuseOperands(after: options["subscriptions"] == nil ? 1 : 2)
-    try run(options, platform)
+    let endpoint = try endpoint(options, port: 8443 + UInt16(platform.rawValue))
+    let files = try files(options, endpoint, platform)
+    let certificate = try files?.certificate ?? ownFile("certificate", "the server's certificate", options)
+    let key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
+    let script = try script(options)
+    func placed<Configuration: SimulatorConfiguration>(_ configuration: Configuration) -> Configuration {
+      var configuration = configuration
+      (configuration.host, configuration.port, configuration.script) = (endpoint.host, endpoint.port, script)
+      (configuration.certificate, configuration.key) = (certificate, key)
+      return configuration
+    }
+    switch platform {
+    case .apns: try serve(APNsService.self, placed(apns(options)), platform, options, files)
+    case .fcm: try serve(FCMService.self, placed(fcm(options)), platform, options, files)
+    case .webpush:
+      let subscriptions = try SubscriptionFile(options)
+      try serve(WebPushService.self, placed(webpush(options)), platform, options, files) { port throws(CommandFailure) in
+        try subscriptions?.write(Endpoint(host: endpoint.host, port: port))
+      }
+    }
   }
 
   private static func endpoint(_ options: Options, port: UInt16) throws(CommandFailure) -> Endpoint {
@@ -104,7 +123,9 @@ enum SimulateCommand: Command {
     try options.required(name, "\(purpose); or create it by --self-signed FOLDER")
   }
 
-  private static func file(_ path: String, _ option: String) throws(CommandFailure) -> [UInt8] {
+  /// The content of the file that an option names; nil without the option.
+  private static func file(_ option: String, _ options: Options) throws(CommandFailure) -> [UInt8]? {
+    guard let path = options[option] else { return nil }
     guard let data = FileManager.default.contents(atPath: path) else {
       throw CommandFailure(.badInput, "--\(option): \(SafeText.path(path)) cannot be read\(SafeText.reason(path))")
     }
@@ -112,8 +133,7 @@ enum SimulateCommand: Command {
   }
 
   private static func script(_ options: Options) throws(CommandFailure) -> Script {
-    guard let path = options["script"] else { return Script() }
-    let text = try file(path, "script")
+    guard let path = options["script"], let text = try file("script", options) else { return Script() }
     do throws(ScriptError) { return try Script(parsing: text) } catch {
       throw CommandFailure(.badInput, "\(SafeText.path(path)): \(error)")
     }
@@ -126,33 +146,10 @@ enum SimulateCommand: Command {
     }
   }
 
-  private static func run(_ options: Options, _ platform: Platform) throws {
-    let endpoint = try endpoint(options, port: 8443 + UInt16(platform.rawValue))
-    let files = try files(options, endpoint, platform)
-    let certificate = try files?.certificate ?? ownFile("certificate", "the server's certificate", options)
-    let key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
-    let script = try script(options)
-    func placed<Configuration: SimulatorConfiguration>(_ configuration: Configuration) -> Configuration {
-      var configuration = configuration
-      (configuration.host, configuration.port, configuration.script) = (endpoint.host, endpoint.port, script)
-      (configuration.certificate, configuration.key) = (certificate, key)
-      return configuration
-    }
-    switch platform {
-    case .apns: try serve(APNsService.self, placed(apns(options)), platform, options, files)
-    case .fcm: try serve(FCMService.self, placed(fcm(options)), platform, options, files)
-    case .webpush:
-      let subscriptions = try SubscriptionFile(options)
-      try serve(WebPushService.self, placed(webpush(options)), platform, options, files) { port throws(CommandFailure) in
-        try subscriptions?.write(Endpoint(host: endpoint.host, port: port))
-      }
-    }
-  }
-
   private static func apns(_ options: Options) throws(CommandFailure) -> Simulator.APNsConfiguration {
     var configuration = Simulator.APNsConfiguration()
     configuration.clientAuthority = options["client-ca"]
-    configuration.providerKey = try providerKey(options)
+    configuration.providerKey = try file("provider-key", options)
     configuration.isSandbox = options.has("sandbox")
     if let topic = options["topic"] { configuration.topics = [topic] }
     if let streams = try options.integer("streams", in: 1...100_000) { configuration.maxConcurrentStreams = streams }
@@ -161,7 +158,7 @@ enum SimulateCommand: Command {
 
   private static func fcm(_ options: Options) throws(CommandFailure) -> Simulator.FCMConfiguration {
     var configuration = Simulator.FCMConfiguration()
-    (configuration.project, configuration.accountKey) = (options["project"], try providerKey(options))
+    (configuration.project, configuration.accountKey) = (options["project"], try file("provider-key", options))
     if let lifetime = try options.integer("token-lifetime", in: 1...3_600) { configuration.tokenLifetime = lifetime }
     return configuration
   }
@@ -169,17 +166,12 @@ enum SimulateCommand: Command {
   private static func webpush(_ options: Options) throws(CommandFailure) -> Simulator.WebPushConfiguration {
     var configuration = Simulator.WebPushConfiguration()
     configuration.isHTTP1 = options.has("http1")
-    guard let pem = try providerKey(options) else { return configuration }
+    guard let pem = try file("provider-key", options) else { return configuration }
     guard let point = (try? SigningKey(pem: pem))?.publicPoint else {
       throw CommandFailure(.badInput, "--provider-key: the file has no private key of P-256 in PEM")
     }
     configuration.applicationServerKey = point
     return configuration
-  }
-
-  private static func providerKey(_ options: Options) throws(CommandFailure) -> [UInt8]? {
-    guard let path = options["provider-key"] else { return nil }
-    return try file(path, "provider-key")
   }
 
   /// Prints the address, then serves until a signal; SIGHUP reloads the script.
