@@ -262,7 +262,7 @@ import Testing
     let file = FileManager.default.temporaryDirectory.appending(path: "explain-\(UUID().uuidString).json5")
     defer { try? FileManager.default.removeItem(at: file) }
     try text.write(to: file, atomically: true, encoding: .utf8)
-    return ExplainedApp(try Configuration.load(path: file.path, environment: [:]), id: id)
+    return ExplainedApp(configuration: try Configuration.load(path: file.path, environment: [:]), id: id)
   }
 
   static let apns = #"apns: [{ key: "none.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "t.one" }]"#
@@ -391,7 +391,7 @@ import Testing
       let file = FileManager.default.temporaryDirectory.appending(path: "explain-\(UUID().uuidString).json5")
       defer { try? FileManager.default.removeItem(at: file) }
       try text.write(to: file, atomically: true, encoding: .utf8)
-      let app = ExplainedApp(try Configuration.load(path: file.path, environment: [:]))
+      let app = ExplainedApp(configuration: try Configuration.load(path: file.path, environment: [:]))
       let body = #"{"to":"x:y","notification":{"body":"b"},"data":{"ext":"\#(String(repeating: "x", count: bytes))"}}"#
       return ExplainQuestion(body: Array(body.utf8), app: app, now: Self.now).answer()
     }

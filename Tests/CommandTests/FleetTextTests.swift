@@ -32,7 +32,7 @@ struct FleetTextTests {
   @Test("fits every width, and has no escape sequence where no colour is wanted", arguments: [40, 80, 200])
   func widths(width: Int) throws {
     let workers = try (1...5).map { try report("a-host-with-a-long-name-\($0):12345", trouble: $0 == 2) }
-    let lines = FleetText(picture(workers, consumers: 6), width: width, hasColour: false).lines
+    let lines = FleetText(picture: picture(workers, consumers: 6), width: width, hasColour: false).lines
     #expect(lines.allSatisfy { $0.count <= width && !$0.contains("\u{1B}") })
     let text = lines.joined(separator: "\n")
     #expect(text.contains("1 more shard") && text.contains("in trouble") && text.contains("Unavailable"))
@@ -44,7 +44,7 @@ struct FleetTextTests {
   @Test("says which share of the requests the trace kept, of all workers together, rounded down")
   func trace() throws {
     let workers = [try report("a"), try report("b")]
-    let lines = FleetText(picture(workers, consumers: 2), width: 120, hasColour: false).lines
+    let lines = FleetText(picture: picture(workers, consumers: 2), width: 120, hasColour: false).lines
     #expect(lines.contains("the trace kept 33 % of the requests since the workers began, failed ones first"))
   }
 
@@ -57,7 +57,9 @@ struct FleetTextTests {
 
   @Test("in 80 columns, a worker's long name gives way to how it stands and what it sends")
   func longNames() throws {
-    let lines = FleetText(picture([try report(Self.pod, state: "in trouble")], consumers: 1), width: 80, hasColour: false).lines
+    let lines = FleetText(
+      picture: picture([try report(Self.pod, state: "in trouble")], consumers: 1), width: 80, hasColour: false
+    ).lines
     let heads = cells(lines, "WORKER")
     #expect(heads.first == "WORKER" && heads.suffix(4) == ["SENT/S", "FAILED/S", "SENT", "FAILED"], "\(heads)")
     #expect(heads.contains("STATE"))
@@ -68,7 +70,7 @@ struct FleetTextTests {
 
   @Test("in 200 columns, all of a worker is shown")
   func wideNames() throws {
-    let lines = FleetText(picture([try report(Self.pod)], consumers: 1), width: 200, hasColour: false).lines
+    let lines = FleetText(picture: picture([try report(Self.pod)], consumers: 1), width: 200, hasColour: false).lines
     #expect(
       cells(lines, "WORKER")
         == ["WORKER", "STATE", "UP", "SHARDS", "IN HAND", "ON STREAMS", "SENT/S", "FAILED/S", "SENT", "FAILED"])
@@ -81,7 +83,7 @@ struct FleetTextTests {
     "sums up latencies and pools of all workers, those in trouble before the queues, all of them only where they are asked for")
   func sums() throws {
     let workers = try (1...3).map { try report("h:\($0)", trouble: $0 == 2) }
-    let lines = FleetText(picture(workers, consumers: 3), width: 100, hasColour: false).lines
+    let lines = FleetText(picture: picture(workers, consumers: 3), width: 100, hasColour: false).lines
     func line(_ start: String) -> [String] {
       lines.first { $0.hasPrefix(start) }?.split(separator: "  ").map { $0.trimmingCharacters(in: .whitespaces) } ?? []
     }
@@ -93,8 +95,8 @@ struct FleetTextTests {
       queues = try #require(lines.firstIndex { $0.hasPrefix("QUEUE") })
     #expect(place < queues)
     let well = picture([try report("h:1")], consumers: 1)
-    #expect(!FleetText(well, width: 80, hasColour: false).lines.contains { $0.hasPrefix("PROVIDER") })
-    let listed = FleetText(well, width: 80, hasColour: false, listsPools: true).lines
+    #expect(!FleetText(picture: well, width: 80, hasColour: false).lines.contains { $0.hasPrefix("PROVIDER") })
+    let listed = FleetText(picture: well, width: 80, hasColour: false, listsPools: true).lines
     #expect(listed.contains { $0.hasPrefix("com.example.app APNs production  ok") })
   }
 
@@ -102,9 +104,9 @@ struct FleetTextTests {
   func manyPools() throws {
     let names = (0..<50).map { #"{"name":"app \#($0) APNs","state":"in trouble"}"# }.joined(separator: ",")
     let worker = try #require(WorkerAnswer(Array(#"{"worker":"h:1","pools_in_trouble":700,"pools":[\#(names)]}"#.utf8), now: 0))
-    let lines = FleetText(picture([worker], consumers: 1), width: 80, hasColour: false).lines
+    let lines = FleetText(picture: picture([worker], consumers: 1), width: 80, hasColour: false).lines
     #expect(lines.count { $0.hasPrefix("app ") } == 20 && lines.contains("680 more in trouble: --pools lists them"))
-    let all = FleetText(picture([worker], consumers: 1), width: 80, hasColour: false, listsPools: true).lines
+    let all = FleetText(picture: picture([worker], consumers: 1), width: 80, hasColour: false, listsPools: true).lines
     #expect(all.count { $0.hasPrefix("app ") } == 20 + 50 && all.contains("650 more in trouble"))
     #expect(all.contains("680 more in trouble: in the list below"))
     let place = try #require(all.firstIndex { $0.hasPrefix("app ") }),
@@ -126,15 +128,15 @@ struct FleetTextTests {
     let pools = #"{"name":"a","state":"ok","connections":1e18,"streams":-1}"#
     let worker = try #require(
       WorkerAnswer(Array(#"{"worker":"h","latencies":[\#(most)],"pools":[\#(pools),\#(pools)]}"#.utf8), now: 0))
-    let lines = FleetText(picture([worker, worker], consumers: 1), width: 80, hasColour: false, listsPools: true).lines
+    let lines = FleetText(picture: picture([worker, worker], consumers: 1), width: 80, hasColour: false, listsPools: true).lines
     #expect(lines.contains { $0.hasPrefix("x: answers") && $0.hasSuffix("-") })
   }
 
   @Test("says that no worker runs, or that none answers")
   func noWorkers() {
-    let none = FleetText(picture([], consumers: 0), width: 80, hasColour: false).lines.joined(separator: "\n")
+    let none = FleetText(picture: picture([], consumers: 0), width: 80, hasColour: false).lines.joined(separator: "\n")
     #expect(none.contains("no worker is running") && none.contains("push.send.normal"))
-    let silent = FleetText(picture([], consumers: 2), width: 80, hasColour: true).lines.joined(separator: "\n")
+    let silent = FleetText(picture: picture([], consumers: 2), width: 80, hasColour: true).lines.joined(separator: "\n")
     #expect(silent.contains("no worker answers") && silent.contains("\u{1B}[31m"))
   }
 
@@ -142,11 +144,11 @@ struct FleetTextTests {
   func idleWorkers(answer: Bool) throws {
     var idle = picture(answer ? [try report("h:1", state: "in trouble", trouble: true)] : [], consumers: 0)
     idle.queues = [.init(name: "push.send.normal", ready: 7), .init(name: "push.quarantine", ready: 0, consumers: 2)]
-    let said = FleetText(idle, width: 100, hasColour: true).lines.joined(separator: "\n")
+    let said = FleetText(picture: idle, width: 100, hasColour: true).lines.joined(separator: "\n")
     #expect(said.contains("take nothing from the lanes: every provider is in trouble"), "\(said)")
     #expect(!said.contains("no worker is running") && said.contains("no worker answers") == !answer, "\(said)")
     idle.queues[0].consumers = 1
-    #expect(!FleetText(idle, width: 100, hasColour: true).lines.joined().contains("take nothing"))
+    #expect(!FleetText(picture: idle, width: 100, hasColour: true).lines.joined().contains("take nothing"))
   }
 
   @Test("as JSON is one object a line, by kinds")
@@ -164,12 +166,12 @@ struct FleetTextTests {
     let wild =
       #"{"worker":"\u001b[2Jx","shards":"many","in_hand":1e300,"delivered_per_second":-1e999,"pools":{},"errors":{"\u0007":1}}"#
     if let report = WorkerAnswer(Array(wild.utf8), now: 0) {
-      let lines = FleetText(picture([report], consumers: 1), width: 200, hasColour: false).lines
+      let lines = FleetText(picture: picture([report], consumers: 1), width: 200, hasColour: false).lines
       #expect(!lines.joined().unicodeScalars.contains { $0.value < 0x20 })
     }
     let strange = try #require(
       WorkerAnswer(Array(#"{"worker":"\u001b[2Jx","in_hand":-5,"delivered_per_second":1e30}"#.utf8), now: 0))
-    let lines = FleetText(picture([strange], consumers: 0), width: 200, hasColour: false).lines
+    let lines = FleetText(picture: picture([strange], consumers: 0), width: 200, hasColour: false).lines
     #expect(!lines.joined().unicodeScalars.contains { $0.value < 0x20 })
   }
 }

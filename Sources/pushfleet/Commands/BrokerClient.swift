@@ -10,6 +10,7 @@ class BrokerClient {
 
   private let connectTimeout: Double
   let configuration: Configuration
+  let topology: Topology
   let loop: EventLoop
   let connection: BrokerConnection
   private var failure: CommandFailure?
@@ -19,6 +20,7 @@ class BrokerClient {
 
   init(_ configuration: Configuration, loop: EventLoop? = nil, connectTimeout: Double = BrokerClient.connectTimeout) throws {
     self.configuration = configuration
+    topology = configuration.topology
     self.connectTimeout = connectTimeout
     let loop = try loop ?? EventLoop()
     self.loop = loop

@@ -24,7 +24,7 @@ enum ConsoleCommand: Command {
     func settings() throws(ConfigurationError) -> Configuration { try options.configuration().console(at: listen) }
     let configuration = try settings()
     let gateway = try Gateway(
-      configuration, version: Pushfleet.version, letters: LetterRunner(configuration),
+      configuration, version: Pushfleet.version, letters: LetterRunner(configuration: configuration),
       explain: Explanation.explain, file: options.configurationFile
     ) { () throws(ConfigurationError) in try settings() }
     let scheme = configuration.gateway?.http?.identity == nil ? "http" : "https"

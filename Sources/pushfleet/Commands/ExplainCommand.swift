@@ -100,13 +100,15 @@ struct ExplainedApp {
 
   var limits: JSONLimits { configuration?.limits.json ?? RequestLimits().json }
 
-  init(topic: String?) { self.topic = topic }
-
-  init(_ configuration: Configuration, id: String? = nil) {
-    self.configuration = configuration
-    self.id = id
+  static func package(in body: [UInt8], _ json: JSONLimits) -> [UInt8]? {
+    var limits = RequestLimits()
+    limits.json = json
+    limits.ignoresUnknownNames = true
+    return try? SendRequest.parse(body, limits: limits).get().restrictedPackageName
   }
+}
 
+extension ExplainedApp {
   init(_ options: Options, _ configuration: Configuration?, _ body: [UInt8]) throws {
     guard let configuration else {
       topic = options["app"]
@@ -120,12 +122,5 @@ struct ExplainedApp {
     }
     self.configuration = configuration
     id = options["app"]
-  }
-
-  static func package(in body: [UInt8], _ json: JSONLimits) -> [UInt8]? {
-    var limits = RequestLimits()
-    limits.json = json
-    limits.ignoresUnknownNames = true
-    return try? SendRequest.parse(body, limits: limits).get().restrictedPackageName
   }
 }

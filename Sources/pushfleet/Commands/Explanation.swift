@@ -245,7 +245,7 @@ struct Explanation {
   struct View {
     let way: Way
     var hasCredential = true
-    var outcome: Result<Sending, Rejection> = .failure(Rejection(.internalServerError, "not explained"))
+    let outcome: Result<Sending, Rejection>
   }
 
   /// Unix milliseconds.

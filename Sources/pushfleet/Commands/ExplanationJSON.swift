@@ -19,7 +19,8 @@ extension Explanation {
   /// The explanation of a request that comes to the gateway now.
   static func explain(_ configuration: Configuration, _ app: String, _ body: [UInt8]) -> (isRefused: Bool, json: [UInt8]) {
     let question = ExplainQuestion(
-      body: body, coversBothProviders: false, app: ExplainedApp(configuration, id: app), now: RegistrySession.now)
+      body: body, coversBothProviders: false, app: ExplainedApp(configuration: configuration, id: app), now: RegistrySession.now
+    )
     let explanation = question.answer()
     let lines = explanation.jsonLines
     guard explanation.rejection == nil else { return (true, lines.first ?? []) }

@@ -23,7 +23,7 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
   private let selection: FeedbackSelection
   private let follows: Bool
   private let command: ShellCommand?
-  private let queue: String
+  private var queue: String { topology.feedbackQueue }
   private var lines: [UInt8] = []
   private var tokens: [DeliveryToken] = []
   /// nil while there is no connection.
@@ -38,7 +38,6 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
     self.selection = selection
     self.follows = follows
     self.command = command
-    queue = configuration.topology.feedbackQueue
     try super.init(configuration)
     let prefetch = selection.isSelective ? Self.selectivePrefetch : Self.prefetch
     connection.makeMachine = { [unowned self] broker in

@@ -19,7 +19,7 @@ enum GatewayCommand: Command {
     Signals.block([Signals.hangUp])
     let configuration = try options.configuration()
     let gateway = try Gateway(
-      configuration, version: Pushfleet.version, letters: LetterRunner(configuration),
+      configuration, version: Pushfleet.version, letters: LetterRunner(configuration: configuration),
       explain: Explanation.explain, file: options.configurationFile
     ) { () throws(ConfigurationError) in try options.configuration() }
     try gateway.run()

@@ -235,7 +235,7 @@ final class RequestSender: PublisherClient {
   private var workers: [WorkerAnswer] = []
 
   private func askWorkers(_ publisher: Publisher) {
-    publisher.askWorkers(configuration.topology, StatusQuestion.plain, id: Self.question, tag: Self.questionTag)
+    publisher.askWorkers(topology, StatusQuestion.plain, id: Self.question, tag: Self.questionTag)
     loop.schedule(after: Publisher.answerTime) { [weak self] in
       guard let self else { return }
       fail(.unavailable, "\(missingOutcomes): \(whereTheyWait)")
@@ -257,7 +257,7 @@ final class RequestSender: PublisherClient {
     }
     var places = held.prefix(5).map { app in
       let pool = pools.first { $0.name.hasPrefix(app + " ") }
-      return configuration.topology.holdQueue(app) + (pool.map(words) ?? "")
+      return topology.holdQueue(app) + (pool.map(words) ?? "")
     }
     // While every provider is in trouble, workers leave requests in the lanes.
     if held.isEmpty { places = pools.prefix(5).map { "the lanes for \($0.name)\(words($0))" } }

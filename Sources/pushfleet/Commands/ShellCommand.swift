@@ -7,8 +7,6 @@ struct ShellCommand {
   /// Seconds between two checks whether the command has ended.
   private static let pause = 0.02
 
-  init(_ text: String) { self.text = text }
-
   /// Quotes any text as one word of a shell command line.
   static func quoted(_ word: String) -> String { "'" + word.replacing("'", with: #"'\''"#) + "'" }
 

@@ -24,7 +24,7 @@ enum TopologyCommand: Command {
     let configuration = try options.configuration()
     let topology = configuration.topology
     let declarer = try TopologyDeclarer(
-      configuration, topology, holds: options.has("holds") ? configuration.apps.map { topology.holdQueue($0.id) } : [])
+      configuration, holds: options.has("holds") ? configuration.apps.map { topology.holdQueue($0.id) } : [])
     try declarer.run()
     func show(_ queue: String, ready: Int? = nil) {
       options.print(
@@ -38,14 +38,12 @@ enum TopologyCommand: Command {
 }
 
 private final class TopologyDeclarer: PublisherClient {
-  private let topology: Topology
   private let holds: [String]
   private(set) var found: [(queue: String, ready: Int)] = []
   /// True if the stream of request traces exists.
   private(set) var hasTrace = false
 
-  init(_ configuration: Configuration, _ topology: Topology, holds: [String]) throws {
-    self.topology = topology
+  init(_ configuration: Configuration, holds: [String]) throws {
     self.holds = holds
     try super.init(configuration) { ConnectionSettings(broker: $0, name: "pushfleet topology") }
   }

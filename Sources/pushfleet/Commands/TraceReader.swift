@@ -17,7 +17,7 @@ final class TraceReader: BrokerClient, ConsumerHandler {
   private static let leftOutMark = Array(#"{"left_out":"#.utf8)
 
   private let subject: TraceSubject
-  private let queue: String
+  private var queue: String { topology.traceQueue }
   private var found: [TraceRound] = []
   private(set) var leftOut = 0
   private var consumer: Consumer?
@@ -29,7 +29,6 @@ final class TraceReader: BrokerClient, ConsumerHandler {
   /// - Parameter seconds: the time after which reading fails; nil for no limit.
   init(_ configuration: Configuration, subject: TraceSubject, within seconds: Double? = nil) throws {
     self.subject = subject
-    queue = configuration.topology.traceQueue
     try super.init(configuration)
     if let seconds {
       loop.schedule(after: seconds) { [weak self] in

@@ -15,8 +15,6 @@ struct LetterRunner: LetterWorker {
   /// Seconds between two reports of the progress.
   private static let pause = 0.5
 
-  init(_ configuration: Configuration) { self.configuration = configuration }
-
   func begin(
     _ order: LetterOrder, progress: @escaping @Sendable (Int, Int) -> Void, then: @escaping @Sendable (LetterOutcome) -> Void
   ) -> any LetterRun {

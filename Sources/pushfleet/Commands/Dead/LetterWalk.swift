@@ -37,7 +37,6 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   /// Seconds between the return of the letters and the next consumer, because new letters can look like returned ones.
   private static let settlePause = 1.0
 
-  let topology: Topology
   let place: LetterPlace
   private var queue: String { place.queue(topology) }
   private let maximumBody: Int
@@ -75,7 +74,6 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   init(
     _ configuration: Configuration, _ place: LetterPlace, maximumBody: Int, hold: Double = LetterWalk.longestHold
   ) throws {
-    topology = configuration.topology
     self.place = place
     self.maximumBody = maximumBody
     self.hold = hold

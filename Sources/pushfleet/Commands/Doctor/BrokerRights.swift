@@ -17,13 +17,8 @@ struct BrokerRights {
     case answer
   }
 
-  private let topology: Topology
-  private let broker: BrokerURI
-
-  init(_ topology: Topology, _ broker: BrokerURI) {
-    self.topology = topology
-    self.broker = broker
-  }
+  let topology: Topology
+  let broker: BrokerURI
 
   /// A `rabbitmqctl` command that gives a worker's user its permissions, as deploy/rabbitmq/definitions.json does.
   static func grant(_ prefix: String, _ broker: BrokerURI) -> String {

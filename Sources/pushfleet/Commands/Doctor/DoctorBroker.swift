@@ -20,15 +20,14 @@ final class DoctorBroker: PublisherClient {
     case ladder
   }
 
-  private let topology: Topology
   private let uri: BrokerURI
   private var refusal: ConnectionEnd?
   private(set) var findings: [Finding] = []
   private var subject = "broker"
   private var steps: [Step]
   private var missing: Set<String> = []
-  private var missingQueues: [String] = []
-  private var missingExchanges: [String] = []
+  private var missingQueues: [String] { topology.queues.map(\.name).filter(missing.contains) }
+  private var missingExchanges: [String] { topology.exchanges.map(\.name).filter { missing.contains("exchange " + $0) } }
   private var undeclarable: [String] = []
   private var hasDiffering = false
   private var rights: BrokerRights
@@ -44,9 +43,9 @@ final class DoctorBroker: PublisherClient {
 
   /// - Parameter hasLadder: true to test the retry ladder through this broker; the brokers of a cluster share it.
   init(_ configuration: Configuration, _ broker: BrokerAddress, hasLadder: Bool) throws {
-    topology = configuration.topology
+    let topology = configuration.topology
     uri = broker.uri
-    rights = BrokerRights(topology, broker.uri)
+    rights = BrokerRights(topology: topology, broker: broker.uri)
     consumers = LaneConsumers(topology)
     let things =
       topology.exchanges.map { exchange in
@@ -134,7 +133,6 @@ final class DoctorBroker: PublisherClient {
       case .success(.queue(let ready, let consumers)): note(thing.name, ready, consumers)
       case .failure(.notFound):
         missing.insert(thing.isQueue ? thing.name : "exchange " + thing.name)
-        if thing.isQueue { missingQueues.append(thing.name) } else { missingExchanges.append(thing.name) }
         return proceed()
       case .failure(let reason) where thing.isQueue: report(.error, "queue \(thing.name): \(reason)", permissions)
       case .success, .failure: break

@@ -1,16 +1,9 @@
 struct FleetText {
-  private let picture: FleetPicture
-  private let width: Int
-  private let hasColour: Bool
-  private let listsPools: Bool
-
-  /// - Parameter hasColour: highlights lines that need attention.
-  init(_ picture: FleetPicture, width: Int, hasColour: Bool, listsPools: Bool = false) {
-    self.listsPools = listsPools
-    self.picture = picture
-    self.width = width
-    self.hasColour = hasColour
-  }
+  let picture: FleetPicture
+  let width: Int
+  /// Highlights lines that need attention.
+  let hasColour: Bool
+  var listsPools = false
 
   var lines: [String] {
     let problem = picture.problem.map { marked(cut($0), .bad) }

@@ -11,7 +11,6 @@ final class FleetWatch: PublisherClient {
   private static let maximumAnswer = 256 << 10
   private static let mostWorkers = 10_000
 
-  private let topology: Topology
   private let registry: DeviceStore?
   private let registryProblem: String?
   /// Whether workers are asked for all pools; may change between rounds.
@@ -27,7 +26,6 @@ final class FleetWatch: PublisherClient {
   private var begun = MonotonicTime(nanoseconds: 0)
 
   init(_ configuration: Configuration, every period: Double?, show: @escaping (FleetPicture) -> Void) throws {
-    topology = configuration.topology
     self.period = period
     self.show = show
     picture = FleetPicture(prefix: configuration.prefix, address: "", at: 0)

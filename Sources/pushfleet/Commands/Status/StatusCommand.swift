@@ -26,7 +26,7 @@ enum StatusCommand: Command {
   static func run(_ options: Options, every period: Double?) throws {
     let watch = try FleetWatch(try options.configuration(), every: period) { picture in
       let text = FleetText(
-        picture, width: Terminal.width, hasColour: Terminal.hasColour, listsPools: options.has("pools"))
+        picture: picture, width: Terminal.width, hasColour: Terminal.hasColour, listsPools: options.has("pools"))
       options.print(picture.json, text: text.lines.joined(separator: "\n"))
     }
     watch.asksForPools = options.has("pools")

@@ -89,7 +89,7 @@ private final class FleetScreen {
     guard let picture else { return }
     let width = TerminalWidth.ofOutput ?? 80
     let height = TerminalWidth.linesOfOutput ?? 24
-    let lines = FleetText(picture, width: width, hasColour: Terminal.hasColour, listsPools: listsPools).lines
+    let lines = FleetText(picture: picture, width: width, hasColour: Terminal.hasColour, listsPools: listsPools).lines
     let foot = "q ends, p \(listsPools ? "shows only providers in trouble" : "shows all providers")"
     let text = view.screen(lines, width: width, height: height, foot: foot).map { $0 + "\u{1B}[K" }.joined(separator: "\r\n")
     Terminal.write(Array(("\u{1B}[H" + text + "\u{1B}[J").utf8))
