@@ -23,8 +23,7 @@ final class LetterReplay: LetterWalk {
   /// True while a copy waits for its confirmation.
   private var isPublished = false
   private var begun: MonotonicTime?
-  private var bar = ProgressBar("replaying", total: 0)
-  private var hasBar = false
+  private var bar: ProgressBar?
   /// False if nobody sees the progress bar.
   var showsProgress = true
   private var nextReport = MonotonicTime(nanoseconds: 0)
@@ -182,23 +181,20 @@ final class LetterReplay: LetterWalk {
   }
 
   private func notice(_ sentence: String) {
-    bar.clear()
+    bar?.clear()
     complain(sentence)
   }
 
   private func showProgress() {
-    guard showsProgress else { return }
-    if !hasBar {
-      bar = ProgressBar("replaying", total: expected)
-      hasBar = true
-    }
-    if !isDry { bar.update(done) }
+    guard showsProgress, !isDry else { return }
+    bar = bar ?? ProgressBar("replaying", total: expected)
+    bar?.update(done)
   }
 
   override func end() {
-    if !isEnding, hasBar, !isDry {
-      bar.update(done)
-      bar.clear()
+    if !isEnding {
+      bar?.update(done)
+      bar?.clear()
     }
     super.end()
   }
