@@ -47,14 +47,11 @@ final class DoctorProviders: DoctorLook {
       case .apns(let apns):
         running[name] = try CredentialProbe.apns(apns, topic: credential.topic ?? "", loop.time, loop, completion: completion)
       case .fcm(let fcm): running[name] = try CredentialProbe.fcm(fcm, loop.time, loop, completion: completion)
-      case .webpush(let webpush): look(at: webpush, name)
+      case .webpush(let webpush):
+        let keys = webpush.keys.count == 1 ? "its key is usable" : "its \(webpush.keys.count) keys are usable"
+        report(.ok, name, "\(keys); only a push to a browser shows whether push services accept it", nil)
       }
     } catch { report(.error, name, "the key can't sign: \(error)", "replace the key") }
-  }
-
-  private func look(at webpush: WebPushCredentials, _ name: String) {
-    let keys = webpush.keys.count == 1 ? "its key is usable" : "its \(webpush.keys.count) keys are usable"
-    report(.ok, name, "\(keys); only a push to a browser shows whether push services accept it", nil)
   }
 
   // MARK: results

@@ -27,8 +27,7 @@ struct ScrolledView {
     let below = lines.count - top - shown.count
     shown += Array(repeating: "", count: room - shown.count)
     let more = top + below == 0 ? "" : "; \(top) lines above, \(below) below: arrows"
-    let last = foot + more
-    return (shown + [last.count > width ? String(last.prefix(width)) : last]).suffix(max(0, height))
+    return (shown + [String((foot + more).prefix(width))]).suffix(max(0, height))
   }
 }
 
