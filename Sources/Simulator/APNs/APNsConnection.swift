@@ -31,32 +31,21 @@ final class APNsConnection: ServiceConnection<APNsConfiguration, APNsService>, S
   /// The answer of APNs without a script.
   private func judge(_ request: ServerRequest, _ entry: inout JournalEntry, _ session: ServerSession) -> APNsVerdict {
     inspectPayload(request, &entry)
-    if (request.header(":path") ?? []).starts(with: BroadcastCheck.pathPrefix) {
-      return judgeBroadcast(request, &entry, session)
-    }
-    let check = APNsRequestCheck(
-      request: request, topics: service.topics, isTopicOptional: service.trustsCertificates)
     do throws(APNsVerdict) {
-      try check.checkTarget()
-      try authorise(request, &entry, session)
-      try check.checkHeaders()
-      try check.checkToken()
-      if !entry.isJSON { throw .bad("PayloadEmpty") }
-    } catch {
-      return error
-    }
-    return .accepted
-  }
-
-  private func judgeBroadcast(
-    _ request: ServerRequest, _ entry: inout JournalEntry, _ session: ServerSession
-  ) -> APNsVerdict {
-    let check = BroadcastCheck(request: request, topics: service.topics)
-    entry.violations += check.violations(entry.isJSON ? try? JSONDocument(request.body) : nil)
-    do throws(APNsVerdict) {
-      try check.checkTarget()
-      try authorise(request, &entry, session)
-      try check.checkHeaders(service.channels)
+      if entry.path.starts(with: BroadcastCheck.pathPrefix) {
+        let check = BroadcastCheck(request: request, topics: service.topics)
+        entry.violations += check.violations(entry.isJSON ? try? JSONDocument(request.body) : nil)
+        try check.checkTarget()
+        try authorise(request, &entry, session)
+        try check.checkHeaders(service.channels)
+      } else {
+        let check = APNsRequestCheck(
+          request: request, topics: service.topics, isTopicOptional: service.trustsCertificates)
+        try check.checkTarget()
+        try authorise(request, &entry, session)
+        try check.checkHeaders()
+        try check.checkToken()
+      }
       if !entry.isJSON { throw .bad("PayloadEmpty") }
     } catch {
       return error
