@@ -39,7 +39,7 @@ final class FCMConnection: ServiceConnection<FCMConfiguration, FCMService>, Serv
       if entry.method != Array("POST".utf8) { throw Self.notFound }
       // Parse before the checks, so that the journal shows the body and a script can match the target.
       let document: JSONDocument
-      do throws(JSONError) { document = try JSONDocument(request.body) } catch { throw Self.malformed(error) }
+      do throws(JSONError) { document = try JSONDocument(request.body) } catch { throw .unreadable("", "\(error)") }
       entry.isJSON = true
       guard service.issuer.accepts(request.header("authorization"), at: entry.time) else { throw Self.unauthenticated }
       guard service.configuration.project.map({ project.elementsEqual($0.utf8) }) ?? true else { throw Self.notFound }
@@ -103,9 +103,4 @@ final class FCMConnection: ServiceConnection<FCMConfiguration, FCMService>, Serv
   private static let unauthenticated = FCMError(
     status: 401, code: "UNAUTHENTICATED",
     message: "Request had invalid authentication credentials. Expected OAuth 2 access token.")
-  private static func malformed(_ error: JSONError) -> FCMError {
-    FCMError(
-      status: 400, code: "INVALID_ARGUMENT", message: "Invalid JSON payload received.",
-      violations: [.init(field: "", description: "\(error)")])
-  }
 }

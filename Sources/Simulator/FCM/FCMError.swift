@@ -59,6 +59,13 @@ struct FCMError: Error, Equatable {
     return error
   }
 
+  /// The error for a request that can't be parsed as a message.
+  static func unreadable(_ field: String, _ description: String) -> FCMError {
+    FCMError(
+      status: 400, code: "INVALID_ARGUMENT", message: "Invalid JSON payload received.",
+      violations: [FieldViolation(field: field, description: description)])
+  }
+
   /// The reason in the journal: FCM's code if there is one, otherwise the status.
   var reason: String { errorCode ?? code }
 

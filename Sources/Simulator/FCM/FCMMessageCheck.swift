@@ -101,7 +101,7 @@ struct FCMMessageCheck {
     let given = ["token", "fid", "topic", "condition"].filter { field($0, of: message) != nil }
     guard let name = given.first else { throw invalid("message", "Recipient of the message is not set.") }
     guard given.count == 1 else {
-      throw unreadable("message", "Invalid value (oneof), oneof field 'target' is already set. Cannot set '\(given[1])'")
+      throw .unreadable("message", "Invalid value (oneof), oneof field 'target' is already set. Cannot set '\(given[1])'")
     }
     let value = field(name, of: message).map { document.string($0) } ?? []
     switch name {
@@ -138,7 +138,7 @@ struct FCMMessageCheck {
     }
     let kinds = ["remote_notification", "background_sync"].filter { field($0, of: second) != nil }
     guard kinds.count != 2 else {
-      throw unreadable(
+      throw .unreadable(
         "message.android_v2", "Invalid value (oneof), oneof field is already set. Cannot set 'background_sync'")
     }
     guard kinds.count == 1 else {
@@ -192,13 +192,6 @@ struct FCMMessageCheck {
   private func invalid(_ field: String, _ description: String) -> FCMError {
     FCMError(
       status: 400, code: "INVALID_ARGUMENT", message: description, errorCode: "INVALID_ARGUMENT",
-      violations: [.init(field: field, description: description)])
-  }
-
-  /// The error for a request that can't be parsed as a message.
-  private func unreadable(_ field: String, _ description: String) -> FCMError {
-    FCMError(
-      status: 400, code: "INVALID_ARGUMENT", message: "Invalid JSON payload received.",
       violations: [.init(field: field, description: description)])
   }
 
