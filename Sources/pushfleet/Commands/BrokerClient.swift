@@ -18,12 +18,11 @@ class BrokerClient {
   private(set) var isUp = false
   private var hasComplained = false
 
-  init(_ configuration: Configuration, loop: EventLoop? = nil, connectTimeout: Double = BrokerClient.connectTimeout) throws {
+  init(_ configuration: Configuration, connectTimeout: Double = BrokerClient.connectTimeout) throws {
     self.configuration = configuration
     topology = configuration.topology
     self.connectTimeout = connectTimeout
-    let loop = try loop ?? EventLoop()
-    self.loop = loop
+    loop = try EventLoop()
     connection = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
   }
 

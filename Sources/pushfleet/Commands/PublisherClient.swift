@@ -1,6 +1,5 @@
 import AMQP
 import Broker
-import Reactor
 import Settings
 
 /// A command's connection for publishing and for queries.
@@ -11,10 +10,10 @@ class PublisherClient: BrokerClient, PublisherHandler {
   ///   - window: publications that may be unconfirmed at once.
   ///   - maximumReply: bytes of a reply to keep; nil if no replies are consumed.
   init(
-    _ configuration: Configuration, loop: EventLoop? = nil, connectTimeout: Double = BrokerClient.connectTimeout,
+    _ configuration: Configuration, connectTimeout: Double = BrokerClient.connectTimeout,
     window: Int = 1_000, maximumReply: Int? = nil, _ settings: @escaping (BrokerURI) -> ConnectionSettings
   ) throws {
-    try super.init(configuration, loop: loop, connectTimeout: connectTimeout)
+    try super.init(configuration, connectTimeout: connectTimeout)
     connection.makeMachine = { [unowned self] broker in
       dials(broker)
       return Publisher(settings: settings(broker), window: window, maximumReply: maximumReply, handler: self)

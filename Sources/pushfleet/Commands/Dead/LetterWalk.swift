@@ -41,7 +41,8 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private var queue: String { place.queue(topology) }
   private let maximumBody: Int
   private let hold: Double
-  private var consuming: BrokerConnection
+  /// The connection of the consumer; nil until the letters are counted.
+  private var consuming: BrokerConnection?
   private weak var consumer: Consumer?
 
   /// Letters ready in the queue when the walk began.
@@ -77,12 +78,16 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     self.place = place
     self.maximumBody = maximumBody
     self.hold = hold
-    let loop = try EventLoop()
-    consuming = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
-    try super.init(configuration, loop: loop, window: 1) {
+    try super.init(configuration, window: 1) {
       ConnectionSettings(broker: $0, name: place.connectionName, heartbeat: 0)
     }
+  }
+
+  private func consume() {
+    let consuming = BrokerConnection(loop: loop, brokers: connection.brokers)
     consuming.makeMachine = { [unowned self] broker in makeConsumer(broker) }
+    consuming.start()
+    self.consuming = consuming
   }
 
   private func makeConsumer(_ broker: BrokerURI) -> Consumer {
@@ -152,7 +157,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
       return
     }
     if let consumer { return close(consumer) }
-    consuming.stop()
+    consuming?.stop()
     leave()
   }
 
@@ -238,9 +243,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     lastSign = loop.now
     known = done - removed
     delivered = removed
-    consuming = BrokerConnection(loop: loop, brokers: consuming.brokers)
-    consuming.makeMachine = { [unowned self] broker in makeConsumer(broker) }
-    consuming.start()
+    consume()
   }
 
   /// Ends the walk if the queue is empty: the missing letters went to another consumer.
@@ -296,7 +299,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
         if ready == 0, consumers > 0, !place.isOptional {
           complain("no message of \(queue) is ready, and it has consumers, such as another look: they may have some in hand")
         }
-        if ready == 0 || isEnough { end() } else { consuming.start() }
+        if ready == 0 || isEnough { end() } else { consume() }
       case .success: break
       case .failure(.notFound) where place.isOptional: end()
       case .failure(.notFound): fail(.unavailable, "there is no queue \(queue); `pushfleet topology` declares it")
@@ -306,7 +309,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   }
 
   func ready(_ consumer: Consumer) {
-    consuming.established(at: loop.now)
+    consuming?.established(at: loop.now)
     lastSign = loop.now
     heldSince = loop.now
     if !isWatched { watch() }
@@ -335,7 +338,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     self.consumer = nil
     guard reason == .closedHere, isEnding || isGivingBack else { return give(up: reason) }
-    consuming.stop()
+    consuming?.stop()
     if isEnding { leaveInTime() }
     awaitReturn()
   }
@@ -351,7 +354,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   }
 
   override func finish() {
-    consuming.stop()
+    consuming?.stop()
     super.finish()
   }
 }
