@@ -37,8 +37,9 @@ struct SendCheckTests {
     let site = try RegistrySite()
     try site.configure("", apps: [RegistrySite.app, "other"])
     let configuration = try Configuration.load(path: site.configuration, environment: [:])
+    let options = try SendCommand.page.options(["--wait", "-"])
     func awaited(_ fields: String, app: String? = nil) -> SendReport.Awaited {
-      SendReport(configuration, app: app.map { Array($0.utf8) }, asJSON: false, prints: .outcomes).awaited(
+      SendReport(configuration, options, app: app.map { Array($0.utf8) }).awaited(
         .init(id: [1], body: Array(#"{"to":"/users/anna"\#(fields)}"#.utf8), place: "p"))
     }
     let named = awaited(#","restricted_package_name":"other""#)

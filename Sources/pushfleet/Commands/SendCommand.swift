@@ -60,10 +60,7 @@ enum SendCommand: Command {
       if refused > 0 { throw CommandFailure(.badInput, "\(refused) of the requests would be refused: none is sent") }
     }
     let requests = try files(input)
-    let report = SendReport(
-      configuration, app: named, asJSON: options.asJSON,
-      prints: options.has("wait") ? .outcomes : options.has("ids") ? .ids : .nothing,
-      unreachable: { user, app in DeviceHistory.unreachable(user: user, app: app, options) })
+    let report = SendReport(configuration, options, app: named)
     let client = try RequestSender(
       configuration, requests, app: options["app"], lane: lane, timeout: Double(timeout), report: report)
     defer { client.reportUnanswered() }

@@ -14,28 +14,22 @@ final class SendReport {
   }
 
   let prints: Prints
-  private let asJSON: Bool
+  private let options: Options
   private(set) var sent = 0
   /// Requests that reached every device, that missed one or all, and that got no outcome.
   private var delivered = 0
   private var failed = 0
   private var unknown = 0
   private var lastID = ""
-  /// Why none of a user's devices was reached; nil if unknown.
-  private let unreachable: (_ user: [UInt8], _ app: [UInt8]) -> String?
   private let configuration: Configuration
   /// The application of all requests; nil if each names its own.
   private let app: [UInt8]?
 
-  init(
-    _ configuration: Configuration, app: [UInt8]?, asJSON: Bool, prints: Prints,
-    unreachable: @escaping (_ user: [UInt8], _ app: [UInt8]) -> String? = { _, _ in nil }
-  ) {
+  init(_ configuration: Configuration, _ options: Options, app: [UInt8]?) {
     self.configuration = configuration
+    self.options = options
     self.app = app
-    self.asJSON = asJSON
-    self.prints = prints
-    self.unreachable = unreachable
+    prints = options.has("wait") ? .outcomes : options.has("ids") ? .ids : .nothing
   }
 
   func awaited(_ request: RequestFiles.Request) -> Awaited {
@@ -54,8 +48,7 @@ final class SendReport {
     sent += 1
     lastID = String(printing: request.id)
     guard prints == .ids else { return }
-    guard asJSON else { return Terminal.print(request.id) }
-    Terminal.print(["message_id": request.id, "place": request.place] as JSONObject)
+    options.print(["message_id": request.id, "place": request.place], text: lastID)
   }
 
   /// - Parameter body: a result (docs/schema/result.schema.json), for one request or a topic.
@@ -64,7 +57,7 @@ final class SendReport {
     guard let result = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any] else { return unknown(id, place) }
     let (success, failure) = (result["success"] as? Int ?? 0, result["failure"] as? Int ?? 0)
     if failure > 0 || success == 0 { failed += 1 } else { delivered += 1 }
-    guard !asJSON else { return Terminal.print(body) }
+    guard !options.asJSON else { return Terminal.print(body) }
     let reasons = (result["results"] as? [[String: Any]] ?? []).enumerated().compactMap { index, target -> String? in
       guard let error = target["error"] as? String else { return nil }
       let reason = (target["reason"] as? String).map { ": \($0)" } ?? ""
@@ -74,7 +67,9 @@ final class SendReport {
     var words =
       success > 0 ? "accepted by \(provider(result, awaited.app)) for \(success)" : failure > 0 ? "failed" : "reached no device"
     if success > 0, failure > 0 { words += ", failed for \(failure)" }
-    if success + failure == 0, let user = awaited.user, let app = awaited.app, let reason = unreachable(user, app) {
+    if success + failure == 0, let user = awaited.user, let app = awaited.app,
+      let reason = DeviceHistory.unreachable(user: user, app: app, options)
+    {
       words += ": " + reason
     }
     Terminal.print("\(String(printing: id))  \(place): \(words)\(why.isEmpty ? "" : ": " + why.joined(separator: "; "))")
@@ -108,17 +103,17 @@ final class SendReport {
 
   func unknown(_ id: [UInt8], _ place: String) {
     unknown += 1
-    guard asJSON else { return Terminal.print("\(String(printing: id))  \(place): unknown, no outcome came") }
-    Terminal.print(["message_id": id, "outcome": "unknown"] as JSONObject)
+    options.print(
+      ["message_id": id, "outcome": "unknown"], text: "\(String(printing: id))  \(place): unknown, no outcome came")
   }
 
   /// - Parameter refused: number of lines that are not requests and were not sent.
   func end(refused: Int) throws(CommandFailure) {
     var figures = [("sent", sent), ("refused", refused)]
     if prints == .outcomes {
-      figures += [(asJSON ? "delivered" : "accepted", delivered), ("failed", failed), ("unknown", unknown)]
+      figures += [(options.asJSON ? "delivered" : "accepted", delivered), ("failed", failed), ("unknown", unknown)]
     }
-    if asJSON {
+    if options.asJSON {
       Terminal.print(JSONObject(figures.map { ($0.0, $0.1) }))
     } else {
       let words = figures.enumerated().filter { $0.offset == 0 || $0.element.1 > 0 }.map { "\($0.element.1) \($0.element.0)" }
