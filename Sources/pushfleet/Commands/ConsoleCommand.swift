@@ -25,8 +25,7 @@ enum ConsoleCommand: Command {
     let configuration = try settings()
     let gateway = try Gateway(
       configuration, version: Pushfleet.version, letters: LetterRunner(configuration: configuration),
-      explain: Explanation.explain, file: options.configurationFile
-    ) { () throws(ConfigurationError) in try settings() }
+      explain: Explanation.explain, file: options.configurationFile, reload: settings)
     let scheme = configuration.gateway?.http?.identity == nil ? "http" : "https"
     try gateway.run { Terminal.print("the console is at \(scheme)://\(listen)/console/") }
   }

@@ -1,6 +1,5 @@
 import Gateway
 import Reactor
-import Settings
 
 enum GatewayCommand: Command {
   static let page = CommandPage(
@@ -20,8 +19,7 @@ enum GatewayCommand: Command {
     let configuration = try options.configuration()
     let gateway = try Gateway(
       configuration, version: Pushfleet.version, letters: LetterRunner(configuration: configuration),
-      explain: Explanation.explain, file: options.configurationFile
-    ) { () throws(ConfigurationError) in try options.configuration() }
+      explain: Explanation.explain, file: options.configurationFile, reload: options.configuration)
     try gateway.run()
   }
 }

@@ -2,7 +2,6 @@ import Delivery
 import Foundation
 import PushCore
 import Reactor
-import Settings
 import Worker
 
 enum WorkerCommand: Command {
@@ -25,8 +24,8 @@ enum WorkerCommand: Command {
     Signals.block([Signals.hangUp])
     let configuration = try options.configuration()
     let fleet = try Fleet(
-      configuration, version: Pushfleet.version, file: options.configurationFile, isUntilEmpty: options.has("until-empty")
-    ) { () throws(ConfigurationError) in try options.configuration() }
+      configuration, version: Pushfleet.version, file: options.configurationFile, isUntilEmpty: options.has("until-empty"),
+      reload: options.configuration)
     let (end, counters) = try fleet.run()
     switch end {
     case .done:

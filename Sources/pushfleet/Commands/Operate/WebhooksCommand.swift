@@ -38,8 +38,7 @@ enum WebhooksCommand: Command {
   private static func serve(_ options: Options) throws {
     Signals.block([Signals.hangUp])
     let service = try WebhookService(
-      try options.configuration(), version: Pushfleet.version, file: options.configurationFile
-    ) { () throws(ConfigurationError) in try options.configuration() }
+      try options.configuration(), version: Pushfleet.version, file: options.configurationFile, reload: options.configuration)
     try service.run()
   }
 }
