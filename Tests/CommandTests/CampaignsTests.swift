@@ -144,7 +144,7 @@ struct CampaignsTests {
     let store = try site.store()
     _ = try store.pageDone(
       PageReport(campaign: Array(Self.ids[1].utf8), page: 0, isLast: false, sent: 5_500, failed: 0), now: 2_000)
-    let lines = CampaignTable(try store.campaigns(limit: 10)).text(withBars: true).split(separator: "\n")
+    let lines = CampaignTable.text(try store.campaigns(limit: 10), withBars: true).split(separator: "\n")
     #expect(lines[2].contains("3f2b0002  running  █████░░░░░ 55 %  5,500"))
     #expect(lines[1].contains("9c000003  running   ░░░░░░░░░░ 0 %") && lines[1].contains("-"))
   }
@@ -157,7 +157,7 @@ struct CampaignsTests {
     _ = try store.pageDone(
       PageReport(campaign: Array(Self.ids[1].utf8), page: 0, isLast: false, sent: 5_500, failed: 0), now: 2_000)
     let campaigns = try store.campaigns(limit: 10)
-    let lines = CampaignTable(campaigns).text(withBars: true, width: width).split(separator: "\n")
+    let lines = CampaignTable.text(campaigns, withBars: true, width: width).split(separator: "\n")
     #expect(lines.count == 4 && lines.allSatisfy { $0.count <= width }, "\(lines)")
     #expect((width >= 104) == lines[2].contains("█") && (width < 40) != lines[2].contains("5,500"), "\(lines)")
     let bar = ProgressBar("importing", total: 1_000_000)

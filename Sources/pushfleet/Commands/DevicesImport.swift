@@ -20,7 +20,7 @@ enum DevicesImport {
     let begun = ContinuousClock.now
     var stopped: CommandFailure?
     for file in files where stopped == nil {
-      account.begin(file.name)
+      account.file = file.name
       do { try load(file, given, target, account, interruption) } catch let failure as CommandFailure { stopped = failure }
     }
     account.finish()

@@ -12,14 +12,9 @@ struct ImportTarget {
   let app: [UInt8]?
 
   init(_ options: Options) throws {
-    if options.has("dry-run") {
-      configuration = try options.configuration()
-      store = nil
-    } else {
-      let session = try RegistrySession(options, isReading: false, store: .bulk)
-      configuration = session.configuration
-      store = session.store
-    }
+    let session = options.has("dry-run") ? nil : try RegistrySession(options, isReading: false, store: .bulk)
+    configuration = try session?.configuration ?? options.configuration()
+    store = session?.store
     app = try configuration.application(options)
   }
 }
@@ -120,7 +115,8 @@ struct ImportFile {
 
 final class ImportAccount: BulkImportHandler {
   private(set) var total = (rows: 0, stored: 0, refused: 0, bytes: 0)
-  private var file = ""
+  /// The file that is being imported.
+  var file = ""
   private var bar: ProgressBar
 
   let rejects: RejectsFile?
@@ -130,8 +126,6 @@ final class ImportAccount: BulkImportHandler {
     self.rejects = rejects
     bar = ProgressBar("importing", total: ProgressBar.total(of: files))
   }
-
-  func begin(_ file: String) { self.file = file }
 
   func update(_ count: BulkCount) { bar.update(total.bytes + count.bytes) }
 

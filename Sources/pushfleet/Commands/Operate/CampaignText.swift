@@ -96,15 +96,7 @@ enum Figures {
   }
 }
 
-struct CampaignTable {
-  private let campaigns: [Campaign]
-  private let idLength: Int
-
-  init(_ campaigns: [Campaign]) {
-    self.campaigns = campaigns
-    idLength = Self.length(telling: campaigns.map(\.id))
-  }
-
+enum CampaignTable {
   /// The shortest prefix length, at least 8, that keeps the ids unique.
   private static func length(telling ids: [String]) -> Int {
     var length = 8
@@ -114,12 +106,13 @@ struct CampaignTable {
   }
 
   /// - Parameter width: columns of the terminal. Narrow tables first lose the bars, then shorten the targets.
-  func text(withBars: Bool, width: Int = .max) -> String {
-    let table = table(withBars)
-    return withBars && table.width > width ? text(withBars: false, width: width) : table.text(width: width)
+  static func text(_ campaigns: [Campaign], withBars: Bool, width: Int = .max) -> String {
+    let table = table(campaigns, withBars)
+    return withBars && table.width > width ? text(campaigns, withBars: false, width: width) : table.text(width: width)
   }
 
-  private func table(_ withBars: Bool) -> TextTable {
+  private static func table(_ campaigns: [Campaign], _ withBars: Bool) -> TextTable {
+    let idLength = length(telling: campaigns.map(\.id))
     func done(_ campaign: Campaign) -> String {
       (withBars ? ProgressBar.bar(campaign.percent / 10, of: 10) + " " : "") + "\(campaign.percent) %"
     }

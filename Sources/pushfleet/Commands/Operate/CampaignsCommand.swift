@@ -125,7 +125,7 @@ enum CampaignsCommand: Command {
 
   private static func table(_ campaigns: [Campaign]) -> String {
     guard !campaigns.isEmpty else { return "no campaigns" }
-    return CampaignTable(campaigns).text(withBars: Terminal.isOutputInteractive, width: Terminal.width)
+    return CampaignTable.text(campaigns, withBars: Terminal.isOutputInteractive, width: Terminal.width)
   }
 
   /// Shortens the text to the screen, with a line left for the cursor, so that `erase` can reach all of it.

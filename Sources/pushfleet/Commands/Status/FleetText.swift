@@ -139,7 +139,7 @@ struct FleetText {
   private var campaigns: [String] {
     if let problem = picture.registryProblem { return [marked(cut("campaigns: \(problem)"), .bad)] }
     guard !picture.campaigns.isEmpty else { return [] }
-    return CampaignTable(picture.campaigns).text(withBars: false, width: width).split(separator: "\n").map(String.init)
+    return CampaignTable.text(picture.campaigns, withBars: false, width: width).split(separator: "\n").map(String.init)
   }
 
   // MARK: lines
