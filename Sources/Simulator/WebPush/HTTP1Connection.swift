@@ -53,8 +53,11 @@ final class HTTP1Connection: Machine, SimulatedConnection {
   func receive(_ bytes: RawSpan, at now: MonotonicTime) {
     guard !isFinished else { return }
     bytes.append(0..<bytes.byteCount, to: &input)
-    if input.count > 2 * (Self.longestHead + Self.longestBody) { return refuse(413, "too much is sent before an answer") }
-    takeRequests()
+    if input.count > 2 * (Self.longestHead + Self.longestBody) {
+      _ = refuse(413, "too much is sent before an answer")
+    } else {
+      takeRequests()
+    }
   }
 
   func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime) {
@@ -83,24 +86,14 @@ final class HTTP1Connection: Machine, SimulatedConnection {
   /// Takes a whole request from the input; nil if it has none yet.
   private func nextRequest() -> ServerRequest? {
     guard let end = input.firstRange(of: Self.lineEnd + Self.lineEnd) else {
-      if input.count > Self.longestHead { refuse(431, "the head is too long") }
-      return nil
+      return input.count > Self.longestHead ? refuse(431, "the head is too long") : nil
     }
-    guard let headers = Self.headers(input[..<end.lowerBound]) else {
-      refuse(400, "the head is malformed")
-      return nil
-    }
+    guard let headers = Self.headers(input[..<end.lowerBound]) else { return refuse(400, "the head is malformed") }
     var request = ServerRequest(stream: requests + 1, headers: headers)
-    guard request.header("transfer-encoding") == nil else {
-      refuse(411, "the body has no Content-Length")
-      return nil
-    }
+    guard request.header("transfer-encoding") == nil else { return refuse(411, "the body has no Content-Length") }
     guard let length = Int(String(decoding: request.header("content-length") ?? [0x30], as: UTF8.self)),
       0...Self.longestBody ~= length
-    else {
-      refuse(413, "Content-Length is no number that is accepted")
-      return nil
-    }
+    else { return refuse(413, "Content-Length is no number that is accepted") }
     guard input.count - end.upperBound >= length else { return nil }
     request.body = Array(input[end.upperBound..<end.upperBound + length])
     request.bodySize = length
@@ -125,11 +118,13 @@ final class HTTP1Connection: Machine, SimulatedConnection {
   }
 
   /// Answers what is no request, and ends the connection.
-  private func refuse(_ status: Int, _ violation: String) {
+  /// - Returns: nil, in place of a request.
+  private func refuse(_ status: Int, _ violation: String) -> ServerRequest? {
     handler?.noteViolation("HTTP/1.1: \(violation)")
     append("HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
     isFinished = true
     transport?.outputReady()
+    return nil
   }
 
   private func append(_ text: String) { output += text.utf8 }
