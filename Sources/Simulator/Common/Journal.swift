@@ -5,7 +5,7 @@ import Synchronization
 import Wire
 
 /// The simulator's record of all requests: an NDJSON file, memory, or both. Readable from any thread.
-public final class Journal: Sendable {
+public final class Journal: Sendable, TurnHook {
   private struct State {
     var entries: [JournalEntry] = []
     var violations: [String] = []
@@ -77,8 +77,6 @@ public final class Journal: Sendable {
     try? state.file?.write(contentsOf: Data(state.pending))
     state.pending.removeAll(keepingCapacity: true)
   }
-}
 
-extension Journal: TurnHook {
   public func turnEnding(at now: MonotonicTime) { flush() }
 }
