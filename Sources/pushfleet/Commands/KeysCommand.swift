@@ -167,12 +167,9 @@ enum KeysCommand: Command {
   }
 
   private static func rights(_ text: String) throws(CommandFailure) -> Set<KeyRight> {
-    var rights: Set<KeyRight> = []
-    for word in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
-      try Options.check(word, among: KeyRight.allCases.map(\.rawValue), of: "--rights: ")
-      if let right = KeyRight(rawValue: word) { rights.insert(right) }
-    }
-    return rights
+    let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    for word in words { try Options.check(word, among: KeyRight.allCases.map(\.rawValue), of: "--rights: ") }
+    return Set(words.compactMap(KeyRight.init))
   }
 
   private static func apps(_ options: Options, _ configuration: Configuration) throws(CommandFailure) -> [String] {

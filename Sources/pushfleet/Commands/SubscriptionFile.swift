@@ -2,7 +2,6 @@ import Foundation
 import Reactor
 import Settings
 import Simulator
-import TLS
 
 /// The subscriptions that `pushfleet simulate webpush` makes, one JSON object a line. The file is private, because who knows a
 /// subscription can send to it.
@@ -41,13 +40,10 @@ struct SubscriptionFile {
     }
   }
 
-  private func lines(_ numbers: ClosedRange<Int>, _ origin: String) throws(CredentialError) -> [UInt8] {
-    var lines: [UInt8] = []
-    for number in numbers {
-      lines += try SimulatedSubscription(number: number, origin: origin).registration(number: number, app: app)
-      lines.append(UInt8(ascii: "\n"))
+  private func lines(_ numbers: ClosedRange<Int>, _ origin: String) throws -> [UInt8] {
+    try numbers.flatMap { number in
+      try SimulatedSubscription(number: number, origin: origin).registration(number: number, app: app) + [UInt8(ascii: "\n")]
     }
-    return lines
   }
 
   /// The host of the endpoints: what the certificate names.

@@ -1,4 +1,3 @@
-import Delivery
 import Foundation
 import PushCore
 import Reactor
@@ -31,16 +30,12 @@ enum WorkerCommand: Command {
     case .done:
       // Log lines come first, so that the figures are last where both streams share a destination.
       StandardError.flush()
-      if options.asJSON { report(counters) }
+      guard options.asJSON else { return }
+      let errors = counters.failuresByCode.map { ($0.code, $0.count as any JSONMember) }
+      Terminal.print(JSONObject(counters.summary.map { ($0, $1) }) + ["errors": JSONObject(errors)])
     // The log has the reason.
     case .misconfigured: exit(ExitStatus.configuration.rawValue)
     case .unreachable: exit(ExitStatus.unavailable.rawValue)
     }
-  }
-
-  private static func report(_ counters: Counters) {
-    let errors = counters.failuresByCode.map { ($0.code, $0.count as any JSONMember) }
-    let figures = JSONObject(counters.summary.map { ($0, $1) }) + ["errors": JSONObject(errors)]
-    Terminal.print(figures)
   }
 }

@@ -53,9 +53,8 @@ struct FleetText {
 
   private var controls: [String] {
     guard !picture.controls.isEmpty else { return [] }
-    return TextTable(picture.controls, at: picture.at).lines(width: width).enumerated().map {
-      $0.offset == 0 ? $0.element : marked($0.element, .notice)
-    }
+    let lines = TextTable(picture.controls, at: picture.at).lines(width: width)
+    return lines.prefix(1) + lines.dropFirst().map { marked($0, .notice) }
   }
 
   private var queues: [String] {
