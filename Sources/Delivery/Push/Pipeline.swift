@@ -61,16 +61,17 @@ package final class Pipeline {
       resultLease: resultLease, time: time, log: log)
     quarantine = Quarantine(messages)
     outbox.owner = self
-    resolver.lookUps?.onAnswer = { [unowned self] in lookedUp($0, $1) }
+    resolver.lookUps?.onAnswer = { [weak self] in self?.lookedUp($0, $1) }
     feedback.owners?.onCompleted = { [unowned self] event, request in
       guard let entry = table[request] else { return }
       publisher.publish(event, for: entry)
       consequenceEnded(of: entry)
     }
-    collapses.onNoted = { [unowned self] requests in
+    collapses.onNoted = { [weak self] requests in
+      guard let self else { return }
       for request in requests { if let entry = table[request] { consequenceEnded(of: entry) } }
     }
-    collapses.onAnswered = { [unowned self] in sendNow($0) }
+    collapses.onAnswered = { [weak self] in self?.sendNow($0) }
   }
 
   var apps: Applications { intake.apps }
