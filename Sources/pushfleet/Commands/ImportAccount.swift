@@ -83,15 +83,12 @@ struct ImportFile {
 
   init(_ path: String) throws(CommandFailure) {
     name = path == "-" ? "standard input" : path
-    if path == "-" {
-      handle = .standardInput
-    } else {
-      let reason = SafeText.reason(path)
-      guard reason.isEmpty, let opened = FileHandle(forReadingAtPath: path) else {
-        throw CommandFailure(.badInput, "\(SafeText.path(path)) cannot be read\(reason)")
-      }
-      handle = opened
+    let reason = path == "-" ? "" : SafeText.reason(path)
+    let opened = path == "-" ? .standardInput : FileHandle(forReadingAtPath: path)
+    guard reason.isEmpty, let opened else {
+      throw CommandFailure(.badInput, "\(SafeText.path(path)) cannot be read\(reason)")
     }
+    handle = opened
   }
 
   /// - Returns: the available bytes, empty at the end; nil if a signal came first.

@@ -178,12 +178,9 @@ enum KeysCommand: Command {
       guard known.count == 1 else { throw CommandFailure(.usage, "--app must name some of \(known.joined(separator: ", "))") }
       return known
     }
-    var apps: [String] = []
-    for word in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
-      guard known.contains(word) else { throw configuration.noApplication(word) }
-      if !apps.contains(word) { apps.append(word) }
-    }
-    return apps
+    let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    for word in words where !known.contains(word) { throw configuration.noApplication(word) }
+    return words.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
   }
 
   private static func list(_ options: Options) throws {

@@ -77,10 +77,8 @@ final class LetterReplay: LetterWalk {
   private func publishWhenDue() {
     let start = begun ?? loop.now
     begun = start
-    guard let rate else { return publish() }
-    let pause = start.advanced(bySeconds: Double(replayed) / rate).seconds(since: loop.now)
-    guard pause > 0 else { return publish() }
-    publish(after: pause)
+    let pause = rate.map { start.advanced(bySeconds: Double(replayed) / $0).seconds(since: loop.now) } ?? 0
+    if pause > 0 { publish(after: pause) } else { publish() }
   }
 
   /// Skips if the current letter has changed or was given back meanwhile.

@@ -13,9 +13,7 @@ final class DoctorProxies: DoctorLook {
   init(_ configuration: Configuration, app: String?) throws {
     try super.init()
     var seen: Set<ProxyAddress> = []
-    for target in configuration.proxyTargets(of: app) {
-      if let proxy = target.proxy, seen.insert(proxy).inserted { waiting.append(target) }
-    }
+    waiting = configuration.proxyTargets(of: app).filter { $0.proxy.map { seen.insert($0).inserted } ?? false }[...]
   }
 
   func look() -> [Finding] { waiting.isEmpty ? [] : run { [unowned self] in proceed() } }
