@@ -1,8 +1,15 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// Release builds know from a profile which code pushes run: docs/decisions/0047. `dev/profile` records it.
+let profile =
+  Context.environment["PUSHFLEET_RECORD_PROFILE"] == nil
+  ? "-ir-profile-use=\(Context.packageDirectory)/Sources/Profile/pushes.profdata" : "-ir-profile-generate"
 /// Exclusive access is checked at run time in debug builds, which every test runs, and not in release builds: docs/decisions/0006.
-let released = SwiftSetting.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
+/// The last option makes names in the profile independent of the build's folder.
+let released = SwiftSetting.unsafeFlags(
+  ["-enforce-exclusivity=unchecked", "-Xfrontend", profile, "-Xllvm", "-static-func-full-module-prefix=false"],
+  .when(configuration: .release))
 /// Pure modules and machines: no unsafe construct outside a module's `C/` folder's `unsafe` markers, no warning tolerated.
 let strict: [SwiftSetting] = [.strictMemorySafety(), .treatAllWarnings(as: .error), released]
 /// Modules that own C handles: the unsafe code stays in their `C/` folder, `dev/check-imports` holds that.
