@@ -1,10 +1,11 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Release builds know from a profile which code pushes run: docs/decisions/0047. `dev/profile` records it.
+/// Release builds use a profile of pushes, which `dev/profile` records: docs/decisions/0047. Its name has a hash of its content, so that
+/// a new profile compiles every module again.
 let profile =
   Context.environment["PUSHFLEET_RECORD_PROFILE"] == nil
-  ? "-ir-profile-use=\(Context.packageDirectory)/Sources/Profile/pushes.profdata" : "-ir-profile-generate"
+  ? "-ir-profile-use=\(Context.packageDirectory)/Sources/Profile/pushes-61344eb4.profdata" : "-ir-profile-generate"
 /// Exclusive access is checked at run time in debug builds, which every test runs, and not in release builds: docs/decisions/0006.
 /// The last option makes names in the profile independent of the build's folder.
 let released = SwiftSetting.unsafeFlags(
