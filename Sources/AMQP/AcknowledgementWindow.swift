@@ -64,7 +64,7 @@ struct AcknowledgementWindow {
     return true
   }
 
-  /// Settles a delivery for which nothing is left to send. Returns false for a tag that is unknown or already settled.
+  /// Settles a delivery. The caller sends the acknowledgement or rejection. Returns false for a tag that is unknown or already settled.
   mutating func settle(_ tag: UInt64) -> Bool {
     if tag >= base {
       guard tag < next, !isDone[index(tag)] else { return false }

@@ -26,7 +26,7 @@ public struct BasicProperties: Equatable, Sendable {
 }
 
 extension UInt16 {
-  /// Flags of a content header: a bit for each property, in their order, beginning with the highest.
+  /// Removes the highest flag. A content header has a flag for each property, in the order of the specification (`basic`).
   fileprivate mutating func takeFlag() -> Bool {
     defer { self <<= 1 }
     return self & 1 << 15 != 0
@@ -52,7 +52,7 @@ struct PropertyCache {
 }
 
 extension BasicProperties {
-  /// The flags of the cluster's id and those that no property has.
+  /// The number of flags after the application's: one for the cluster's id and two that no property has.
   private static let unusedFlags = 3
   private static let undefinedFlags: UInt16 = 1 << 1 | 1
 

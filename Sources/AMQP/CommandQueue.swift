@@ -21,7 +21,7 @@ struct CommandQueue {
   static let timeout = 30.0
 
   var state = State.closed { didSet { if !isUnanswered { deadline = .distantFuture } } }
-  /// Of the answer.
+  /// The deadline of the answer; reset when no command waits.
   var deadline = MonotonicTime.distantFuture
   private var pending = Ring<(command: Command, completion: Completion)>()
 

@@ -3,7 +3,7 @@ import Settings
 import StatusHTTP
 
 extension GatewayContext {
-  /// Opens the gateway's status server, if the setting `metrics` names an address. The gateway works without it.
+  /// Opens the gateway's status server. If the address is occupied, tries again later; the gateway works without it.
   /// - Throws: if a later attempt would fail too.
   func openFigures(at endpoint: Endpoint) throws(ConfigurationError) -> FiguresServer {
     let setting = configuration.gateway?.metrics == nil ? "metrics" : "gateway.metrics"

@@ -419,7 +419,7 @@ public final class Link: Transport {
     bufferedOutput = 0
     machine.transport = nil
     machine.transportClosed(reason, at: loop.now)
-    // Hooks see the effects of the flush.
+    // Another turn follows at once, so that hooks see the effects of the flush.
     loop.time.requestAnother()
     loop.disown(self)
   }

@@ -18,8 +18,9 @@ struct WebhookEvent {
       "message_id": delivery.properties.messageID, "correlation_id": delivery.properties.correlationID,
     ]
     let isJSON = (try? JSONDocument(delivery.body, limits: JSONLimits(bytes: WebhookSender.longestEvent))) != nil
-    let text = isJSON ? nil : String(decoding: delivery.body, as: UTF8.self)
-    json = (head + ["event": JSONOptional(isJSON ? JSONRaw(delivery.body) : nil), "text": JSONOptional(text)]).line
+    let content: JSONObject =
+      isJSON ? ["event": JSONRaw(delivery.body)] : ["text": String(decoding: delivery.body, as: UTF8.self)]
+    json = (head + content).line
     self.head = head.line
     bytes = delivery.body.count
     token = delivery.token

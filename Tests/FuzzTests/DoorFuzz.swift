@@ -59,7 +59,6 @@ enum DoorFuzz {
     if let call = HTTPCall(request, reply, desk.context), let route = desk.routes.route(call),
       route.methods.contains(request.method)
     {
-      call.errorFormat = route.errorFormat
       switch route.work {
       case .open(let work): work(call)
       case .keyed(_, let work): work(call, key)
@@ -77,7 +76,7 @@ enum DoorFuzz {
         do throws(Fault) {
           _ = try Assertion(request.body)
           work(call, key)
-        } catch { call.answer(route.errorFormat.answer(error)) }
+        } catch { call.refuse(error) }
       }
       guard let answer = reply.answer else { throw Violation(description: "no answer") }
       try check(answer)

@@ -324,7 +324,7 @@ struct FanoutModelTests {
     }
     #expect(model.workers[0].isPublishingResult)
     let claimed = try #require(try model.store.campaigns(limit: 1).first?.finishedAt)
-    let isRenewed = try eventually {
+    let isRenewed = try eventually(seconds: 10) {
       model.workers[0].tick()
       model.run(0)
       return try model.store.campaigns(limit: 1).first?.finishedAt ?? 0 > claimed

@@ -62,8 +62,8 @@ package final class Pipeline {
     quarantine = Quarantine(messages)
     outbox.owner = self
     resolver.lookUps?.onAnswer = { [weak self] in self?.lookedUp($0, $1) }
-    feedback.owners?.onCompleted = { [unowned self] event, request in
-      guard let entry = table[request] else { return }
+    feedback.owners?.onCompleted = { [weak self] event, request in
+      guard let self, let entry = table[request] else { return }
       publisher.publish(event, for: entry)
       consequenceEnded(of: entry)
     }

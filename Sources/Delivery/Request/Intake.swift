@@ -188,5 +188,9 @@ extension SendRequest {
     return expiration
   }
 
+  func targetText(_ index: Int) -> [UInt8] {
+    document.elements(of: targetNode).dropFirst(index).first { _ in true }.map(document.string) ?? []
+  }
+
   var targetTexts: [[UInt8]] { document.elements(of: targetNode).map(document.string) }
 }

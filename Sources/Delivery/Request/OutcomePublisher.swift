@@ -67,7 +67,7 @@ final class OutcomePublisher {
     let target =
       entry.registration(of: index)
       ?? (recipient.token.isEmpty
-        ? request.targetTexts.dropFirst(index).first ?? []
+        ? request.targetText(index)
         : recipient.kind == .channel
           ? DeadLetter.target(channel: Array(recipient.token))
           : DeadLetter.target(recipient.platform, token: Array(recipient.token)))

@@ -29,7 +29,7 @@ struct Recipient {
       }
     }
 
-    /// For people; nil while it is open.
+    /// The outcome in logs and in the trace; nil if none is noted.
     var outcome: String? {
       switch self {
       case .delivered: "delivered"

@@ -25,6 +25,7 @@ struct FleetOperations {
     let changes = Self.campaignVerbs.map { verb, state in
       (pattern: "v1/fleet/campaigns/*/\(verb)", route: Route.operate { change($0, $1, to: state) })
     }
+    // The letters come first: `discard` of an application or a lane concerns their queues.
     return letters.table + messages.table + [
       ("v1/fleet/status", .view(showStatus)), ("v1/fleet/apps", .view(listApps)),
       ("v1/fleet/apps/*/forget", .operate(forget)), ("v1/fleet/lanes", .view(listLanes)),

@@ -89,17 +89,20 @@ struct GCMAnswer {
   }
 
   private func multicast(_ targets: [WorkerResult.Target]) -> HTTPAnswer {
-    var (success, canonical) = (0, 0)
+    var (success, canonical): (Int64, Int64) = (0, 0)
     for case .accepted(_, let registration) in targets {
       success += 1
       if registration != nil { canonical += 1 }
     }
-    return .json(
-      200,
-      [
-        "multicast_id": number, "success": success, "failure": targets.count - success, "canonical_ids": canonical,
-        "results": targets.map { $0.json(orElse: messageID) },
-      ])
+    // Most requests get this answer, so it is written without intermediate objects.
+    let body = JSONObjectWriter.object { body in
+      body.set("multicast_id", number)
+      body.set("success", success)
+      body.set("failure", Int64(targets.count) - success)
+      body.set("canonical_ids", canonical)
+      body.set("results", objects: targets.map { target in { target.write(to: &$0, orElse: messageID) } })
+    }
+    return HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: body)
   }
 
   // MARK: lines of text
@@ -151,11 +154,12 @@ extension GCMAnswer.Shape {
 }
 
 extension WorkerResult.Target {
-  fileprivate func json(orElse messageID: [UInt8]) -> JSONObject {
+  fileprivate func write(to object: inout JSONObjectWriter, orElse messageID: [UInt8]) {
     switch self {
     case .accepted(let id, let registration):
-      ["message_id": id.isEmpty ? messageID : id, "registration_id": JSONOptional(registration)]
-    case .failed(let code): ["error": code]
+      object.set(Array("message_id".utf8), id.isEmpty ? messageID : id)
+      if let registration { object.set(Array("registration_id".utf8), registration) }
+    case .failed(let code): object.set(Array("error".utf8), code)
     }
   }
 }

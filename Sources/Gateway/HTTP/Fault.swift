@@ -179,7 +179,6 @@ enum ErrorFormat {
     default: "invalid_request"
     }
   }
-
 }
 
 extension HTTPAnswer {

@@ -13,7 +13,7 @@ final class HTTPCall {
   private let query: [(name: [UInt8], value: [UInt8])]
   private let reply: HTTPReply
   private let context: GatewayContext
-  /// That of the route.
+  /// The route's error format; our own until the route is known.
   var errorFormat = ErrorFormat.own
   private let began = SystemClock.monotonic
 

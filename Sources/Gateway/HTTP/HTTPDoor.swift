@@ -152,7 +152,6 @@ final class HTTPDoor: Door, TurnHook {
       return reply.send(ErrorFormat.legacy.answer(.badTarget))
     }
     guard let route = routes.route(call) else { return call.refuse(.noSuchPlace) }
-    call.errorFormat = route.errorFormat
     guard route.methods.contains(request.method) else {
       return call.refuse(.wrongMethod(request.method, allowed: route.methods.joined(separator: ", ")))
     }

@@ -129,18 +129,24 @@ final class Routes {
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.
   private static let senders: Set<KeyRight> = [.send, .register]
 
-  /// Nil if the path doesn't exist.
+  /// Nil if the path doesn't exist. From now on the call refuses in the route's error format.
   func route(_ call: HTTPCall) -> Route? {
+    let route = find(call)
+    if let route { call.errorFormat = route.errorFormat }
+    return route
+  }
+
+  private func find(_ call: HTTPCall) -> Route? {
     let path = call.path.map { String(decoding: $0, as: UTF8.self) }
     if context.configuration.gateway?.isConsole == true, !Self.isOfConsole(path) { return nil }
     if path.first == "console", path.count <= 2 { return console.route(call, path) }
-    let row = rows.first { row in
-      row.pattern.count == path.count && zip(row.pattern, path).allSatisfy { $0 == "*" || $0 == $1 }
-    }
-    return row?.route
+    return rows[path.first ?? ""]?.first { $0.pattern.elementsEqual(path) { $0 == "*" || $0 == $1 } }?.route
   }
 
-  private lazy var rows = table.map { (pattern: $0.pattern.split(separator: "/").map(String.init), route: $0.route) }
+  /// By the first word of the path.
+  private lazy var rows = Dictionary(
+    grouping: table.map { (pattern: $0.pattern.split(separator: "/").map(String.init), route: $0.route) }
+  ) { $0.pattern.first ?? "" }
 
   private var table: Route.Table {
     [

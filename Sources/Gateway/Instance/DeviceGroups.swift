@@ -58,7 +58,7 @@ struct DeviceGroups {
 
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8]) {
     changes.change(change, app: app) { outcome in
-      guard let answer = outcome.document(or: call, late: call.errorFormat.answer(.unavailable(""))) else { return }
+      guard let answer = outcome.document(or: call) else { return }
       if let error = answer.string("error") {
         return call.answer(.instance(400, String(decoding: error, as: UTF8.self)))
       }

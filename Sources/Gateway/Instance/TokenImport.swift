@@ -24,15 +24,16 @@ struct TokenImport {
     guard !tokens.isEmpty else { return then(.success([])) }
     let answers = Gathering<Result<[UInt8]?, Unsettled>>(tokens.count) { then(Self.all($0)) }
     for (index, (platform, token)) in tokens.enumerated() {
-      let change: JSONObject = [
+      let registration: JSONObject = [
         "op": "register", "app": app, "platform": platform.word, "token": token,
         "environment": JSONOptional(platform == .apns ? environment?.name : nil), "sender": JSONOptional(sender),
       ]
-      if case .failure = RegistryChange.parse(change.line, limits: changes.limits) {
+      let change = registration.line
+      if case .failure = RegistryChange.parse(change, limits: changes.limits) {
         answers.set(index, .success(nil))
         continue
       }
-      changes.change(change.line, app: app) { outcome in
+      changes.change(change, app: app) { outcome in
         switch outcome {
         case .answered(let answer): answers.set(index, .success(answer.string("registration")))
         case .accepted: answers.set(index, .failure(Unsettled(reason: "the change is accepted but not applied yet")))

@@ -36,9 +36,9 @@ enum JSONScanner {
     while at < length {
       let byte = bytes[at]
       if byte >= 0x80 {
-        let length = utf8SequenceLength(bytes, at: at)
-        guard length > 0 else { throw JSONError(offset: at, reason: "invalid UTF-8") }
-        at &+= length
+        let size = utf8SequenceLength(bytes, at: at)
+        guard size > 0 else { throw JSONError(offset: at, reason: "invalid UTF-8") }
+        at &+= size
       } else if byte == 0x22 {
         return (at, flags)
       } else if byte == 0x5C {

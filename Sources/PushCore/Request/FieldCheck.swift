@@ -161,7 +161,7 @@ extension RequestReader {
     }
   }
 
-  /// Checks a string by a rule of its own.
+  /// Checks that a node is a string that meets the condition.
   private func check(_ node: Int, _ rule: String, _ isValid: ([UInt8]) -> Bool) throws(Rejection) {
     try check(node, .string)
     guard isValid(document.string(node)) else { throw refusal(node, .invalidParameters, rule) }

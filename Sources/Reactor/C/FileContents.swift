@@ -32,7 +32,7 @@ public enum FileContents {
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(raw, $0.baseAddress, $0.count) }
       if count < 0 && errno == EINTR { continue }
-      guard count >= 0 else { throw SystemError("write") }
+      guard count > 0 else { throw SystemError("write") }
       rest = rest.dropFirst(count)
     }
   }

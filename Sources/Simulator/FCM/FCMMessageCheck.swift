@@ -7,7 +7,7 @@ struct FCMMessageCheck {
   /// The target's key in scripts; empty without a usable target.
   private(set) var scriptKey: [UInt8] = []
   private(set) var isValidateOnly = false
-  /// Bytes: fewer to a topic or a condition than to a device.
+  /// The most bytes of the payload. A topic or a condition accepts fewer than a device.
   private(set) var payloadLimit = 4096
 
   mutating func run() throws(FCMError) {

@@ -38,10 +38,10 @@ public struct SimulatedSubscription: Sendable {
   /// The subscription as a change of the registry.
   /// - Parameter app: nil leaves the application out.
   public func registration(number: Int, app: String?) -> [UInt8] {
-    let change: JSONObject = [
-      "op": JSONOptional(app.map { _ in "register" }), "app": JSONOptional(app), "platform": Platform.webpush.word,
-      "subscription": object, "installation": "browser-\(number)", "user": "user-\(number)",
+    let head: JSONObject = app.map { ["op": "register", "app": $0] } ?? [:]
+    let device: JSONObject = [
+      "platform": Platform.webpush.word, "subscription": object, "installation": "browser-\(number)", "user": "user-\(number)",
     ]
-    return change.line
+    return (head + device).line
   }
 }

@@ -18,6 +18,7 @@ public final class HTTPReply: @unchecked Sendable {
     case over
   }
 
+  /// The library allows any thread to resume a connection.
   private struct Aside: @unchecked Sendable {
     let connection: OpaquePointer
     // The server outlives all suspended connections.

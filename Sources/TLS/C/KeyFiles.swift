@@ -46,7 +46,7 @@ enum KeyFiles {
     var certificate: OpaquePointer?
     var others: OpaquePointer?
     var isOpen = PKCS12_parse(archive, passphrase, &key, &certificate, &others) == 1
-    if !isOpen, hasLegacyAlgorithms {
+    if !isOpen, loadsLegacyAlgorithms {
       // Keychain's archives use RC2 and 3DES, which OpenSSL 3 has only in its legacy provider.
       isOpen = PKCS12_parse(archive, passphrase, &key, &certificate, &others) == 1
     }
@@ -106,6 +106,6 @@ private func answerPassphrase(
 
 private func refusePassphrase(_: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?) -> Int32 { -1 }
 
-/// OpenSSL's legacy provider. Loaded when a file first needs it.
-// Loading any provider explicitly disables the automatic loading of the default one.
-private let hasLegacyAlgorithms = OSSL_PROVIDER_load(nil, "default") != nil && OSSL_PROVIDER_load(nil, "legacy") != nil
+/// OpenSSL's legacy provider, loaded when a file first needs it. To load any provider explicitly disables the automatic loading of
+/// the default one.
+private let loadsLegacyAlgorithms = OSSL_PROVIDER_load(nil, "default") != nil && OSSL_PROVIDER_load(nil, "legacy") != nil

@@ -1,7 +1,7 @@
 import COpenSSL
 
 /// The shared TLS settings of all connections to one destination. TLS 1.2 or newer. The server certificate is always verified:
-/// its issuer, dates and name. Verification can't be turned off.
+/// its issuer, dates and name. Verification can't be turned off. Never changed after `init`; may be shared between threads.
 public final class TLSClientContext: @unchecked Sendable {
   let context: OpaquePointer
   private let isApplicationProtocolRequired: Bool
@@ -37,7 +37,8 @@ public final class TLSClientContext: @unchecked Sendable {
   }
 }
 
-/// The shared TLS settings of one listener's connections, for simulators and the gateway. A worker doesn't listen with TLS.
+/// The shared TLS settings of one listener's connections, for simulators and the gateway. A worker doesn't listen with TLS. Never
+/// changed after `init`; may be shared between threads.
 public final class TLSServerContext: @unchecked Sendable {
   let context: OpaquePointer
   fileprivate let protocols: [UInt8]

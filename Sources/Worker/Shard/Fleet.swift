@@ -155,14 +155,20 @@ public final class Fleet: TurnHook {
 
   /// Serves metrics. An occupied port is tried again until it is free; meanwhile the worker delivers without metrics.
   /// - Throws: `ConfigurationError` if trying again would not help.
-  private func serveFigures(at endpoint: Endpoint, isAgain: Bool = false) throws(ConfigurationError) {
+  private func serveFigures(at endpoint: Endpoint) throws(ConfigurationError) {
+    do throws(HTTPServerError) { metrics = try MetricsServer(endpoint, board, version: version) } catch {
+      guard error.isPassing else { throw ConfigurationError(key: "metrics", problem: "cannot be used: \(error)") }
+      log.warning("the figures can't be served; trying again", ["reason": "\(error)"])
+      loop.schedule(after: Self.figuresPause) { [weak self] in self?.serveFiguresAgain(at: endpoint) }
+    }
+  }
+
+  private func serveFiguresAgain(at endpoint: Endpoint) {
     do throws(HTTPServerError) {
       metrics = try MetricsServer(endpoint, board, version: version)
-      if isAgain { log.info("the figures are served", ["address": "\(endpoint)"]) }
+      log.info("the figures are served", ["address": "\(endpoint)"])
     } catch {
-      guard isAgain || error.isPassing else { throw ConfigurationError(key: "metrics", problem: "cannot be used: \(error)") }
-      if !isAgain { log.warning("the figures can't be served; trying again", ["reason": "\(error)"]) }
-      loop.schedule(after: Self.figuresPause) { [weak self] in try? self?.serveFigures(at: endpoint, isAgain: true) }
+      loop.schedule(after: Self.figuresPause) { [weak self] in self?.serveFiguresAgain(at: endpoint) }
     }
   }
 

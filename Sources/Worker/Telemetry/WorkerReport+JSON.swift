@@ -98,8 +98,7 @@ extension WorkerReport {
     }
     histograms.append(("broker_confirm", nil, nil, whole.times.confirms))
     let parts = histograms.map { part -> JSONObject in
-      let wholeSeconds =
-        if let provider = part.provider, let lane = part.lane { whole.times.wholeSeconds(provider, lane) } else { nil as Int? }
+      let wholeSeconds = part.provider.flatMap { provider in part.lane.map { whole.times.wholeSeconds(provider, $0) } }
       return [
         "name": part.name, "provider": part.provider?.name, "lane": part.lane?.name,
         "bounds": Self.numbers(part.histogram.bounds), "counts": Self.numbers(part.histogram.counts),

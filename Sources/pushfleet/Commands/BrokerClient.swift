@@ -13,7 +13,7 @@ class BrokerClient {
   let topology: Topology
   let loop: EventLoop
   let connection: BrokerConnection
-  private var failure: CommandFailure?
+  private(set) var failure: CommandFailure?
   private var lastReason = "no answer"
   private(set) var isUp = false
   private var hasComplained = false

@@ -6,11 +6,11 @@ extension Explanation {
     var paragraphs = [Self.wrapped(heading, width)]
     if let rejection { paragraphs.append(Self.indented(refusalLines(rejection, width))) }
     for view in views {
-      let heading = view.way.words + "\n"
+      let title = view.way.words + "\n"
       switch view.outcome {
-      case .failure(let rejection): paragraphs.append(heading + Self.indented(refusalLines(rejection, width)))
+      case .failure(let rejection): paragraphs.append(title + Self.indented(refusalLines(rejection, width)))
       case .success(let sending):
-        paragraphs.append(heading + Self.indented(Self.requestLines(sending)))
+        paragraphs.append(title + Self.indented(Self.requestLines(sending)))
         paragraphs.append(Self.indented(Self.payloadLines(sending, withBar: withBar && width >= Self.widthWithBar)))
         paragraphs.append(Self.indented(Self.lossLines(sending.losses.entries, width, hasColour)))
       }

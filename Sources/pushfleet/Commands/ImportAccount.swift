@@ -84,8 +84,7 @@ struct ImportFile {
   init(_ path: String) throws(CommandFailure) {
     name = path == "-" ? "standard input" : path
     let reason = path == "-" ? "" : SafeText.reason(path)
-    let opened = path == "-" ? .standardInput : FileHandle(forReadingAtPath: path)
-    guard reason.isEmpty, let opened else {
+    guard reason.isEmpty, let opened = path == "-" ? .standardInput : FileHandle(forReadingAtPath: path) else {
       throw CommandFailure(.badInput, "\(SafeText.path(path)) cannot be read\(reason)")
     }
     handle = opened

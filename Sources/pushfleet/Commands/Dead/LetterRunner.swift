@@ -70,7 +70,7 @@ struct LetterRunner: LetterWorker {
 
 /// The thread of one walk. The gateway's thread only makes it, starts it, and posts to its loop.
 private final class WalkThread: LetterRun, @unchecked Sendable {
-  // Set before the thread starts. Afterwards only that thread uses it; `mailbox` may be used by all.
+  // `use` sets these before the thread starts. Afterwards only that thread uses them; all threads may use `mailbox`.
   private var walk: LetterWalk?
   private var details: () -> JSONObject = { [:] }
   private var notices: [String] = []

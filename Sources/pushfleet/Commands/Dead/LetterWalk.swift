@@ -84,6 +84,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   }
 
   private func consume() {
+    guard failure == nil else { return }
     let consuming = BrokerConnection(loop: loop, brokers: connection.brokers)
     consuming.makeMachine = { [unowned self] broker in makeConsumer(broker) }
     consuming.start()

@@ -1,7 +1,7 @@
 struct FleetText {
   let picture: FleetPicture
   let width: Int
-  /// Highlights lines that need attention.
+  /// True to highlight lines that need attention.
   let hasColour: Bool
   var listsPools = false
 
