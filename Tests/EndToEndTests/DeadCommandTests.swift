@@ -122,6 +122,27 @@ struct DeadCommandTests {
     #expect(try site.take("dead").map(\.id) == stay.map(String.init))
   }
 
+  @Test("interrupted while its consumer is connecting, ends at once")
+  func interruptedEarly() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    try site.declareTopology()
+    try publish(3, site)
+    let replay = try LetterReplay(
+      try Configuration.load(path: site.file("pushfleet.json5"), environment: [:]), LetterFilter(), rate: 1, isDry: false)
+    replay.handlesSignals = false
+    interruptWhenCounted(replay)
+    try replay.run()
+    #expect(replay.replayed == 0)
+    #expect(try site.depths(["dead", "send.high"]) == [3, 0])
+  }
+
+  private func interruptWhenCounted(_ replay: LetterReplay) {
+    replay.loop.schedule(after: 0) {
+      if replay.hasCounted { replay.interrupt() } else { interruptWhenCounted(replay) }
+    }
+  }
+
   @Test("shows letters after it has put them back, even if the reader is slow")
   func slowReader() throws {
     let site = try Site()

@@ -159,6 +159,16 @@ public final class Broker: @unchecked Sendable {
     return answer.matches(of: /\d+/).compactMap { Int($0.output) }
   }
 
+  /// The number of messages of a quorum queue, including those that a consumer holds. Not delayed, unlike `rabbitmqctl`'s.
+  public func messages(in queue: String) throws -> Int? {
+    let answer = try evaluate(
+      """
+      {ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, \(Self.binary(queue)))),
+      {ok, {_, N}, _} = ra:leader_query(amqqueue:get_pid(Q), fun rabbit_fifo:query_messages_total/1), N.
+      """)
+    return answer.firstMatch(of: /\d+/).flatMap { Int($0.output) }
+  }
+
   public func addUser(
     _ name: String, password: String, configure: String = ".*", write: String = ".*", read: String = ".*"
   ) throws {

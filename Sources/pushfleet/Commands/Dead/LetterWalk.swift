@@ -85,6 +85,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   private func consume() {
     guard failure == nil else { return }
+    heldSince = loop.now
     let consuming = BrokerConnection(loop: loop, brokers: connection.brokers)
     consuming.makeMachine = { [unowned self] broker in makeConsumer(broker) }
     consuming.start()
@@ -312,7 +313,8 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   func ready(_ consumer: Consumer) {
     consuming?.established(at: loop.now)
     lastSign = loop.now
-    heldSince = loop.now
+    // A consumer that is still connecting can't be closed.
+    if isEnding || isGivingBack { return close(consumer) }
     if !isWatched { watch() }
     isWatched = true
   }
@@ -334,6 +336,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   func cancelled(queue: Int) { fail(.unavailable, "the queue \(queue) was deleted; \(progress)") }
 
+  // Acknowledgements under way are lost, too, so nobody knows which letters are left.
   func channelLost(_ reason: ConnectionEnd) { give(up: reason) }
 
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
