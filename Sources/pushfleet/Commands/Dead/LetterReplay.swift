@@ -153,7 +153,9 @@ final class LetterReplay: LetterWalk {
     "it is unknown whether the letter \(messageID ?? "(without an id)") was sent: it is still in \(topology.deadQueue), and may be there twice"
   }
 
-  override var progress: String { "\(isPublished ? "\(doubt); " : "")\(replayed) replayed; the same command goes on with the rest" }
+  override var progress: String {
+    (isPublished ? "\(doubt); " : "") + "\(replayed) replayed; the same command goes on with the rest"
+  }
 
   override func interrupt() {
     if isInterrupted { return fail(.interrupted, "interrupted: \(progress)") }
