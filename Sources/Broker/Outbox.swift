@@ -14,8 +14,6 @@ package final class Outbox {
   package static let window = 16 * OutcomeQueue.window
 
   package weak var owner: (any OutboxOwner)?
-  package weak var changes: (any ChangeConsequences)?
-  package weak var acknowledgements: (any AcknowledgementConsequences)?
   /// Ends the current connection. A new one follows with ``use(_:)``.
   package var renewConnection: (() -> Void)?
   private let time: Turn
@@ -179,9 +177,7 @@ package final class Outbox {
     forget(slot, of: publication.queue)
     switch publication.owner {
     case .request: owner?.publicationConfirmed(publication)
-    case .change(let number): changes?.consequenceConfirmed(number)
-    case .acknowledgement(let number): acknowledgements?.publicationConfirmed(number)
-    case .record(let number, let owner): owner.consequences?.published(number)
+    case .item(let number, let item): item.owner?.publicationConfirmed(number)
     }
     if wasFull, !isFull { owner?.outboxDrained() }
   }
@@ -213,10 +209,10 @@ package final class Outbox {
   private func replyReachedNobody(_ slot: Int) {
     owner?.replyReachedNobody()
     // RabbitMQ returns every mandatory message to direct reply-to, whether it has reached the client or not.
-    if let publication = slots[slot], case .change(let number) = publication.owner,
+    if let publication = slots[slot], case .item(let number, let item) = publication.owner,
       !publication.routingKey.starts(with: Self.directReply)
     {
-      changes?.answerReachedNobody(number)
+      item.owner?.answerReachedNobody(number)
     }
     ended(slot)
   }

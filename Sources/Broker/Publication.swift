@@ -17,10 +17,10 @@ package final class Publication {
   package enum Owner {
     /// Index of the request in the shard's table.
     case request(Int)
-    case change(Int)
-    case acknowledgement(Int)
-    /// Number of a record in the registry: a device that hasn't registered for a long time, or an operation of an operator.
-    case record(Int64, RecordOwner)
+    /// The number of a change, of acknowledgements or of a record of the registry.
+    case item(Int, ItemOwner)
+
+    package static func item(_ number: Int, of owner: any ConsequenceOwner) -> Self { .item(number, ItemOwner(owner: owner)) }
   }
 
   package var kind: Kind
@@ -77,23 +77,17 @@ package protocol OutboxOwner: AnyObject {
   func outboxDrained()
 }
 
-package protocol ChangeConsequences: AnyObject {
-  func consequenceConfirmed(_ number: Int)
-  /// The queue of a `reply_to` is missing.
+/// The owner of publications that follow from something else than a request.
+package protocol ConsequenceOwner: AnyObject {
+  func publicationConfirmed(_ number: Int)
+  /// The queue of a `reply_to` is missing. `publicationConfirmed` follows.
   func answerReachedNobody(_ number: Int)
 }
 
-package protocol AcknowledgementConsequences: AnyObject {
-  func publicationConfirmed(_ number: Int)
+extension ConsequenceOwner {
+  package func answerReachedNobody(_ number: Int) {}
 }
 
-package protocol RecordConsequences: AnyObject {
-  func published(_ record: Int64)
-}
-
-/// The owner of publications about the registry's records.
-package struct RecordOwner {
-  weak var consequences: (any RecordConsequences)?
-
-  package init(_ consequences: any RecordConsequences) { self.consequences = consequences }
+package struct ItemOwner {
+  weak var owner: (any ConsequenceOwner)?
 }

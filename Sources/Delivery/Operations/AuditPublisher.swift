@@ -5,7 +5,7 @@ import Wire
 
 /// Publishes the operations that the registry has recorded, each until the broker confirms it. Every process looks for them,
 /// and claims those that it publishes.
-package final class AuditPublisher: RecordConsequences {
+package final class AuditPublisher: ConsequenceOwner {
   private let registry: RegistryClient
   private let publications: OutcomePublications
   private let outbox: Outbox
@@ -55,13 +55,13 @@ package final class AuditPublisher: RecordConsequences {
       confirmed = []
       for event in events {
         waiting.insert(event.number)
-        outbox.publish(publications.audit(event, for: RecordOwner(self)))
+        outbox.publish(publications.audit(event, .item(Int(event.number), of: self)))
       }
     }
   }
 
-  package func published(_ number: Int64) {
-    guard waiting.remove(number) != nil else { return }
+  package func publicationConfirmed(_ number: Int) {
+    guard let number = waiting.remove(Int64(number)) else { return }
     confirmed.append(number)
   }
 }

@@ -9,7 +9,7 @@ import Wire
 /// want them. The order of acknowledgements doesn't matter, so any number of workers consume them. A message is acknowledged
 /// once the registry has stored it and the broker has confirmed its receipts. Bodies are parsed when their batch begins, so a
 /// waiting message needs no more memory than its body. Confined to the shard's thread.
-package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementConsequences, RegistryWatcher {
+package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWatcher {
   struct Message {
     var delivery: Delivery
     let messageID: [UInt8]
@@ -73,7 +73,6 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
     self.time = time
     letters = QueueLetterLog(queue: Topology.acknowledgementOrigin, log: log)
     registry?.acknowledgements = self
-    outbox.acknowledgements = self
   }
 
   package var count: Int { messages.count }
@@ -167,10 +166,10 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
       switch outcome {
       case .noted(let receipt):
         counters.acknowledgementsNoted += 1
-        if let receipt { publish(publications.receipt(receipt, number), number) }
+        if let receipt { publish(receipt, number) }
       case .repeated(let receipt):
         counters.acknowledgementsRepeated += 1
-        if let receipt { publish(publications.receipt(receipt, number), number) }
+        if let receipt { publish(receipt, number) }
       case .unknown: counters.acknowledgementsUnknown += 1
       }
     }
@@ -186,11 +185,15 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
       failedAt: time.wallClock)
     counters.pushes.add(.deadLetter(letter.error), AppSeries.none, .none, .normal)
     letters.note(letter)
-    publish(publications.deadLetter(letter, for: message, number), number)
+    publish(publications.deadLetter(letter, for: message, .item(number, of: self)), number)
     meet(number)
   }
 
   // MARK: consequences
+
+  private func publish(_ receipt: Receipt, _ number: Int) {
+    publish(publications.receipt(receipt, .item(number, of: self)), number)
+  }
 
   private func publish(_ publication: Publication, _ number: Int) {
     messages[number]?.owed += 1

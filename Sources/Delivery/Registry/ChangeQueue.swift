@@ -9,7 +9,7 @@ import Wire
 /// queue; without one, a refused change becomes a dead letter. Confined to the shard's thread. A change is kept until the
 /// registry has stored it, and later changes wait behind it: after a failure, the next one is submitted only when all submitted
 /// changes have been answered.
-package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, RegistryWatcher {
+package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWatcher {
   struct Change {
     var delivery: Delivery
     let messageID: [UInt8]
@@ -72,7 +72,6 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
     letters = QueueLetterLog(queue: Topology.registryOrigin, log: log)
     claim.onStep = { [weak self] isProven in self?.claimed(isProven) }
     registry?.changes = self
-    outbox.changes = self
   }
 
   package var count: Int { changes.count }
@@ -184,12 +183,13 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
   private func conclude(_ number: Int, _ answer: ChangeAnswer) {
     guard let change = changes[number] else { return }
     changes[number]?.content = nil
+    let owner = Publication.Owner.item(number, of: self)
     var following: [Publication] = []
     if case .moved(let registration, let replaced) = answer {
       counters.feedback += replaced.count
-      for token in replaced { following.append(publications.feedback(moved(change, registration, token), for: change, number)) }
+      for token in replaced { following.append(publications.feedback(moved(change, registration, token), for: change, owner)) }
     }
-    if let reply = publications.reply(answer.json, to: change, number) {
+    if let reply = publications.reply(answer.json, to: change, owner) {
       following.append(reply)
       changes[number]?.refusal = answer.failure
     } else if let failure = answer.failure {
@@ -207,7 +207,7 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
     counters.deadLetters += 1
     counters.pushes.add(.deadLetter(letter.error), apps.series.number(of: apps.place(of: change.app)), .none, .normal)
     letters.note(letter)
-    return publications.deadLetter(letter, for: change, number)
+    return publications.deadLetter(letter, for: change, .item(number, of: self))
   }
 
   /// The answer was unroutable: a refused change becomes a dead letter.
@@ -229,7 +229,7 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
   }
 
   /// The broker has confirmed the reply, the dead letter or a feedback message of the change.
-  package func consequenceConfirmed(_ number: Int) {
+  package func publicationConfirmed(_ number: Int) {
     changes[number]?.owed -= 1
     if changes[number]?.owed == 0 { acknowledge(number) }
   }

@@ -7,7 +7,7 @@ import Wire
 /// them stale once the feedback is confirmed. Broadcasts skip stale devices. It reads all devices, a portion each second, and
 /// begins again after a pause. Each process does so, and skips devices that another one has claimed within the last ten
 /// minutes.
-package final class StaleWatch: RecordConsequences {
+package final class StaleWatch: ConsequenceOwner {
   private let registry: RegistryClient
   private let publications: OutcomePublications
   private let outbox: Outbox
@@ -60,7 +60,7 @@ package final class StaleWatch: RecordConsequences {
     for device in found.devices {
       waiting.insert(device.id)
       counters.feedback += 1
-      outbox.publish(publications.feedback(event(device), ofStale: device.id, for: RecordOwner(self)))
+      outbox.publish(publications.feedback(event(device), .item(Int(device.id), of: self)))
     }
   }
 
@@ -75,8 +75,8 @@ package final class StaleWatch: RecordConsequences {
         kind: (known.kind ?? .alert).name))
   }
 
-  package func published(_ device: Int64) {
-    guard waiting.remove(device) != nil else { return }
+  package func publicationConfirmed(_ number: Int) {
+    guard let device = waiting.remove(Int64(number)) else { return }
     unmarked.append(device)
     if waiting.isEmpty { mark() }
   }

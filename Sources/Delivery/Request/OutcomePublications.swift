@@ -35,13 +35,13 @@ package struct OutcomePublications {
   }
 
   /// For the token that a registration has replaced.
-  func feedback(_ event: FeedbackEvent, for change: ChangeQueue.Change, _ number: Int) -> Publication {
-    let properties = outcomeProperties(change.delivery.properties, change.messageID, app: event.app)
-    return feedback(event, properties, owner: .change(number))
+  func feedback(_ event: FeedbackEvent, for change: ChangeQueue.Change, _ owner: Publication.Owner) -> Publication {
+    feedback(event, outcomeProperties(change.delivery.properties, change.messageID, app: event.app), owner: owner)
   }
 
-  func feedback(_ event: FeedbackEvent, ofStale device: Int64, for owner: RecordOwner) -> Publication {
-    feedback(event, outcomeProperties(event.messageID, app: event.app), owner: .record(device, owner))
+  /// For a device that hasn't registered for a long time.
+  func feedback(_ event: FeedbackEvent, _ owner: Publication.Owner) -> Publication {
+    feedback(event, outcomeProperties(event.messageID, app: event.app), owner: owner)
   }
 
   private func feedback(_ event: FeedbackEvent, _ properties: BasicProperties, owner: Publication.Owner) -> Publication {
@@ -64,7 +64,7 @@ package struct OutcomePublications {
     if keepsNotes {
       properties.headers = Self.withNotes(entry.delivery)
       let owner = Publication.Owner.request(entry.index)
-      return deadLetter(letter, entry.delivery, properties, origin: entry.source.queue.origin, owner: owner, naming: nil)
+      return deadLetter(letter, entry.delivery, properties, origin: entry.source.queue.origin, owner: owner)
     }
     if isWholePage, let ticket = entry.delivery.properties.headers[PageTicket.header] {
       properties.headers.append(PageTicket.header, ticket)
@@ -73,39 +73,39 @@ package struct OutcomePublications {
     return deadLetter(letter, entry.delivery, properties, origin: queue.origin, owner: .request(entry.index), naming: naming)
   }
 
-  func deadLetter(_ letter: DeadLetter, for change: ChangeQueue.Change, _ number: Int) -> Publication {
+  func deadLetter(_ letter: DeadLetter, for change: ChangeQueue.Change, _ owner: Publication.Owner) -> Publication {
     var properties = requestProperties(of: change.delivery, change.messageID, producer: change.producer)
     if change.reply == .dropped, change.producer == nil { properties.replyTo = nil }
-    return deadLetter(letter, change.delivery, properties, origin: Topology.registryOrigin, owner: .change(number), naming: nil)
+    return deadLetter(letter, change.delivery, properties, origin: Topology.registryOrigin, owner: owner)
   }
 
-  func deadLetter(_ letter: DeadLetter, for message: AcknowledgementQueue.Message, _ number: Int) -> Publication {
+  func deadLetter(
+    _ letter: DeadLetter, for message: AcknowledgementQueue.Message, _ owner: Publication.Owner
+  ) -> Publication {
     let properties = requestProperties(of: message.delivery, message.messageID, producer: message.producer)
-    return deadLetter(
-      letter, message.delivery, properties, origin: Topology.acknowledgementOrigin, owner: .acknowledgement(number), naming: nil
-    )
+    return deadLetter(letter, message.delivery, properties, origin: Topology.acknowledgementOrigin, owner: owner)
   }
 
   /// A device's acknowledgement. The message id is the same if it is published again.
-  func receipt(_ receipt: Receipt, _ number: Int) -> Publication {
+  func receipt(_ receipt: Receipt, _ owner: Publication.Owner) -> Publication {
     let id = DeviceIdentity.apnsID(
       messageID: receipt.messageID, token: Array("\(receipt.event.rawValue):".utf8) + receipt.registration)
     return Publication(
       kind: .receipt, exchange: events, routingKey: Self.key(Topology.receiptKey, receipt.app),
-      properties: outcomeProperties(id, app: receipt.app), body: receipt.json, owner: .acknowledgement(number))
+      properties: outcomeProperties(id, app: receipt.app), body: receipt.json, owner: owner)
   }
 
   /// The routing key of an operation on the whole fleet ends with a hyphen.
-  func audit(_ event: AuditEvent, for owner: RecordOwner) -> Publication {
+  func audit(_ event: AuditEvent, _ owner: Publication.Owner) -> Publication {
     Publication(
       kind: .audit, exchange: events, routingKey: Self.key(Topology.auditKey, event.app ?? Array("-".utf8)),
       properties: outcomeProperties(Array("audit-\(event.number)".utf8), app: event.app), body: event.json.line,
-      owner: .record(event.number, owner))
+      owner: owner)
   }
 
   private func deadLetter(
     _ letter: DeadLetter, _ delivery: Delivery, _ request: BasicProperties, origin: String, owner: Publication.Owner,
-    naming: Int?
+    naming: Int? = nil
   ) -> Publication {
     var properties = request
     properties.headers.append(Topology.originHeader, .text(origin))
@@ -118,8 +118,7 @@ package struct OutcomePublications {
     if delivery.isTruncated { properties.headers.append("x-push-truncated-from", .integer(Int64(clamping: delivery.bodySize))) }
     return Publication(
       kind: .deadLetter, exchange: dead, routingKey: Array(Topology.deadKey.utf8), properties: properties, body: delivery.body,
-      owner: owner,
-      naming: naming)
+      owner: owner, naming: naming)
   }
 
   func result(_ body: [UInt8], for entry: InFlight) -> Publication {
@@ -138,11 +137,10 @@ package struct OutcomePublications {
       owner: .request(entry.index))
   }
 
-  func reply(_ body: [UInt8], to change: ChangeQueue.Change, _ number: Int) -> Publication? {
+  func reply(_ body: [UInt8], to change: ChangeQueue.Change, _ owner: Publication.Owner) -> Publication? {
     guard change.reply == .allowed, let queue = replyQueue(change.delivery.properties.replyTo) else { return nil }
     let properties = outcomeProperties(change.delivery.properties, change.messageID, app: change.delivery.properties.appID)
-    return Publication(
-      kind: .reply, exchange: [], routingKey: queue, properties: properties, body: body, owner: .change(number))
+    return Publication(kind: .reply, exchange: [], routingKey: queue, properties: properties, body: body, owner: owner)
   }
 
   private func replyQueue(_ name: [UInt8]?) -> [UInt8]? {
@@ -155,14 +153,13 @@ package struct OutcomePublications {
   /// The copy for a step of the ladder.
   /// - Parameter now: unix milliseconds of the clock that dated the record's targets.
   func retry(_ record: RetryRecord, by step: RetryStep, at now: Int64, for entry: InFlight) -> Publication {
-    copy(.retry, retry, step.name, notedProperties(record, due: now + step.delay, entry), of: entry)
+    copy(.retry, retry, Array(step.name.utf8), notedProperties(record, due: now + step.delay, entry), of: entry)
   }
 
   /// The copy for the application's hold queue.
   /// - Parameter now: unix milliseconds of the clock that dated the record's targets.
   func hold(_ record: RetryRecord, of app: Int, at now: Int64, for entry: InFlight) -> Publication {
-    let copy = copy(.hold, hold, "", notedProperties(record, due: now, entry), of: entry)
-    copy.routingKey = apps[app].id
+    let copy = copy(.hold, hold, apps[app].id, notedProperties(record, due: now, entry), of: entry)
     copy.properties.expiration = Topology.heldExpiry
     return copy
   }
@@ -187,7 +184,7 @@ package struct OutcomePublications {
     properties.deliveryMode = 2
     properties.expiration = nil
     properties.userID = nil
-    return copy(.retry, retry, ladder.step(for: delay).name, properties, of: entry)
+    return copy(.retry, retry, Array(ladder.step(for: delay).name.utf8), properties, of: entry)
   }
 
   /// Since when a message has waited for a newer worker.
@@ -196,13 +193,13 @@ package struct OutcomePublications {
   /// The message with other properties.
   /// - Parameter origin: the queue that it returns to.
   private func copy(
-    _ kind: Publication.Kind, _ exchange: [UInt8], _ key: String, _ properties: BasicProperties, origin: WorkQueue? = nil,
+    _ kind: Publication.Kind, _ exchange: [UInt8], _ key: [UInt8], _ properties: BasicProperties, origin: WorkQueue? = nil,
     of entry: InFlight
   ) -> Publication {
     var properties = properties
     properties.headers.append(Topology.originHeader, .text((origin ?? entry.source.queue).origin))
     return Publication(
-      kind: kind, exchange: exchange, routingKey: Array(key.utf8), properties: properties, body: entry.delivery.body,
+      kind: kind, exchange: exchange, routingKey: key, properties: properties, body: entry.delivery.body,
       owner: .request(entry.index))
   }
 
@@ -214,13 +211,11 @@ package struct OutcomePublications {
     var properties = entry.delivery.properties
     properties.headers = keepsNotes ? Self.withNotes(entry.delivery) : MessageHeaders.withoutAdded(properties.headers)
     if !keepsNotes { Self.append(producer: entry.source.producer, to: &properties.headers) }
-    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
-    if losses > 0 { properties.headers.append(Self.losses, .integer(losses)) }
     properties.deliveryMode = 2
     properties.userID = nil
-    return Publication(
-      kind: .retry, exchange: retry, routingKey: Array(Topology.quarantineKey.utf8), properties: properties,
-      body: entry.delivery.body, owner: .request(entry.index))
+    let copy = copy(.retry, retry, Array(Topology.quarantineKey.utf8), properties, of: entry)
+    if losses > 0 { copy.properties.headers.append(Self.losses, .integer(losses)) }
+    return copy
   }
 
   static let losses = "x-push-quarantine-losses"
@@ -247,7 +242,8 @@ package struct OutcomePublications {
     Self.appendFirstSeen(of: entry, to: &properties)
     // If the broker dead-letters the page, a replay needs its queue.
     let queue = entry.source.queue.fanOut
-    return copy(.page, Array("\(prefix).\(queue.route.exchange)".utf8), queue.route.key, properties, origin: queue, of: entry)
+    let (exchange, key) = ("\(prefix).\(queue.route.exchange)", queue.route.key)
+    return copy(.page, Array(exchange.utf8), Array(key.utf8), properties, origin: queue, of: entry)
   }
 
   /// The request again, with a message id. It comes back as a worker's copy, without the broker's `user_id`, which a worker's
@@ -256,7 +252,7 @@ package struct OutcomePublications {
     var properties = requestProperties(entry)
     properties.expiration = entry.delivery.properties.expiration
     Self.appendFirstSeen(of: entry, to: &properties)
-    return copy(.retry, returns, "", properties, of: entry)
+    return copy(.retry, returns, [], properties, of: entry)
   }
 
   private func app(of entry: InFlight) -> [UInt8] {
