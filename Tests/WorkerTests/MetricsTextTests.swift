@@ -26,9 +26,9 @@ struct MetricsTextTests {
       report.counters.pushes.add(.delivered, app, .apns, .high, times: 3)
       report.counters.failed[Int(PushError.notRegistered.code)] = 2
       report.counters.pushes.add(.failed(.notRegistered), app, .apns, .normal, times: 2)
-      report.counters.pushes.add(.failed(.invalidJSON), AppSeries.none, .none, .normal)
+      report.counters.pushes.add(.failed(.invalidJSON), AppSeries.none, nil, .normal)
       report.counters.pushes.add(.retried(.unavailable), app, .apns, .normal)
-      report.counters.pushes.add(.deadLetter(.invalidJSON), AppSeries.none, .none, .normal)
+      report.counters.pushes.add(.deadLetter(.invalidJSON), AppSeries.none, nil, .normal)
       report.counters.ledger.add(.accepted, app, 5)
       report.counters.ledger.add(.settled, app, 4)
       report.counters.ledger.add(.inHand, app)
@@ -299,9 +299,9 @@ struct MetricsTextTests {
   @Test("keep each code separate for every application, provider and lane")
   func cells() {
     var counts = PushCounts()
-    var places: [(PushCounts.Field, Int, PushCounts.Provider, PushCounts.Lane)] = []
+    var places: [(PushCounts.Field, Int, Platform?, PushCounts.Lane)] = []
     for series in [0, 7] {
-      for provider in PushCounts.Provider.allCases {
+      for provider in PushCounts.providers {
         for lane in PushCounts.Lane.allCases {
           for code in PushError.allCases {
             places += [.failed(code), .retried(code), .deadLetter(code)].map { ($0, series, provider, lane) }

@@ -74,11 +74,11 @@ package struct Figures {
     let exact = Intake.milliseconds(entry.delivery.properties.headers, within: entry.identity.published)
     let seconds = Double(time.wallClock - (exact ?? entry.identity.published)) / 1000
     times.answered(
-      .init(entry.recipients[recipient].platform), .init(entry.source.queue), after: max(seconds, 0), isExact: exact != nil)
+      entry.recipients[recipient].platform, .init(entry.source.queue), after: max(seconds, 0), isExact: exact != nil)
   }
 
   private mutating func count(_ field: PushCounts.Field, _ entry: InFlight, _ recipient: Int? = nil, times: Int = 1) {
-    let provider = recipient.map { PushCounts.Provider(entry.recipients[$0].platform) } ?? .none
+    let provider = recipient.map { entry.recipients[$0].platform }
     counters.pushes.add(field, apps.series.number(of: entry.identity.app), provider, .init(entry.source.queue), times: times)
   }
 

@@ -183,7 +183,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, R
     let letter = DeadLetter(
       error: PushError(rawValue: refusal.code.rawValue) ?? .invalidParameters, reason: refusal.reason, attempts: 0,
       failedAt: time.wallClock)
-    counters.pushes.add(.deadLetter(letter.error), AppSeries.none, .none, .normal)
+    counters.pushes.add(.deadLetter(letter.error), AppSeries.none, nil, .normal)
     letters.note(letter)
     publish(publications.deadLetter(letter, for: message, .item(number, of: self)), number)
     meet(number)

@@ -205,7 +205,7 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
     let words = code == nil ? "\(failure.code.rawValue): \(failure.reason)" : failure.reason
     let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: time.wallClock)
     counters.deadLetters += 1
-    counters.pushes.add(.deadLetter(letter.error), apps.series.number(of: apps.place(of: change.app)), .none, .normal)
+    counters.pushes.add(.deadLetter(letter.error), apps.series.number(of: apps.place(of: change.app)), nil, .normal)
     letters.note(letter)
     return publications.deadLetter(letter, for: change, .item(number, of: self))
   }

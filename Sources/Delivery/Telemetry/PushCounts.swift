@@ -3,21 +3,8 @@ import PushCore
 
 /// Counts pushes by application, provider, lane and code, in one array, so that counting is a single addition.
 package struct PushCounts: Sendable {
-  /// The provider of a push; `none` if the push ended before it was known.
-  package enum Provider: Int, CaseIterable, Sendable {
-    case apns, fcm, webpush, none
-
-    package init(_ platform: Platform) {
-      self =
-        switch platform {
-        case .apns: .apns
-        case .fcm: .fcm
-        case .webpush: .webpush
-        }
-    }
-
-    package var name: String { String(describing: self) }
-  }
+  /// The providers of pushes; nil for those that ended before it was known.
+  package static let providers: [Platform?] = Platform.allCases + [nil]
 
   package enum Lane: Int, CaseIterable, Sendable {
     case high, normal
@@ -51,21 +38,22 @@ package struct PushCounts: Sendable {
   private static let codes = 1 + Int(PushError.allCases.map(\.code).max() ?? 0)
   private static let width = first + 3 * codes
   private static let lanes = Lane.allCases.count
-  private static let widthOfSeries = Provider.allCases.count * lanes * width
+  private static let widthOfSeries = (Platform.allCases.count + 1) * lanes * width
 
   private var amounts: [Int] = []
 
-  private static func place(_ field: Field, _ series: Int, _ provider: Provider, _ lane: Lane) -> Int {
-    series * widthOfSeries + (provider.rawValue * lanes + lane.rawValue) * width + field.index
+  private static func place(_ field: Field, _ series: Int, _ provider: Platform?, _ lane: Lane) -> Int {
+    let provider = provider.map { Int($0.rawValue) } ?? Platform.allCases.count
+    return series * widthOfSeries + (provider * lanes + lane.rawValue) * width + field.index
   }
 
   /// - Parameter series: the application's number in ``AppSeries``.
-  mutating func add(_ field: Field, _ series: Int, _ provider: Provider, _ lane: Lane, times: Int = 1) {
+  mutating func add(_ field: Field, _ series: Int, _ provider: Platform?, _ lane: Lane, times: Int = 1) {
     amounts.grow(to: (series + 1) * Self.widthOfSeries)
     amounts[Self.place(field, series, provider, lane)] += times
   }
 
-  package func amount(_ field: Field, _ series: Int, _ provider: Provider, _ lane: Lane) -> Int {
+  package func amount(_ field: Field, _ series: Int, _ provider: Platform?, _ lane: Lane) -> Int {
     amounts.amount(at: Self.place(field, series, provider, lane))
   }
 

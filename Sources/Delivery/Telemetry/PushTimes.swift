@@ -1,4 +1,5 @@
 import Broker
+import PushCore
 import Wire
 
 /// Measures the durations of a shard's pushes.
@@ -7,44 +8,43 @@ package struct PushTimes: Sendable {
   static let publishBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400]
   package static let answerBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-  package static let providers: [PushCounts.Provider] = [.apns, .fcm, .webpush]
   private static let lanes = PushCounts.Lane.allCases.count
 
   /// From the producer's timestamp to the provider's final answer, by provider and lane, without broadcasts.
   private var toAnswer = Array(
-    repeating: Histogram(bounds: publishBounds), count: providers.count * lanes)
+    repeating: Histogram(bounds: publishBounds), count: Platform.allCases.count * lanes)
   /// How many of these begin with a timestamp in whole seconds, and may be up to a second too long.
-  private var wholeSeconds = Array(repeating: 0, count: providers.count * lanes)
+  private var wholeSeconds = Array(repeating: 0, count: Platform.allCases.count * lanes)
   /// From handing a push to its pool to the provider's answer, by provider.
-  private var answers = Array(repeating: Histogram(bounds: answerBounds), count: providers.count)
+  private var answers = Array(repeating: Histogram(bounds: answerBounds), count: Platform.allCases.count)
   /// From a publication to the broker's confirm.
   package var confirms = Histogram(bounds: Outbox.confirmBounds)
 
   package init() {}
 
-  private static func place(_ provider: PushCounts.Provider, _ lane: PushCounts.Lane) -> Int {
-    provider.rawValue * lanes + lane.rawValue
+  private static func place(_ provider: Platform, _ lane: PushCounts.Lane) -> Int {
+    Int(provider.rawValue) * lanes + lane.rawValue
   }
 
   mutating func answered(
-    _ provider: PushCounts.Provider, _ lane: PushCounts.Lane, after seconds: Double, isExact: Bool
+    _ provider: Platform, _ lane: PushCounts.Lane, after seconds: Double, isExact: Bool
   ) {
     let place = Self.place(provider, lane)
     toAnswer[place].record(seconds: seconds)
     if !isExact { wholeSeconds[place] += 1 }
   }
 
-  package func wholeSeconds(_ provider: PushCounts.Provider, _ lane: PushCounts.Lane) -> Int {
+  package func wholeSeconds(_ provider: Platform, _ lane: PushCounts.Lane) -> Int {
     wholeSeconds[Self.place(provider, lane)]
   }
 
-  package func publishToAnswer(_ provider: PushCounts.Provider, _ lane: PushCounts.Lane) -> Histogram {
+  package func publishToAnswer(_ provider: Platform, _ lane: PushCounts.Lane) -> Histogram {
     toAnswer[Self.place(provider, lane)]
   }
 
-  package subscript(answersOf provider: PushCounts.Provider) -> Histogram {
-    get { answers[provider.rawValue] }
-    set { answers[provider.rawValue] = newValue }
+  package subscript(answersOf provider: Platform) -> Histogram {
+    get { answers[Int(provider.rawValue)] }
+    set { answers[Int(provider.rawValue)] = newValue }
   }
 
   /// The difference from an earlier state.

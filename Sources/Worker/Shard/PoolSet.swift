@@ -31,7 +31,7 @@ final class PoolSet {
   /// Shards of the fleet that share FCM's quotas.
   private var sharers: Int
   private weak var handler: (any PoolHandler)?
-  private let answerTimes = PushTimes.providers.map { _ in Latencies(bounds: PushTimes.answerBounds) }
+  private let answerTimes = Platform.allCases.map { _ in Latencies(bounds: PushTimes.answerBounds) }
   private weak var observer: (any PoolObserver)?
 
   init(_ setup: ShardSetup, host: any ShardHost) {
@@ -51,17 +51,17 @@ final class PoolSet {
   private func connect(_ pool: ProviderPool) {
     pool.handler = handler
     pool.observer = observer
-    pool.answerTimes = answerTimes(of: PushCounts.Provider(pool.platform))
+    pool.answerTimes = answerTimes(of: pool.platform)
   }
 
-  func answerTimes(of provider: PushCounts.Provider) -> Latencies { answerTimes[provider.rawValue] }
+  func answerTimes(of provider: Platform) -> Latencies { answerTimes[Int(provider.rawValue)] }
 
   /// For each metric series, the providers with which its application is configured.
-  var providersOfSeries: [Set<PushCounts.Provider>] {
-    var providers = [Set<PushCounts.Provider>](repeating: [], count: apps.series.names.count)
+  var providersOfSeries: [Set<Platform>] {
+    var providers = [Set<Platform>](repeating: [], count: apps.series.names.count)
     for app in apps.indices.prefix(AppSeries.most) {
       for pool in apps[app].pools {
-        providers[apps.series.number(of: app)].insert(PushCounts.Provider(lanes[pool].pool.platform))
+        providers[apps.series.number(of: app)].insert(lanes[pool].pool.platform)
       }
     }
     return providers

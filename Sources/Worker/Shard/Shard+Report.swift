@@ -9,7 +9,7 @@ extension Shard {
     report.counters = counters
     report.times = pipeline.observers.figures.times
     report.times.confirms = outbox.confirmTimes
-    for provider in PushTimes.providers { report.times[answersOf: provider] = pools.answerTimes(of: provider).histogram }
+    for provider in Platform.allCases { report.times[answersOf: provider] = pools.answerTimes(of: provider).histogram }
     report.isReady = broker.isUp
     report.isBrokerBlocked = broker.isBlocked
     report.brokerConnectionsEnded = broker.connectionsEnded

@@ -38,8 +38,8 @@ package final class Shard: TurnHook {
   let fleetFigures: FleetFigures
   private(set) var loopLag = LoopLag()
   /// By provider.
-  private(set) var connectionsOpened = PushTimes.providers.map { _ in 0 }
-  private(set) var goAways = PushTimes.providers.map { _ in 0 }
+  private(set) var connectionsOpened = Platform.allCases.map { _ in 0 }
+  private(set) var goAways = Platform.allCases.map { _ in 0 }
   private var end: Fleet.End?
   private var onEnded: (() -> Void)?
 
@@ -360,11 +360,11 @@ extension Shard: PoolObserver {
   package func observed(_ event: PoolEvent, of name: String, from pool: ProviderPool) {
     switch event {
     case .connected:
-      connectionsOpened[PushCounts.Provider(pool.platform).rawValue] += 1
+      connectionsOpened[Int(pool.platform.rawValue)] += 1
       log.info("connected to the provider", ["pool": name])
     case .disconnected(let reason): log.info("provider connection ended", ["pool": name, "reason": reason])
     case .goAway(let reason):
-      goAways[PushCounts.Provider(pool.platform).rawValue] += 1
+      goAways[Int(pool.platform.rawValue)] += 1
       log.info("provider sent GOAWAY", ["pool": name, "reason": reason])
     case .tokenRefreshed: log.info("provider token in use", ["pool": name])
     case .tokenFailed(let reason): log.warning("access token could not be fetched", ["pool": name, "reason": reason])

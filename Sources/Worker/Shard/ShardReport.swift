@@ -37,7 +37,7 @@ package struct ShardReport: Sendable {
   /// Names of the applications' metric series, by number.
   var series: [String] = AppSeries().names
   /// For each series, the providers with which its application is configured.
-  var providers: [Set<PushCounts.Provider>] = []
+  var providers: [Set<Platform>] = []
   var openBreakers: [[UInt8]] = []
   var holds: [HoldReport] = []
   /// What operators have ordered.
@@ -45,8 +45,8 @@ package struct ShardReport: Sendable {
   /// All pools in trouble, and some of the others.
   var pools: [Pool] = []
   /// By provider: opened connections and received GOAWAYs.
-  var connectionsOpened = PushTimes.providers.map { _ in 0 }
-  var goAways = PushTimes.providers.map { _ in 0 }
+  var connectionsOpened = Platform.allCases.map { _ in 0 }
+  var goAways = Platform.allCases.map { _ in 0 }
   /// Since the start, most frequent first.
   var deadLetters: [DeadLetters] = []
   /// Ends of certificates, soonest first.

@@ -39,7 +39,7 @@ struct MetricsText {
       pushes.amount(field, row.series, row.provider, row.lane)
     }
     func labels(_ row: WorkerReport.Row) -> MetricsFormat.Labels {
-      [("app", row.app), ("provider", row.provider.name), ("lane", row.lane.name)]
+      [("app", row.app), ("provider", row.providerName), ("lane", row.lane.name)]
     }
     func plain(_ field: PushCounts.Field, _ isExpected: (WorkerReport.Row) -> Bool) -> [(MetricsFormat.Labels, Int)] {
       rows.compactMap { row in
@@ -48,7 +48,7 @@ struct MetricsText {
       }
     }
     func byCode(
-      _ field: (PushError) -> PushCounts.Field, _ expected: (PushCounts.Provider) -> [PushError]
+      _ field: (PushError) -> PushCounts.Field, _ expected: (Platform?) -> [PushError]
     ) -> [(MetricsFormat.Labels, Int)] {
       rows.flatMap { row in
         let codes = row.isExpected ? expected(row.provider) : []
@@ -59,14 +59,14 @@ struct MetricsText {
       }
     }
     format.counters(
-      "pushfleet_pushes_delivered_total", "Pushes accepted by a provider.", plain(.delivered) { $0.provider != .none })
+      "pushfleet_pushes_delivered_total", "Pushes accepted by a provider.", plain(.delivered) { $0.provider != nil })
     format.counters(
       "pushfleet_pushes_failed_total",
       "Pushes that failed, by GCM code; without a provider: requests refused before they had devices.",
       byCode({ .failed($0) }, PushError.expected))
     format.counters(
       "pushfleet_pushes_retried_total", "Pushes that are retried, by the code of the answer.",
-      byCode({ .retried($0) }) { $0 == .none ? [] : PushError.retried })
+      byCode({ .retried($0) }) { $0 == nil ? [] : PushError.retried })
     format.counters(
       "pushfleet_pushes_parked_total", "Pushes or whole requests moved to the retry ladder without counting an attempt.",
       plain(.parked) { _ in true })
@@ -115,10 +115,10 @@ struct MetricsText {
       ])
     format.counters(
       "pushfleet_provider_connections_opened_total", "Connections to providers that were opened.",
-      PushTimes.providers.map { ([("provider", $0.name)], whole.connectionsOpened[$0.rawValue]) })
+      Platform.allCases.map { ([("provider", $0.word)], whole.connectionsOpened[Int($0.rawValue)]) })
     format.counters(
       "pushfleet_provider_goaways_total", "GOAWAY frames received from providers.",
-      PushTimes.providers.map { ([("provider", $0.name)], whole.goAways[$0.rawValue]) })
+      Platform.allCases.map { ([("provider", $0.word)], whole.goAways[Int($0.rawValue)]) })
     let refusals = report.refusedTunnels.merging([403, 407, 502, 504, 0].map { ($0, 0) }) { counted, _ in counted }
     format.counters(
       "pushfleet_proxy_refusals_total", "Connections that a proxy did not make, by the status of its answer.",
@@ -146,14 +146,14 @@ struct MetricsText {
       "pushfleet_publish_to_answer_seconds",
       "Time from publishing to the provider's final answer, without broadcasts. "
         + "Without the header timestamp_in_ms, it is up to 1 s too long.",
-      PushTimes.providers.flatMap { provider in
+      Platform.allCases.flatMap { provider in
         PushCounts.Lane.allCases.map { lane in
-          ([("provider", provider.name), ("lane", lane.name)], times.publishToAnswer(provider, lane))
+          ([("provider", provider.word), ("lane", lane.name)], times.publishToAnswer(provider, lane))
         }
       })
     format.histograms(
       "pushfleet_provider_answer_seconds", "Time from sending a push to the provider's answer.",
-      PushTimes.providers.map { ([("provider", $0.name)], times[answersOf: $0]) })
+      Platform.allCases.map { ([("provider", $0.word)], times[answersOf: $0]) })
     format.histograms(
       "pushfleet_broker_confirm_seconds", "Time from a publication to the broker's confirm.", [([], times.confirms)])
   }

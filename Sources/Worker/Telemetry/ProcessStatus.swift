@@ -77,7 +77,7 @@ struct ProcessStatus {
   private static func apps(_ whole: ShardReport) -> [JSONObject] {
     let pushes = whole.counters.pushes
     func sum(_ field: PushCounts.Field, _ series: Int) -> Int {
-      let lanes = PushCounts.Provider.allCases.flatMap { provider in PushCounts.Lane.allCases.map { (provider, $0) } }
+      let lanes = PushCounts.providers.flatMap { provider in PushCounts.Lane.allCases.map { (provider, $0) } }
       return lanes.reduce(0) { $0 + pushes.amount(field, series, $1.0, $1.1) }
     }
     return whole.series.indices.dropFirst(AppSeries.others + 1).prefix(mostNamed).map { series in
@@ -92,8 +92,8 @@ struct ProcessStatus {
   /// Histograms of the last minute that are not empty.
   private func latencies(_ now: PushTimes) -> [JSONObject] {
     let recent = times.first.map { now.since($0.times) } ?? now
-    var histograms: [(of: String, provider: PushCounts.Provider, lane: PushCounts.Lane?, histogram: Histogram)] = []
-    for provider in PushTimes.providers {
+    var histograms: [(of: String, provider: Platform, lane: PushCounts.Lane?, histogram: Histogram)] = []
+    for provider in Platform.allCases {
       histograms.append(("provider_answer", provider, nil, recent[answersOf: provider]))
       for lane in PushCounts.Lane.allCases {
         histograms.append(("publish_to_answer", provider, lane, recent.publishToAnswer(provider, lane)))
@@ -101,7 +101,7 @@ struct ProcessStatus {
     }
     return histograms.filter { $0.histogram.count > 0 }.map { part in
       [
-        "of": part.of, "provider": part.provider.name, "lane": part.lane?.name, "count": part.histogram.count,
+        "of": part.of, "provider": part.provider.word, "lane": part.lane?.name, "count": part.histogram.count,
         "whole_seconds": part.lane.map { recent.wholeSeconds(part.provider, $0) },
         // null means longer than the last bound.
         "p50": Self.seconds(part.histogram.quantile(0.5)), "p99": Self.seconds(part.histogram.quantile(0.99)),

@@ -1,4 +1,5 @@
 import Delivery
+import PushCore
 import Synchronization
 import Wire
 
@@ -27,7 +28,7 @@ final class WorkerHistory: Sendable {
     let report = report()
     let counters = report.whole.counters
     var answers = Histogram(bounds: PushTimes.answerBounds)
-    for provider in PushTimes.providers { answers += report.whole.times[answersOf: provider] }
+    for provider in Platform.allCases { answers += report.whole.times[answersOf: provider] }
     let sample = Sample(
       at: now,
       counts: [counters.delivered, counters.failures, counters.postponed, counters.parked, counters.deadLetters],

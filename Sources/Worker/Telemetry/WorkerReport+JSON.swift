@@ -34,7 +34,7 @@ extension WorkerReport {
 
   private func isShown(_ series: Int) -> Bool {
     series > AppSeries.others || RequestLedger.Entry.allCases.contains { whole.counters.ledger.amount($0, series) != 0 }
-      || PushCounts.Provider.allCases.contains { provider in
+      || PushCounts.providers.contains { provider in
         PushCounts.Lane.allCases.contains { lane in
           PushError.allCases.contains { whole.counters.pushes.amount(.failed($0), series, provider, lane) != 0 }
             || whole.counters.pushes.amount(.delivered, series, provider, lane) != 0
@@ -82,15 +82,15 @@ extension WorkerReport {
       JSONObject(PushError.allCases.filter { amount(field($0)) != 0 }.map { ($0.rawValue, amount(field($0))) })
     }
     return [
-      "provider": row.provider.name, "lane": row.lane.name, "delivered": amount(.delivered), "parked": amount(.parked),
+      "provider": row.providerName, "lane": row.lane.name, "delivered": amount(.delivered), "parked": amount(.parked),
       "failed": byCode { .failed($0) }, "retried": byCode { .retried($0) }, "dead_letters": byCode { .deadLetter($0) },
     ]
   }
 
   /// Counts per bucket, not cumulative; the last one is above the last bound.
   private var times: JSONObject {
-    var histograms: [(name: String, provider: PushCounts.Provider?, lane: PushCounts.Lane?, histogram: Histogram)] = []
-    for provider in PushTimes.providers {
+    var histograms: [(name: String, provider: Platform?, lane: PushCounts.Lane?, histogram: Histogram)] = []
+    for provider in Platform.allCases {
       for lane in PushCounts.Lane.allCases {
         histograms.append(("publish_to_answer", provider, lane, whole.times.publishToAnswer(provider, lane)))
       }
@@ -100,7 +100,7 @@ extension WorkerReport {
     let parts = histograms.map { part -> JSONObject in
       let wholeSeconds = part.provider.flatMap { provider in part.lane.map { whole.times.wholeSeconds(provider, $0) } }
       return [
-        "name": part.name, "provider": part.provider?.name, "lane": part.lane?.name,
+        "name": part.name, "provider": part.provider?.word, "lane": part.lane?.name,
         "bounds": Self.numbers(part.histogram.bounds), "counts": Self.numbers(part.histogram.counts),
         "sum_seconds": Self.seconds(part.histogram.sum), "whole_seconds": JSONOptional(wholeSeconds),
       ]

@@ -44,20 +44,25 @@ struct WorkerReport: Sendable {
   struct Row {
     var app: String
     var series: Int
-    var provider: PushCounts.Provider
+    var provider: Platform?
     var lane: PushCounts.Lane
     /// True if the row is shown even with zeros, because the application is configured with the provider.
     var isExpected: Bool
+
+    var providerName: String { provider?.word ?? "none" }
   }
 
   /// Rows for each application with its own series, and for the series that sum up others.
   var rows: [Row] {
     var rows: [Row] = []
     for (series, app) in whole.series.enumerated() {
-      for provider in PushCounts.Provider.allCases {
+      for provider in PushCounts.providers {
         let isExpected =
-          provider == .none
-          ? series != AppSeries.others : whole.providers.indices.contains(series) && whole.providers[series].contains(provider)
+          if let provider {
+            whole.providers.indices.contains(series) && whole.providers[series].contains(provider)
+          } else {
+            series != AppSeries.others
+          }
         for lane in PushCounts.Lane.allCases {
           rows.append(Row(app: app, series: series, provider: provider, lane: lane, isExpected: isExpected))
         }
@@ -68,13 +73,13 @@ struct WorkerReport: Sendable {
 }
 
 extension PushError {
-  /// Codes with which a push to the provider may end; for `none`, codes with which a request may be refused earlier.
-  static func expected(with provider: PushCounts.Provider) -> [PushError] {
+  /// Codes with which a push to the provider may end; for nil, codes with which a request may be refused earlier.
+  static func expected(with provider: Platform?) -> [PushError] {
     switch provider {
     case .apns: allCases.filter { ![.invalidJSON, .missingRegistration, .invalidTTL, .notAllowed].contains($0) }
     case .fcm, .webpush:
       allCases.filter { ![.invalidJSON, .missingRegistration, .invalidTTL, .invalidPackageName, .notAllowed].contains($0) }
-    case .none:
+    case nil:
       allCases.filter {
         ![.deviceMessageRateExceeded, .topicsMessageRateExceeded, .nothingForPlatform, .unknown, .cancelled].contains($0)
       }
