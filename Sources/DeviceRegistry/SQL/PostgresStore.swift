@@ -1,35 +1,27 @@
 /// The registry in PostgreSQL, for a fleet on several hosts. Its tables are in the schema `pushfleet`.
-extension DeviceStore {
-  convenience init(
-    location: String, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits()
-  ) throws(RegistryError) {
-    let connection = try PostgresConnection(location: location, options: options)
-    try Self.migrate(connection)
-    self.init(session: connection, limits: limits)
-  }
-
+extension PostgresConnection {
   /// Migrates the tables to this program's version, one worker at a time. Writes nothing if they are current: a stand-by works.
-  private static func migrate(_ connection: PostgresConnection) throws(RegistryError) {
-    guard try version(connection) < Schema.version else { return }
-    try connection.transaction(.devices) { () throws(RegistryError) -> Void in
-      try connection.execute("SELECT pg_advisory_xact_lock(1885760628, 0)")
-      let found = try version(connection)
+  func migrate() throws(RegistryError) {
+    guard try version() < Schema.version else { return }
+    try transaction(.devices) { () throws(RegistryError) -> Void in
+      try execute("SELECT pg_advisory_xact_lock(1885760628, 0)")
+      let found = try version()
       guard found < Schema.version else { return }
       if found == 0 {
-        try connection.execute("CREATE SCHEMA IF NOT EXISTS pushfleet")
-        try connection.execute("CREATE TABLE pushfleet.schema_version (version BIGINT NOT NULL)")
-        try connection.execute("INSERT INTO pushfleet.schema_version (version) VALUES (0)")
+        try execute("CREATE SCHEMA IF NOT EXISTS pushfleet")
+        try execute("CREATE TABLE pushfleet.schema_version (version BIGINT NOT NULL)")
+        try execute("INSERT INTO pushfleet.schema_version (version) VALUES (0)")
       }
       for migration in found..<Schema.version {
-        for statement in Schema.statements(of: migration, .postgres) { try connection.execute(statement) }
+        for statement in Schema.statements(of: migration, .postgres) { try execute(statement) }
       }
-      try connection.run(SQL.setVersion, [.int(Int64(Schema.version))])
+      try run(SQL.setVersion, [.int(Int64(Schema.version))])
     }
   }
 
-  private static func version(_ connection: PostgresConnection) throws(RegistryError) -> Int {
-    guard try connection.firstInt(SQL.versionTable, []) != nil else { return 0 }
-    let found = Int(try connection.firstInt(SQL.version, []) ?? 0)
+  private func version() throws(RegistryError) -> Int {
+    guard try firstInt(SQL.versionTable, []) != nil else { return 0 }
+    let found = Int(try firstInt(SQL.version, []) ?? 0)
     guard found <= Schema.version else {
       throw .unusable(
         .newerSchema, "the registry has schema \(found), this program knows up to \(Schema.version): use the newer program")

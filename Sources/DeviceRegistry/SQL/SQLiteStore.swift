@@ -3,16 +3,14 @@
 /// Uses a write-ahead log with `synchronous = NORMAL`. A crash of the program loses nothing. A crash of the machine may lose
 /// the last transactions but never damages the file (sqlite.org/pragma.html#pragma_synchronous). The app's next start registers
 /// lost devices again, and redelivered pages are counted again.
-extension DeviceStore {
-  convenience init(
-    path: String, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits(), chance: StoreChance? = nil
-  ) throws(RegistryError) {
-    if try Self.isMissing(path, create: options.create) { try Self.make(path, options) }
-    Self.removeDrafts(of: path)
+extension SQLiteConnection {
+  static func registry(at path: String, _ options: StoreOptions) throws(RegistryError) -> SQLiteConnection {
+    if try isMissing(path, create: options.create) { try make(path, options) }
+    removeDrafts(of: path)
     let connection = try SQLiteConnection(path: path, create: false, busyTimeout: options.statementTimeout)
-    try Self.checkIdentity(connection)
-    try Self.prepare(connection, cache: options.cache)
-    self.init(session: connection, limits: limits, chance: chance)
+    try connection.checkIdentity()
+    try connection.prepare(cache: options.cache)
+    return connection
   }
 
   /// True if the registry must be created. An empty file, or a log without its database, is an error, because a new registry
@@ -54,7 +52,7 @@ extension DeviceStore {
     FileFacts.makePrivate(draft)
     do {
       let connection = try SQLiteConnection(path: draft, create: true, busyTimeout: options.statementTimeout)
-      try prepare(connection, cache: options.cache)
+      try connection.prepare(cache: options.cache)
     }
     _ = FileFacts.link(draft, to: path)
   }
@@ -76,59 +74,59 @@ extension DeviceStore {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  private static func prepare(_ connection: SQLiteConnection, cache: Int) throws(RegistryError) {
-    let mode = try connection.pragma("PRAGMA journal_mode = WAL")
+  private func prepare(cache: Int) throws(RegistryError) {
+    let mode = try pragma("PRAGMA journal_mode = WAL")
     guard mode == Array("wal".utf8) else {
-      throw .unavailable(.readOnly, "\(connection.path): no write-ahead log can be kept beside it")
+      throw .unavailable(.readOnly, "\(path): no write-ahead log can be kept beside it")
     }
-    try connection.execute("PRAGMA synchronous = NORMAL")
-    try connection.execute("PRAGMA cache_size = -\(cache)")
+    try execute("PRAGMA synchronous = NORMAL")
+    try execute("PRAGMA cache_size = -\(cache)")
     // In pages of 4 KiB. The log may grow to the cache size, because a bulk load changes the same pages repeatedly.
-    try connection.execute("PRAGMA wal_autocheckpoint = \(max(1_000, min(cache / 4, 65_536)))")
-    try connection.execute("PRAGMA temp_store = MEMORY")
-    try connection.execute("PRAGMA secure_delete = OFF")
-    try connection.execute("PRAGMA analysis_limit = 1000")
-    try connection.execute("PRAGMA journal_size_limit = 67108864")
-    try migrate(connection)
+    try execute("PRAGMA wal_autocheckpoint = \(max(1_000, min(cache / 4, 65_536)))")
+    try execute("PRAGMA temp_store = MEMORY")
+    try execute("PRAGMA secure_delete = OFF")
+    try execute("PRAGMA analysis_limit = 1000")
+    try execute("PRAGMA journal_size_limit = 67108864")
+    try migrate()
   }
 
-  private static func checkIdentity(_ connection: SQLiteConnection) throws(RegistryError) {
-    let identity = try number(connection, "PRAGMA application_id")
+  private func checkIdentity() throws(RegistryError) {
+    let identity = try number("PRAGMA application_id")
     guard identity == Schema.applicationID else {
-      throw .unusable(.notARegistry, "\(connection.path) is a database of another program")
+      throw .unusable(.notARegistry, "\(path) is a database of another program")
     }
   }
 
   /// Migrates the tables to this program's version, one process at a time.
-  private static func migrate(_ connection: SQLiteConnection) throws(RegistryError) {
-    guard try version(connection) < Schema.version else { return }
-    try connection.execute("BEGIN EXCLUSIVE")
+  private func migrate() throws(RegistryError) {
+    guard try version() < Schema.version else { return }
+    try execute("BEGIN EXCLUSIVE")
     do throws(RegistryError) {
-      let found = try version(connection)
+      let found = try version()
       for migration in found..<Schema.version {
-        for statement in Schema.statements(of: migration, .sqlite) { try connection.execute(statement) }
+        for statement in Schema.statements(of: migration, .sqlite) { try execute(statement) }
       }
-      try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
-      try connection.execute("PRAGMA user_version = \(Schema.version)")
-      try connection.execute("COMMIT")
+      try execute("PRAGMA application_id = \(Schema.applicationID)")
+      try execute("PRAGMA user_version = \(Schema.version)")
+      try execute("COMMIT")
     } catch {
-      connection.rollback()
+      rollback()
       throw error
     }
   }
 
-  private static func version(_ connection: SQLiteConnection) throws(RegistryError) -> Int {
-    let found = Int(try number(connection, "PRAGMA user_version"))
+  private func version() throws(RegistryError) -> Int {
+    let found = Int(try number("PRAGMA user_version"))
     guard found <= Schema.version else {
       throw .unusable(
         .newerSchema,
-        "\(connection.path) has schema \(found), this program knows up to \(Schema.version): use the newer program or restore a backup"
+        "\(path) has schema \(found), this program knows up to \(Schema.version): use the newer program or restore a backup"
       )
     }
     return found
   }
 
-  private static func number(_ connection: SQLiteConnection, _ sql: String) throws(RegistryError) -> Int64 {
-    Int64(String(decoding: try connection.pragma(sql), as: UTF8.self)) ?? 0
+  private func number(_ sql: String) throws(RegistryError) -> Int64 {
+    Int64(String(decoding: try pragma(sql), as: UTF8.self)) ?? 0
   }
 }
