@@ -82,7 +82,7 @@ extension DeviceStore {
     guard !notes.isEmpty else { return }
     let sorted = notes.sorted { $0.place.bytes.lexicographicallyPrecedes($1.place.bytes) }
     let values: [[SQLValue]] = sorted.map { [.blob($0.place.bytes), .blob($0.order.bytes), .int($0.until)] }
-    try transaction(.notes(of: [])) { () throws(RegistryError) in try session.runEach(SQL.noteWaiting, values) }
+    try writeEach(.notes(of: []), SQL.noteWaiting, values)
   }
 
   /// The newest requests in the order of the places; nil if none is recorded.

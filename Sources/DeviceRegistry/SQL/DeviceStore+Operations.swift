@@ -191,9 +191,7 @@ extension DeviceStore {
   }
 
   public func auditEventsPublished(_ numbers: [Int64]) throws(RegistryError) {
-    try transaction(.campaigns) { () throws(RegistryError) in
-      try session.runEach(SQL.auditEventPublished, numbers.map { [.int($0)] })
-    }
+    try writeEach(.campaigns, SQL.auditEventPublished, numbers.map { [.int($0)] })
   }
 
   private static func auditEvent(_ row: SQLRow) -> AuditEvent {

@@ -93,9 +93,7 @@ extension DeviceStore {
 
   /// Marks reported devices as stale, unless they have registered since. Broadcasts then skip them.
   public func markStale(_ ids: [Int64], seenBefore: Int64, now: Int64) throws(RegistryError) {
-    try transaction(.devices) { () throws(RegistryError) in
-      try session.runEach(SQL.markStale, ids.map { [.int($0), .int(now), .int(seenBefore)] })
-    }
+    try writeEach(.devices, SQL.markStale, ids.map { [.int($0), .int(now), .int(seenBefore)] })
   }
 }
 

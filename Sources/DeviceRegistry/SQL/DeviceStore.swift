@@ -72,6 +72,11 @@ public final class DeviceStore {
     try transaction(intent) { () throws(RegistryError) in try session.run(statement, values) }
   }
 
+  /// Runs one statement with each set of values, in a transaction.
+  func writeEach(_ intent: TransactionIntent, _ statement: Statement, _ sets: [[SQLValue]]) throws(RegistryError) {
+    try transaction(intent) { () throws(RegistryError) in try session.runEach(statement, sets) }
+  }
+
   func forgetNames() {
     appIDs = [:]
     topicIDs = [:]
