@@ -9,9 +9,9 @@ import Wire
 extension Dispatcher {
   /// To be called a few times a second.
   /// - Parameter fitting: the number of requests for which there is memory, at their recent size.
-  func watchAll(fitting: Int, for handler: some DispatchHandler) {
-    for index in active { watch(index, for: handler) }
-    if controls.hasOrders { takeOutPaused(for: handler) }
+  func watchAll(fitting: Int, for pipeline: Pipeline) {
+    for index in active { watch(index, for: pipeline) }
+    if controls.hasOrders { takeOutPaused(for: pipeline) }
     rest()
     for app in holds.present { adjustFlow(app, fitting) }
     // A question for a paused application's hold queue would stay in it.
@@ -19,21 +19,21 @@ extension Dispatcher {
   }
 
   /// Updates the pool's bulkhead and moves waiting requests. Called at the end of each turn, and a few times a second.
-  func watch(_ index: Int, for handler: some DispatchHandler) {
+  func watch(_ index: Int, for pipeline: Pipeline) {
     let now = time.now
-    if controls.mode(ofPool: index) == .paused { takeOutPaused(of: index, for: handler) }
+    if controls.mode(ofPool: index) == .paused { takeOutPaused(of: index, for: pipeline) }
     let isInTrouble = pools[index].account.isInTrouble(at: now)
     if isInTrouble, !isTroubled(index) { troubleBegan(index) }
     pools[index].bulkhead.note(
       isInTrouble: isInTrouble, grace: sharesShard(index) ? 0 : Self.grace,
       isOverdue: pools[index].isOverdue(after: longestWait(for: index), at: now),
       high: pools[index].wait(in: .sendHigh, overdueAfter: longestWait(for: index), at: now), at: now)
-    if isInTrouble, apps.users(of: index).isEmpty { return leave(index, for: handler) }
+    if isInTrouble, apps.users(of: index).isEmpty { return leave(index, for: pipeline) }
     guard pools[index].bulkhead.isClosed else { return }
     if !isInTrouble, pools[index].isEmpty, !pools[index].usesHoldQueue || hasTroubledNeighbour(index) {
       pools[index].bulkhead.emptied()
     } else {
-      takeAside(index, for: handler)
+      takeAside(index, for: pipeline)
     }
   }
 
@@ -140,29 +140,29 @@ extension Dispatcher {
 
   // MARK: requests that leave the lanes
 
-  private func takeAside(_ pool: Int, for handler: some DispatchHandler) {
+  private func takeAside(_ pool: Int, for pipeline: Pipeline) {
     guard pools[pool].hasLanes, !outbox.isFull else { return }
     // If no held request can probe the provider, a recent one does.
     var isTried = pools[pool].account.expected > 0 || pools[pool].hasHeld
-    takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed, for: handler) { exit(of: $0, $1, pool, &isTried) }
+    takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed, for: pipeline) { exit(of: $0, $1, pool, &isTried) }
   }
 
   /// No application uses the pool any more, after a reload or because other push services took its place. Earlier requests still
   /// wait for it, and its provider is in trouble. They go to the ladder, and get another pool when they come back.
-  private func leave(_ pool: Int, for handler: some DispatchHandler) {
+  private func leave(_ pool: Int, for pipeline: Pipeline) {
     guard !pools[pool].isEmpty, !outbox.isFull else { return }
-    takeOut(of: pool, withHeld: true, for: handler) { _, _ in
+    takeOut(of: pool, withHeld: true, for: pipeline) { _, _ in
       .park(Self.parkingOfLeft, "its connection is no longer used, and the provider serves nothing by it")
     }
   }
 
   /// Puts held requests that wait too long back at the end of their queue. They wait a shorter time if other requests are
   /// queued behind them, and never as long as the broker's timeout. To be called about once a second.
-  func holdAgain(for handler: some DispatchHandler) {
+  func holdAgain(for pipeline: Pipeline) {
     guard time.now >= nextHoldAgain else { return }
     nextHoldAgain = time.now.advanced(bySeconds: 5)
     for pool in active where pools[pool].hasHeld && !outbox.isFull {
-      takeOut(of: pool, withHeld: true, where: { _ in false }, for: handler) { entry, _ in
+      takeOut(of: pool, withHeld: true, where: { _ in false }, for: pipeline) { entry, _ in
         guard let app = entry.identity.app, !entry.attempt.isLast, holds.isPresent(app) else { return nil }
         let longest = holds.ready[app, default: 0] > 0 ? Self.longestBeforeOthers : Self.longestAlone
         return time.wallClock - entry.identity.admittedAt > longest ? .hold(Self.holdReason) : nil
@@ -173,13 +173,13 @@ extension Dispatcher {
   /// Takes waiting recipients out of the pool's lanes.
   /// - Parameter exit: the way out for a recipient; nil if it stays.
   func takeOut(
-    of pool: Int, withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }, for handler: some DispatchHandler,
+    of pool: Int, withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }, for pipeline: Pipeline,
     _ exit: (InFlight, Int) -> Exit?
   ) {
     func takes(_ entry: InFlight, _ index: Int) -> Bool {
       guard case .waiting = entry.recipients[index].state else { return true }
       guard let way = exit(entry, index) else { return false }
-      handler.leave(entry, index, by: way)
+      pipeline.leave(entry, index, by: way)
       return true
     }
     for next in pools[pool].takeLanes(withHeld: withHeld, where: isTaken) {
@@ -190,7 +190,7 @@ extension Dispatcher {
       case .waiting(let waiting):
         guard let entry = table[waiting.request], !entry.ledger.isOrphan else { continue }
         var isLeft = false
-        handler.keepingOpen(entry) {
+        pipeline.keepingOpen(entry) {
           for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
             if !takes(entry, recipient) { isLeft = true }
           }

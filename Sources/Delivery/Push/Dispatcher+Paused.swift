@@ -43,13 +43,13 @@ extension Dispatcher {
 
   /// Moves waiting pushes of paused applications to their hold queues, and dry runs to the ladder, after which they end
   /// without FCM's answer. Pushes without an answer are not affected.
-  func takeOutPaused(for handler: some DispatchHandler) {
+  func takeOutPaused(for pipeline: Pipeline) {
     let paused = controls.pausedApps
     // The first request needs no detour then.
     for app in paused { _ = holds.isPresent(app) }
     for pool in paused.reduce(into: Set<Int>(), { $0.formUnion(apps[$1].pools) }).sorted()
     where !pools[pool].isEmpty && !outbox.isFull {
-      takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
+      takeOut(of: pool, withHeld: true, for: pipeline) { entry, _ in
         guard let app = entry.identity.app, controls.isPaused(app) else { return nil }
         if entry.attempt.isLast { return .fail(.unavailable, Self.pausedReason) }
         let isDryRun = entry.parsed?.isDryRun == true
@@ -62,9 +62,9 @@ extension Dispatcher {
   static let pausedReason = "an operator has paused the application"
 
   /// Moves what waits for a paused credential to the ladder. To be called before each dispatch of the pool.
-  func takeOutPaused(of pool: Int, for handler: some DispatchHandler) {
+  func takeOutPaused(of pool: Int, for pipeline: Pipeline) {
     guard !pools[pool].isEmpty, !outbox.isFull else { return }
-    takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
+    takeOut(of: pool, withHeld: true, for: pipeline) { entry, _ in
       let now = time.wallClock
       guard let order = controls.order(for: pool, of: entry.identity.app), order.mode(at: now) == .paused else { return nil }
       if entry.attempt.isLast { return .fail(.unavailable, Self.pausedCredential) }
@@ -75,9 +75,9 @@ extension Dispatcher {
   }
 
   /// Puts off the rest of the pages that are being sent for these campaigns.
-  func takeOutStopped(_ campaigns: Set<[UInt8]>, for handler: some DispatchHandler) {
+  func takeOutStopped(_ campaigns: Set<[UInt8]>, for pipeline: Pipeline) {
     for pool in active where !pools[pool].isEmpty && !outbox.isFull {
-      takeOut(of: pool, withHeld: true, for: handler) { entry, _ in
+      takeOut(of: pool, withHeld: true, for: pipeline) { entry, _ in
         guard !entry.attempt.isLast, let page = entry.broadcast.page, campaigns.contains(page.campaign) else { return nil }
         entry.attempt.isStopped = true
         return .park(Broadcasts.pausedDelay, "the campaign was paused, held or cancelled")

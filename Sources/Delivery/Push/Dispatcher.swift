@@ -3,15 +3,6 @@ import Providers
 import PushCore
 import Wire
 
-/// Sends the pushes that a dispatcher chooses, and handles recipients that leave their lane.
-package protocol DispatchHandler {
-  /// A stream is free for the push. It is sent, or it ends.
-  func send(_ entry: InFlight, _ index: Int, by account: PoolAccount)
-  func leave(_ entry: InFlight, _ index: Int, by exit: Dispatcher.Exit)
-  /// Runs a loop over the request's recipients. The request doesn't end, and its place isn't reused, before the loop is over.
-  func keepingOpen(_ entry: InFlight, _ loop: () -> Void)
-}
-
 /// Chooses the next pushes. Recipients wait in the lanes of their pools, as references to their requests, until there are free
 /// streams. All pushes with free streams go out together at the end of a turn. ``watchAll(fitting:for:)`` finds pools whose
 /// provider is in trouble, and moves waiting requests out of their lanes. Confined to the shard's thread.
@@ -91,9 +82,9 @@ package final class Dispatcher {
     wake(pool)
   }
 
-  func refuse(_ entry: InFlight, for handler: some DispatchHandler) {
+  func refuse(_ entry: InFlight, for pipeline: Pipeline) {
     refusals.append(.init(request: entry.reference))
-    failRefused(for: handler)
+    failRefused(for: pipeline)
   }
 
   private func wake(_ pool: Int) {
@@ -116,31 +107,31 @@ package final class Dispatcher {
   // MARK: dispatching
 
   /// Called at the end of each turn: sends all pushes with free streams, then flushes once.
-  func dispatchAll(for handler: some DispatchHandler) {
-    failRefused(for: handler)
+  func dispatchAll(for pipeline: Pipeline) {
+    failRefused(for: pipeline)
     var all = active.reduce(0) { $0 + counted($1) }
     var waiting = active.filter { !pools[$0].isEmpty }
     if waiting.contains(where: { pools[$0].pool.openAccounts > 1 }) {
       waiting.sort { (pools[$0].servedTurn, $0) < (pools[$1].servedTurn, $1) }
     }
     turns += 1
-    for index in waiting { watch(index, for: handler) }
+    for index in waiting { watch(index, for: pipeline) }
     // A pool without waiting pushes must not connect.
     waiting.removeAll { pools[$0].isEmpty }
-    while !waiting.isEmpty { waiting = serve(waiting, &all, for: handler) }
+    while !waiting.isEmpty { waiting = serve(waiting, &all, for: pipeline) }
   }
 
   /// Publishes dead letters of devices without a pool while the outbox has room. A list may have a thousand of them.
-  private func failRefused(for handler: some DispatchHandler) {
+  private func failRefused(for pipeline: Pipeline) {
     while !outbox.isFull, let waiting = refusals.popFirst() {
       guard let entry = table[waiting.request], !entry.ledger.isOrphan else { continue }
-      handler.keepingOpen(entry) {
+      pipeline.keepingOpen(entry) {
         for next in waiting.next..<entry.recipients.count {
           guard case .refused(let rejection) = entry.recipients[next].state else { continue }
           guard !outbox.isFull else {
             return refusals.prepend(.init(request: waiting.request, next: next))
           }
-          handler.leave(entry, next, by: .refused(rejection))
+          pipeline.leave(entry, next, by: .refused(rejection))
         }
       }
     }
@@ -149,11 +140,11 @@ package final class Dispatcher {
   /// Gives accounts with a common connection equal shares of its free streams.
   /// - Parameter waiting: pools, the longest unserved first.
   /// - Returns: pools that have used their share and have more to send.
-  private func serve(_ waiting: [Int], _ all: inout Int, for handler: some DispatchHandler) -> [Int] {
+  private func serve(_ waiting: [Int], _ all: inout Int, for pipeline: Pipeline) -> [Int] {
     for index in waiting { pools[index].pool.contenders += 1 }
     return waiting.filter { index in
       let own = counted(index)
-      let hasMore = dispatch(index, beside: all - own, for: handler)
+      let hasMore = dispatch(index, beside: all - own, for: pipeline)
       all += counted(index) - own
       return hasMore
     }
@@ -165,7 +156,7 @@ package final class Dispatcher {
   }
 
   /// - Returns: true if the pool has used its share and has more to send.
-  private func dispatch(_ index: Int, beside others: Int, for handler: some DispatchHandler) -> Bool {
+  private func dispatch(_ index: Int, beside others: Int, for pipeline: Pipeline) -> Bool {
     let account = pools[index].account
     let contenders = account.pool.contenders
     account.pool.contenders -= 1
@@ -191,9 +182,9 @@ package final class Dispatcher {
         if let entry = waitingEntry(push),
           !(entry.collapse.hasWaited && collapses.asksFirst(entry, .returned(push), index))
         {
-          handler.send(entry, push.recipient, by: account)
+          pipeline.send(entry, push.recipient, by: account)
         }
-      case .waiting(let waiting): sendNext(waiting, pool: index, &room, for: handler)
+      case .waiting(let waiting): sendNext(waiting, pool: index, &room, for: pipeline)
       case nil: return false
       }
     }
@@ -210,14 +201,14 @@ package final class Dispatcher {
 
   /// Sends to as many of the request's recipients as there are free streams. If some remain for this pool, it goes back to the
   /// front.
-  private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int, for handler: some DispatchHandler) {
+  private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int, for pipeline: Pipeline) {
     guard let entry = table[waiting.request], !entry.ledger.isOrphan else { return }
     guard !(entry.collapse.hasWaited && collapses.asksFirst(entry, .waiting(waiting), pool)) else {
       room -= 1
       return
     }
     let account = pools[pool].account
-    handler.keepingOpen(entry) {
+    pipeline.keepingOpen(entry) {
       for next in waiting.next..<entry.recipients.count {
         guard entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state else { continue }
         guard room > 0, !outbox.isFull else {
@@ -226,7 +217,7 @@ package final class Dispatcher {
           return pools[pool].putBack(rest, of: entry)
         }
         room -= 1
-        handler.send(entry, next, by: account)
+        pipeline.send(entry, next, by: account)
       }
     }
   }

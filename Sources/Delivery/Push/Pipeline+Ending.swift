@@ -44,7 +44,7 @@ extension Pipeline: OutboxOwner {
   }
 
   /// Runs a loop over the request's recipients. The request doesn't end, and its place isn't reused, before the loop is over.
-  package func keepingOpen(_ entry: InFlight, _ loop: () -> Void) {
+  func keepingOpen(_ entry: InFlight, _ loop: () -> Void) {
     entry.ledger.opened()
     loop()
     perform(entry.ledger.closed(), entry)

@@ -2,7 +2,7 @@ import Providers
 import PushCore
 
 /// Sends: recipients wait in the lanes of their pools, and are translated when a stream is free.
-extension Pipeline: DispatchHandler {
+extension Pipeline {
   /// Puts the request into the lanes of the pools that reach its recipients.
   func enqueue(_ entry: InFlight) {
     let now = time.wallClock
@@ -56,7 +56,8 @@ extension Pipeline: DispatchHandler {
     if hasRefused { dispatcher.refuse(entry, for: self) } else { perform(entry.ledger.stepOfRecipients, entry) }
   }
 
-  package func send(_ entry: InFlight, _ index: Int, by account: PoolAccount) {
+  /// A stream is free for the push. It is sent, or it ends.
+  func send(_ entry: InFlight, _ index: Int, by account: PoolAccount) {
     let now = time.wallClock
     guard now <= entry.identity.deadline else { return expire(entry, index) }
     guard !(entry.collapse.hasWaited && collapses.isReplaced(entry, index)) else { return collapse(entry, index) }
@@ -106,7 +107,7 @@ extension Pipeline: DispatchHandler {
 
   // MARK: one recipient that isn't sent to
 
-  package func leave(_ entry: InFlight, _ index: Int, by exit: Dispatcher.Exit) {
+  func leave(_ entry: InFlight, _ index: Int, by exit: Dispatcher.Exit) {
     switch exit {
     case .hold(let reason):
       entry.goToHold(index, at: time.wallClock, because: reason)

@@ -6,24 +6,13 @@ import Reactor
 import Settings
 import Wire
 
-protocol BrokerSessionHandler: AnyObject {
-  /// - Parameter isAlone: true for a delivery from the quarantine, of which this process holds only one at a time.
-  func delivered(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool)
-  /// The channel was lost; all unacknowledged deliveries will be delivered again.
-  func channelLost()
-  /// A queue or exchange exists with other settings, which an operator must resolve.
-  func topologyRefused(_ reason: String)
-  /// The broker refused the user or the virtual host before any connection succeeded.
-  func brokerRefused(_ reason: String)
-}
-
 /// A shard's broker connections, with reconnection: one publishes and declares the topology, one consumes, and with a registry
 /// two more consume registry changes and acknowledgements from devices.
 ///
 /// They are separate, because a broker under a resource alarm stops reading from publishing connections, including their
 /// acknowledgements.
 final class BrokerSession: Acknowledger {
-  weak var handler: (any BrokerSessionHandler)?
+  weak var shard: Shard?
   private let configuration: Configuration
   private let topology: Topology
   private let time: Turn
@@ -289,7 +278,7 @@ final class BrokerSession: Acknowledger {
         for app in heldApps.sorted() { declare(topology.holdCommands(app)[...]) { _ in } }
         startConsuming()
       case .failure(let failure) where failure.reason.isFatalConfiguration:
-        handler?.topologyRefused("\(failure); delete it, or choose another prefix")
+        shard?.topologyRefused("\(failure); delete it, or choose another prefix")
       case .failure(let failure):
         if refusalLogged != "\(failure)" { log.warning("the topology could not be declared", ["reason": "\(failure)"]) }
         refusalLogged = "\(failure)"
@@ -315,7 +304,7 @@ final class BrokerSession: Acknowledger {
 
   private func noteEnd(_ connection: BrokerConnection, _ role: String, _ reason: ConnectionEnd) {
     lastReason = "\(reason)"
-    if reason.isRefusal, !hasBeenLetIn, !isDraining { handler?.brokerRefused("\(reason)") }
+    if reason.isRefusal, !hasBeenLetIn, !isDraining { shard?.brokerRefused("\(reason)") }
     if connection.isEstablished, !isDraining { connectionsEnded += 1 }
     connection.ended(reason, log, ["role": role])
   }
@@ -387,10 +376,10 @@ extension BrokerSession: ConsumerHandler {
   func delivered(_ delivery: consuming Delivery) {
     switch lanes.sources[delivery.consumer] {
     case .lane(let queue), .more(let queue), .ahead(let queue, _):
-      handler?.delivered(consume delivery, from: queue, isAlone: false)
+      shard?.delivered(consume delivery, from: queue, isAlone: false)
     case .quarantine:
       let origin = delivery.properties.headers.string(Topology.originHeader)
-      handler?.delivered(consume delivery, from: origin.flatMap { WorkQueue(origin: $0) } ?? .sendNormal, isAlone: true)
+      shard?.delivered(consume delivery, from: origin.flatMap { WorkQueue(origin: $0) } ?? .sendNormal, isAlone: true)
     }
   }
 
@@ -403,13 +392,13 @@ extension BrokerSession: ConsumerHandler {
 
   func channelLost(_ reason: ConnectionEnd) {
     log.warning("the broker closed the consuming channel", ["reason": "\(reason)"])
-    handler?.channelLost()
+    shard?.channelLost()
   }
 
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     guard consumer === self.consumer else { return }
     self.consumer = nil
-    handler?.channelLost()
+    shard?.channelLost()
     if case .notFound = reason { restoreTopology() }
     noteEnd(consuming, "consuming", reason)
     reportIfClosed()

@@ -86,7 +86,7 @@ package final class Shard: TurnHook {
     broker = BrokerSession(setup, host: host, log: log, shard: number, isBatch: isUntilEmpty, outbox: outbox)
     fleetFigures = FleetFigures(configuration.topology, broker: broker, registry: registry, time: time)
     controls.onRead = { [broker] in broker.pause(controls.pausedLanes) }
-    broker.handler = self
+    broker.shard = self
     pipeline.backpressure.acknowledger = broker
     pipeline.observers.trace.recorder = broker.trace?.recorder
     pipeline.observers.spans.exporter = spans
@@ -334,12 +334,17 @@ package final class Shard: TurnHook {
   }
 }
 
-extension Shard: BrokerSessionHandler {
+/// What its broker session reports.
+extension Shard {
+  /// - Parameter isAlone: true for a delivery from the quarantine, of which this process holds only one at a time.
   func delivered(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool) {
     pipeline.accept(consume delivery, from: queue, isAlone: isAlone)
   }
+  /// The channel was lost; all unacknowledged deliveries will be delivered again.
   func channelLost() { pipeline.channelLost() }
+  /// A queue or exchange exists with other settings, which an operator must resolve.
   func topologyRefused(_ reason: String) { finish(.misconfigured(reason)) }
+  /// The broker refused the user or the virtual host before any connection succeeded.
   func brokerRefused(_ reason: String) { finish(.unreachable(reason)) }
 }
 
