@@ -187,36 +187,32 @@ final class BrokerSession: Acknowledger {
 
   /// Ready messages per queue, in order; nil if a queue can't be inspected.
   func countMessages(of queues: [String], _ completion: @escaping ([Int]?) -> Void) {
-    count(queues[...], [], completion)
+    perform(queues.map { .queueInspect(name: $0) }[...]) { answers in
+      completion(answers?.compactMap { if case .queue(let messages, _) = $0 { messages } else { nil } })
+    }
   }
 
   /// Declares an application's hold queue; reports whether it exists now.
   func declareHold(_ app: String, _ completion: @escaping (Bool) -> Void) {
     heldApps.insert(app)
-    declare(topology.holdCommands(app)[...], completion)
+    perform(topology.holdCommands(app)[...]) { completion($0 != nil) }
   }
 
-  private func declare(_ commands: ArraySlice<Command>, _ completion: @escaping (Bool) -> Void) {
-    guard let command = commands.first else { return completion(true) }
-    guard let publisher, publisher.isReady else { return completion(false) }
-    publisher.perform(command) { [weak self] answer in
-      guard let self, case .success = answer else { return completion(false) }
-      declare(commands.dropFirst(), completion)
+  /// Performs commands one by one; nil if the broker refuses one or can't be asked.
+  private func perform(
+    _ commands: ArraySlice<Command>, _ answers: [CommandAnswer] = [], _ completion: @escaping ([CommandAnswer]?) -> Void
+  ) {
+    guard let command = commands.first else { return completion(answers) }
+    guard let publisher, publisher.isReady else { return completion(nil) }
+    publisher.perform(command) { [weak self] result in
+      guard let self, case .success(let answer) = result else { return completion(nil) }
+      perform(commands.dropFirst(), answers + [answer], completion)
     }
   }
 
   /// Ready messages in an application's hold queue; nil if there is none or the broker can't be asked.
   func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void) {
     countMessages(of: [topology.holdQueue(app)]) { completion($0?.first) }
-  }
-
-  private func count(_ queues: ArraySlice<String>, _ counts: [Int], _ completion: @escaping ([Int]?) -> Void) {
-    guard let queue = queues.first else { return completion(counts) }
-    guard let publisher, publisher.isReady else { return completion(nil) }
-    publisher.perform(.queueInspect(name: queue)) { [weak self] answer in
-      guard let self, case .success(.queue(let messages, _)) = answer else { return completion(nil) }
-      count(queues.dropFirst(), counts + [messages], completion)
-    }
   }
 
   /// The fleet's consuming shards, by the consumers of a queue that each consumes once; nil if unknown or not consuming.
@@ -275,7 +271,7 @@ final class BrokerSession: Acknowledger {
         noticesLogged = notices
         refusalLogged = nil
         watch?.declared()
-        for app in heldApps.sorted() { declare(topology.holdCommands(app)[...]) { _ in } }
+        for app in heldApps.sorted() { perform(topology.holdCommands(app)[...]) { _ in } }
         startConsuming()
       case .failure(let failure) where failure.reason.isFatalConfiguration:
         shard?.topologyRefused("\(failure); delete it, or choose another prefix")
