@@ -8,6 +8,7 @@ package struct ObservabilityCounts: Sendable, Equatable {
   package var untraced: Int { untracedByRate + untracedByBroker }
   package var spansExported = 0
   package var spansBeyondBuffer = 0
+  /// Spans that the collector did not accept.
   package var spansNotTaken = 0
 
   package init() {}

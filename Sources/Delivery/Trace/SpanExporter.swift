@@ -30,10 +30,8 @@ package final class SpanExporter {
   private var transport: (any Transport)?
   private var backoff = Backoff(base: 1, cap: 60)
   private var notBefore = MonotonicTime(nanoseconds: .min)
-  package private(set) var exported = 0
-  /// Dropped spans: those beyond the buffer, and those that the collector did not accept.
-  package private(set) var beyondBuffer = 0
-  package private(set) var notTaken = 0
+  /// Since the shard's start.
+  package private(set) var counts = ObservabilityCounts()
   private var noticed = 0
   private var nextNotice = MonotonicTime(nanoseconds: .min)
   private var lastReason = "the buffer was full"
@@ -60,7 +58,7 @@ package final class SpanExporter {
   /// - Parameter span: JSON of a ``SpanWriter``.
   func append(_ span: [UInt8]) {
     guard spans.count < Self.mostSpans, bytes < Self.mostBytes else {
-      beyondBuffer += 1
+      counts.spansBeyondBuffer += 1
       return
     }
     spans.append(span)
@@ -98,7 +96,7 @@ package final class SpanExporter {
     transport = nil
     switch answer {
     case .answered(200..<300, _):
-      exported += count
+      counts.spansExported += count
       backoff.reset()
     case .answered(let status, _): failed(count, "the collector answers \(status)")
     case .failed(let reason): failed(count, reason)
@@ -107,13 +105,13 @@ package final class SpanExporter {
   }
 
   private func failed(_ count: Int, _ reason: String) {
-    notTaken += count
+    counts.spansNotTaken += count
     lastReason = reason
     notBefore = time.now.advanced(bySeconds: backoff.next(using: &time.random))
   }
 
   private func notice() {
-    let dropped = beyondBuffer + notTaken
+    let dropped = counts.spansBeyondBuffer + counts.spansNotTaken
     guard dropped > noticed, time.now >= nextNotice else { return }
     nextNotice = time.now.advanced(bySeconds: 60)
     log.warning(
@@ -136,7 +134,7 @@ package final class SpanExporter {
   private func end() {
     guard let onClosed else { return }
     self.onClosed = nil
-    notTaken += spans.count
+    counts.spansNotTaken += spans.count
     spans = []
     transport?.close()
     notice()

@@ -77,11 +77,11 @@ package final class TraceFeed: PublisherHandler {
   private static let contentType = Array("application/x-ndjson".utf8)
 
   private func noticeOmissions() {
-    guard recorder.isOn, recorder.omittedInAll > noticed, time.now >= nextNotice else { return }
+    guard recorder.isOn, recorder.counts.untraced > noticed, time.now >= nextNotice else { return }
     nextNotice = time.now.advanced(bySeconds: 60)
     log.info(
-      "requests were left out of the trace", ["requests": recorder.omittedInAll - noticed, "per_second": settings.perSecond])
-    noticed = recorder.omittedInAll
+      "requests were left out of the trace", ["requests": recorder.counts.untraced - noticed, "per_second": settings.perSecond])
+    noticed = recorder.counts.untraced
   }
 
   /// Publishes the remaining lines, waits at most two seconds for the confirm, and ends.

@@ -22,10 +22,8 @@ package final class TraceRecorder {
   private var count = 0
   /// The number of requests left out since the last ``take()``.
   private var omitted = 0
-  /// Totals of requests since the shard's start: confirmed, beyond the rate, and not accepted by the broker.
-  package private(set) var confirmedInAll = 0
-  package private(set) var beyondRate = 0
-  package private(set) var notTaken = 0
+  /// Since the shard's start.
+  package private(set) var counts = ObservabilityCounts()
   /// False once tracing has stopped.
   var isOn = true
 
@@ -34,7 +32,7 @@ package final class TraceRecorder {
   /// Whether a request is traced. If not, it counts as left out.
   func admits(_ outcome: Outcome, at now: MonotonicTime) -> Bool {
     guard isOn else {
-      notTaken += 1
+      counts.untracedByBroker += 1
       return false
     }
     if now >= windowEnd {
@@ -49,7 +47,7 @@ package final class TraceRecorder {
       }
     guard hasRoom else {
       omitted += 1
-      beyondRate += 1
+      counts.untracedByRate += 1
       return false
     }
     if outcome != .failure { noted += 1 }
@@ -63,15 +61,13 @@ package final class TraceRecorder {
   }
 
   /// The broker has confirmed the lines of so many requests.
-  func confirmed(_ requests: Int) { confirmedInAll += requests }
+  func confirmed(_ requests: Int) { counts.traced += requests }
 
   /// The lines are lost, or their fate is unknown.
   func lost(_ requests: Int) {
     omitted += requests
-    notTaken += requests
+    counts.untracedByBroker += requests
   }
-
-  var omittedInAll: Int { beyondRate + notTaken }
 
   /// - Returns: the lines, with a last one for requests left out, and the number of requests; nil if there are none.
   func take() -> (body: [UInt8], requests: Int)? {

@@ -42,17 +42,8 @@ extension Shard {
   }
 
   private var observability: ObservabilityCounts {
-    var counts = ObservabilityCounts()
-    if let recorder = broker.trace?.recorder {
-      counts.traced = recorder.confirmedInAll
-      counts.untracedByRate = recorder.beyondRate
-      counts.untracedByBroker = recorder.notTaken
-    }
-    if let spans {
-      counts.spansExported = spans.exported
-      counts.spansBeyondBuffer = spans.beyondBuffer
-      counts.spansNotTaken = spans.notTaken
-    }
+    var counts = broker.trace?.recorder.counts ?? ObservabilityCounts()
+    if let spans { counts += spans.counts }
     return counts
   }
 
