@@ -271,6 +271,23 @@ import Testing
     #expect(Platform.allCases.allSatisfy { !rule.mapping($0).words.isEmpty })
   }
 
+  @Test("every rule is in the list, once")
+  func rulesListed() throws {
+    let root = Self.folder.deletingLastPathComponent()
+    let source = root.appendingPathComponent("Sources/PushCore/Translation/MappingRule.swift")
+    let defined = try String(contentsOf: source, encoding: .utf8).components(separatedBy: " = MappingRule(").count - 1
+    #expect(MappingRule.all.count == defined && Set(MappingRule.all.map { "\($0)" }).count == defined)
+  }
+
+  @Test("every key of notification has a rule", arguments: NotificationKey.allCases)
+  func ruleOfKey(key: NotificationKey) { #expect(MappingRule.ofNotification.count { $0.0 == key } == 1) }
+
+  @Test("each key of android_v2 has a rule of its own or that of android's key of the same name")
+  func rulesOfAndroidV2() {
+    #expect(AndroidV2Key.allCases.filter { $0.common == nil } == [.remoteNotification, .backgroundSync])
+    #expect(AndroidNotificationV2Key.allCases.filter { $0.common == nil } == [.id])
+  }
+
   static func words(_ mapping: MappingRule.Mapping) -> String {
     mapping.action.map { $0 == .converted ? mapping.words : "**\($0.rawValue)**: \(mapping.words)" } ?? mapping.words
   }

@@ -1,3 +1,5 @@
+import Wire
+
 /// Content that is too large for a push. Devices fetch it by the name of its page.
 public struct ContentPage: Sendable {
   /// Identifies the page: equal content is one page. 32 bytes.
@@ -20,15 +22,15 @@ public struct ContentPage: Sendable {
   /// Characters of a name (letters, digits, `-`, `_`), six random bits each. The name is the only key to the page.
   public static let nameLength = 30
 
-  public static func isName(_ text: [UInt8]) -> Bool { text.count == nameLength && text.allSatisfy(alphabet.contains) }
-
-  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+  public static func isName(_ text: [UInt8]) -> Bool {
+    text.count == nameLength && text.allSatisfy(Base64URL.alphabet.contains)
+  }
 
   static func makeName(_ random: () -> Int64) -> [UInt8] {
     var name: [UInt8] = []
     while name.count < nameLength {
       let bits = random()
-      for place in Int64(0)..<10 { name.append(alphabet[Int(bits >> (6 * place) & 63)]) }
+      for place in Int64(0)..<10 { name.append(Base64URL.alphabet[Int(bits >> (6 * place) & 63)]) }
     }
     return name
   }

@@ -123,8 +123,7 @@ extension APNsHeader {
   public func brokenRule(_ value: [UInt8]) -> String? {
     switch self {
     case .apnsPushType:
-      Self.pushTypes.contains { value.elementsEqual($0.utf8) }
-        ? nil : "expected one of \(Self.pushTypes.joined(separator: ", "))"
+      PushType(word: value) != nil ? nil : "expected one of \(Self.pushTypes.joined(separator: ", "))"
     case .apnsTopic:
       TextForm.isPackageName(value) ? nil : "expected a bundle ID, with the push type's suffix"
     case .apnsId:
@@ -139,8 +138,5 @@ extension APNsHeader {
   }
 
   /// All values of `apns-push-type` that Apple documents for `/3/device`.
-  public static let pushTypes = [
-    "alert", "background", "voip", "complication", "fileprovider", "mdm", "location", "liveactivity", "pushtotalk", "widgets",
-    "controls",
-  ]
+  public static let pushTypes = PushType.allCases.map { String(describing: $0) }
 }

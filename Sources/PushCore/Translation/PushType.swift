@@ -25,7 +25,6 @@ public enum PushType: UInt8, CaseIterable, Sendable {
   /// changes").
   var needsNoAPS: Bool { self == .mdm || self == .fileprovider }
 
-  /// - Parameter word: a validated `apns-push-type`.
   init?(word: [UInt8]) {
     guard let index = Self.words.firstIndex(of: word) else { return nil }
     self.init(rawValue: UInt8(index))
