@@ -32,9 +32,11 @@ final class Connection {
   private var phaseDeadline = MonotonicTime.distantFuture
   private var heartbeatDeadline = MonotonicTime.distantFuture
   private var silenceDeadline = MonotonicTime.distantFuture
+  /// `becameReady` was called, so a phase that takes too long isn't the handshake.
+  private var hasBeenReady = false
 
   enum Phase {
-    /// No transport. Next: `awaitingStart`.
+    /// No transport, or one that is connecting. Next: `awaitingStart` or `finished`.
     case idle
     /// Our protocol header is sent. Next: `awaitingTune` or `finished`.
     case awaitingStart
@@ -55,11 +57,12 @@ final class Connection {
     frameMax = Int(settings.frameMax)
   }
 
-  /// Closes in order: queued output goes out first, then the close. The end follows as an event.
+  /// Closes in order: queued output goes out first, then the close. The end follows as an event, if there is a transport.
   func close(because end: ConnectionEnd = .closedHere) {
     switch phase {
-    case .idle, .closing, .finished: return
-    case .awaitingStart, .awaitingTune, .awaitingOpen:
+    case .idle where transport == nil: return
+    case .closing, .finished: return
+    case .idle, .awaitingStart, .awaitingTune, .awaitingOpen:
       cause = cause ?? end
       phase = .finished
       transport?.close()
@@ -87,13 +90,22 @@ final class Connection {
   }
 
   /// The role is ready to work, so the handshake's deadline no longer applies.
-  func becameReady() { if cause == nil { phaseDeadline = .distantFuture } }
+  func becameReady() {
+    hasBeenReady = true
+    if cause == nil { phaseDeadline = .distantFuture }
+  }
 
   /// Begins an orderly close that needs further answers first. The broker has the time of a close for them.
   func startClosing(because end: ConnectionEnd) {
     cause = cause ?? end
-    phaseDeadline = latest.advanced(bySeconds: settings.closeTimeout)
+    limitAnswer()
   }
+
+  /// The broker has the time of a close for its next answer. The time begins with the next turn, because `latest` may be long
+  /// ago.
+  func limitAnswer() { phaseDeadline = Self.nextTurn }
+
+  private static let nextTurn = MonotonicTime(nanoseconds: 0)
 
   /// Drops the connection without a close handshake.
   func fail(_ end: ConnectionEnd) {
@@ -114,7 +126,7 @@ final class Connection {
     lastReceived = now
     lastSent = now
     reset(to: .awaitingStart)
-    cause = nil
+    hasBeenReady = false
     heartbeat = 0
     frameMax = Int(settings.frameMax)
     headerMax = frameMax
@@ -127,6 +139,7 @@ final class Connection {
   func transportClosed(_ reason: TransportEnd, at now: MonotonicTime) -> ConnectionEnd {
     latest = now
     reset(to: .idle)
+    defer { cause = nil }
     return cause ?? .transport(reason)
   }
 
@@ -150,9 +163,11 @@ final class Connection {
 
   func deadlineReached(at now: MonotonicTime) {
     latest = now
-    if now >= phaseDeadline {
+    if phaseDeadline == Self.nextTurn {
+      phaseDeadline = now.advanced(bySeconds: settings.closeTimeout)
+    } else if now >= phaseDeadline {
       phaseDeadline = .distantFuture
-      fail(phase == .closing ? .closedHere : .handshakeTimedOut)
+      fail(phase == .closing ? .closedHere : hasBeenReady ? .heartbeatMissed : .handshakeTimedOut)
     }
     if now >= silenceDeadline {
       // While reading is paused, no input arrives. The broker doesn't count as silent then.

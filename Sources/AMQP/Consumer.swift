@@ -169,7 +169,8 @@ public final class Consumer: ConnectionRole {
   }
 
   /// Closes like `close`, and returns the deliveries in hand in order: it closes one channel after the other, the first one
-  /// first. When a connection ends, a queue takes its deliveries back in no defined order of the channels.
+  /// first. When a connection ends, a queue takes its deliveries back in no defined order of the channels. The broker has the
+  /// time of a close for each answer. A further call gives it that time again.
   public func closeInTurn() {
     guard connection.isOpen else { return close() }
     isClosingInTurn = true
@@ -179,7 +180,9 @@ public final class Consumer: ConnectionRole {
 
   /// Waits until all consumers are cancelled; otherwise the returned messages would be delivered again.
   private func closeNextChannel() {
-    guard isClosingInTurn, isCancelled else { return }
+    guard isClosingInTurn else { return }
+    connection.limitAnswer()
+    guard isCancelled else { return }
     guard let channel = channels.first(where: \.isOpen) else { return close() }
     channel.appendLastAcknowledgements(to: &connection.output)
     connection.announceOutput()
@@ -191,6 +194,7 @@ public final class Consumer: ConnectionRole {
     if isClosing {
       close()
     } else if isClosingInTurn, isCancelled, channel.commits == 0, channel === channels.first(where: \.isOpen) {
+      connection.limitAnswer()
       connection.send(.channelClose, channel: channel.number)
     }
   }
@@ -359,6 +363,7 @@ public final class Consumer: ConnectionRole {
       if !isWanted[queue] || isClosingInTurn { cancel(queue) }
       // A queue without a majority may answer late. The deliveries of other queues must not be returned because of that.
       connection.becameReady()
+      closeNextChannel()
       reportReady()
     case .cancel(let consumer, let nowait):
       guard let queue = current(consumer, payload) else { return }

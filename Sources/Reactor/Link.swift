@@ -248,6 +248,7 @@ public final class Link: Transport {
   }
 
   private func opened() {
+    guard pendingEnd == nil else { return }
     state = .open
     leaveGate()
     if let establishing { loop.cancel(establishing) }

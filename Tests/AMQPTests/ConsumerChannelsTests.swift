@@ -176,4 +176,20 @@ struct ConsumerChannelsTests {
     script.say(on(2, Say.cancelOK("1.1")))
     #expect(script.heard().map(\.description) == ["90.10@1", "90.20@1"])
   }
+
+  @Test("Closed in turn, it leaves a broker that gives no further answer within the time of a close", arguments: 0...3)
+  func closedInTurnUnanswered(_ answers: Int) {
+    let script = TwoChannels()
+    script.consumer.closeInTurn()
+    let answer = [Say.cancelOK("0.1"), Say.transactionOK + Say.commitOK, Say.channelCloseOK]
+    for number in 0..<answers {
+      script.wait(4)
+      script.say(answer[number])
+      #expect(script.recorder.events.isEmpty)
+    }
+    script.wait(4)
+    #expect(script.recorder.events.isEmpty && script.driver.isOpen)
+    script.wait(1.1)
+    #expect(script.recorder.events == [.ended(answers == 3 ? .closedHere : .heartbeatMissed)])
+  }
 }

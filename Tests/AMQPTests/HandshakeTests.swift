@@ -1,4 +1,5 @@
 import AMQP
+import MachineDriver
 import TestSupport
 import Testing
 import Wire
@@ -144,5 +145,34 @@ struct HandshakeTests {
     #expect(second.heard().isEmpty)
     script.acknowledge(1)
     #expect(second.heard().map(\.tag) == [1])
+  }
+
+  @Test(
+    "A machine that is closed while its transport is connecting drops it, and says so; a later transport reports its own end")
+  func closedWhileConnecting() {
+    let recorder = ConsumerRecorder()
+    let consumer = Consumer(settings: Script.settings, queues: [.init(queue: "q", prefetch: 1)], handler: recorder)
+    let now = MonotonicTime(nanoseconds: 1_000_000_000_000)
+    for close in [consumer.close, consumer.closeInTurn] {
+      let driver = MachineDriver(consumer)
+      close()
+      // The transport may open in the same turn.
+      driver.open(at: now)
+      #expect(driver.settle(at: now) && recorder.events == [.ended(.closedHere)])
+      MachineDriver(consumer).finish(.connectFailed("refused"), at: now)
+      #expect(recorder.events.last == .ended(.transport(.connectFailed("refused"))))
+      recorder.events = []
+    }
+  }
+
+  @Test("A close has all of its time, however long the connection has been quiet")
+  func closedAfterSilence() {
+    let script = ConsumerScript()
+    script.wait(4.5)
+    script.consumer.close()
+    script.wait(4.9)
+    #expect(script.recorder.events.isEmpty)
+    script.wait(0.2)
+    #expect(script.recorder.events == [.ended(.closedHere)])
   }
 }

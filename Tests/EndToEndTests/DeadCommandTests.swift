@@ -137,6 +137,32 @@ struct DeadCommandTests {
     #expect(try site.depths(["dead", "send.high"]) == [3, 0])
   }
 
+  @Test("stopped while the broker is frozen, ends within seconds and says how far it came")
+  func frozen() throws {
+    let broker = try Broker()
+    defer { broker.stop() }
+    let site = try Site(broker: broker)
+    try site.configure(port: 1)
+    try site.declareTopology()
+    try publish(3, site)
+    let replay = try LetterReplay(
+      try Configuration.load(path: site.file("pushfleet.json5"), environment: [:]), LetterFilter(), rate: 0.1, isDry: false)
+    replay.handlesSignals = false
+    var stopped: ContinuousClock.Instant?
+    func stopAfterFirst() {
+      replay.loop.schedule(after: 0.5) {
+        guard replay.replayed == 1 else { return stopAfterFirst() }
+        broker.freeze()
+        stopped = .now
+        replay.stop()
+      }
+    }
+    stopAfterFirst()
+    let failure = #expect(throws: CommandFailure.self) { try replay.run() }
+    #expect(failure?.message.contains("no sign of life from the broker); 1 replayed") == true, "\(failure?.message ?? "")")
+    #expect(try ContinuousClock.now - #require(stopped) < .seconds(15))
+  }
+
   private func interruptWhenCounted(_ replay: LetterReplay) {
     replay.loop.schedule(after: 0) {
       if replay.hasCounted { replay.interrupt() } else { interruptWhenCounted(replay) }

@@ -29,6 +29,7 @@ public final class MachineDriver: Transport {
 
   public func open(at now: MonotonicTime) {
     precondition(!isOpen && end == nil, "a transport opens once")
+    guard pendingEnd == nil else { return }
     isOpen = true
     machine.transportOpened(at: now)
   }

@@ -79,4 +79,10 @@ struct FeedbackListTests {
     deliver()
     #expect(reader.entries == 1 && !reader.isEnded && list.taken == 0)
   }
+
+  @Test("whose peer leaves while it is connecting gives its connection up")
+  func leftWhileConnecting() {
+    list.settle(isTaken: false)
+    #expect(broker.settle(at: time.now))
+  }
 }

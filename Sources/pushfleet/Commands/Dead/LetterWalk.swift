@@ -313,16 +313,16 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   func ready(_ consumer: Consumer) {
     consuming?.established(at: loop.now)
     lastSign = loop.now
-    // A consumer that is still connecting can't be closed.
-    if isEnding || isGivingBack { return close(consumer) }
     if !isWatched { watch() }
     isWatched = true
   }
 
   func delivered(_ delivery: consuming Delivery) {
     lastSign = loop.now
+    // The broker may send letters for long before it answers.
+    if isEnding || isGivingBack { return consumer?.closeInTurn() ?? () }
     // Letters that arrived after the walk began are not visited.
-    guard delivered < expected, !isEnding, !isGivingBack else { return }
+    guard delivered < expected else { return }
     delivered += 1
     if known > 0 {
       known -= 1
