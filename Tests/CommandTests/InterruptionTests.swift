@@ -90,4 +90,29 @@ struct InterruptionTests {
     let last = child.outputSoFar.suffix(200)
     #expect(last.contains("interrupted: 0 of 50000 \(word)d; the same command again does no harm"), "\(last)")
   }
+
+  @Test("ends although nobody reads its output", arguments: [2, 15] as [Int32])
+  func unread(signal: Int32) throws {
+    let site = try RegistrySite()
+    let rows = (0..<5_000).map { "\(token($0)),apns" }
+    let imported = try ChildProcess(
+      [
+        Program.path, "devices", "import", site.write((["token,platform"] + rows).joined(separator: "\n"), "devices.csv"),
+        "--config", site.configuration,
+      ], environment: RegistrySite.environment, output: nil)
+    #expect(imported.wait() == 0, "\(imported.outputSoFar)")
+    let pipe = site.folder.appendingPathComponent("pipe").path
+    try #require(mkfifo(pipe, 0o600) == 0)
+    let reader = open(pipe, O_RDWR | O_CLOEXEC)
+    defer { close(reader) }
+    let child = try ChildProcess(
+      [Program.path, "devices", "export", "--config", site.configuration], environment: RegistrySite.environment, output: pipe)
+    defer { child.end() }
+    // The search for secrets would wait for the pipe's end.
+    unlink(pipe)
+    var filled: Int32 = 0
+    #expect(eventually { ioctl(reader, UInt(FIONREAD), &filled) == 0 && filled >= 65_536 })
+    child.signal(signal)
+    #expect(child.wait() == 128 + signal)
+  }
 }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Reads and creates small files: configuration, keys, certificates.
@@ -27,10 +28,16 @@ public enum FileContents {
     }
   }
 
+  /// If a pipe's reader reads nothing for a second, a signal that is blocked to be handled later ends the process.
   static func write(_ bytes: [UInt8], to raw: Int32) throws(SystemError) {
+    var output = pollfd(fd: raw, events: Int16(POLLOUT), revents: 0)
+    var none = sigset_t()
+    sigemptyset(&none)
     var rest = bytes[...]
     while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(raw, $0.baseAddress, $0.count) }
+      if poll(&output, 1, 1_000) == 0 { ppoll(&output, 1, nil, &none) }
+      // A pipe with room takes a piece of this size without blocking.
+      let count = rest.prefix(Int(PIPE_BUF)).withUnsafeBytes { Glibc.write(raw, $0.baseAddress, $0.count) }
       if count < 0 && errno == EINTR { continue }
       guard count > 0 else { throw SystemError("write") }
       rest = rest.dropFirst(count)
