@@ -53,6 +53,7 @@ final class TraceReader: BrokerClient, ConsumerHandler {
   }
 
   func ready(_ consumer: Consumer) {
+    if !isUp { watch() }
     up()
     if !isReading { findEnd(consumer, within: Self.emptyTime) }
   }
@@ -69,7 +70,6 @@ final class TraceReader: BrokerClient, ConsumerHandler {
     isReading = true
     consumer?.want(false, queue: Place.last.rawValue)
     consumer?.want(true, queue: Place.first.rawValue)
-    watch()
   }
 
   private func watch() {

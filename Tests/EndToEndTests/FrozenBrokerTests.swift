@@ -1,0 +1,76 @@
+import Foundation
+import Settings
+import TestSupport
+import Testing
+
+@testable import pushfleet
+
+@Suite("When the broker freezes", .blocking)
+struct FrozenBrokerTests {
+  /// Words of a command, and the names of its connections.
+  private static let all: [(words: [String], connections: [String], statuses: [Int32])] = [
+    (["worker"], ["publishing", "consuming", "registry changes", "acknowledgements", "trace", "worker, status"], [0]),
+    (["gateway"], ["pushfleet gateway"], [0]), (["webhooks"], ["pushfleet webhooks"], [0]),
+    (["feedback", "--follow"], ["pushfleet feedback"], [0]), (["top", "--json"], ["pushfleet status"], [0]),
+    (["dead", "replay", "--rate", "1/h"], ["pushfleet dead replay"], [69]),
+  ]
+
+  @Test("a signal ends each process and command within the time of a few closes")
+  func signalled() throws {
+    let broker = try Broker()
+    defer { broker.stop() }
+    let site = try Site(broker: broker)
+    let door = try FreePorts.take(1)[0]
+    try site.write(
+      """
+      { broker: "\(site.brokerURI)", prefix: "\(site.prefix)", trace: { keep: "1h" }, registry: "sqlite:registry.db",
+        gateway: { http: { listen: "127.0.0.1:\(door)" } },
+        apps: { "\(Site.app)": { apns: \(site.apns(port: 1)),
+          webhooks: { hook: { url: "https://127.0.0.1:1/", secret: "\(WebhookTests.secret)", events: ["results"] } } } } }
+      """, to: "pushfleet.json5")
+    try site.declareTopology()
+    try site.publish(
+      lines: (0..<3).map {
+        [
+          "body": "{}", "exchange": "\(site.prefix).dead", "routing_key": "dead",
+          "properties": ["message_id": "\($0)", "headers": ["x-push-origin": "send.high"]],
+        ]
+      })
+    let children = try Self.all.map { try site.start($0.words + ["--config", site.file("pushfleet.json5")]) }
+    let names = Self.all.flatMap(\.connections)
+    #expect(
+      try eventually(seconds: 90) {
+        let shown = try broker.control("list_connections", "client_properties")
+        // The replay has one connection to publish, and one to consume.
+        return names.allSatisfy { shown.contains($0) } && shown.ranges(of: "pushfleet dead replay").count == 2
+      })
+    broker.freeze()
+    for (child, kind) in zip(children, Self.all) {
+      let begin = ContinuousClock.now
+      child.signal(15)
+      let status = child.wait()
+      let seconds = (ContinuousClock.now - begin) / .seconds(1)
+      #expect(kind.statuses.contains(status) && seconds < 11, "\(kind.words): \(status) after \(seconds) s")
+    }
+  }
+
+  @Test("or dies, `pushfleet trace` waits only for a while")
+  func traced() throws {
+    let broker = try Broker()
+    defer { broker.stop() }
+    let site = try Site(broker: broker)
+    try site.configure(port: 1, settings: #"trace: { keep: "1h" },"#)
+    try site.declareTopology()
+    let reader = try TraceReader(
+      try Configuration.load(path: site.file("pushfleet.json5"), environment: [:]),
+      subject: TraceSubject(TraceQuestion(.id, "m-1"), nil))
+    reader.handlesSignals = false
+    // An empty stream is read for seconds.
+    func killWhenUp() {
+      reader.loop.schedule(after: 0) { if reader.isUp { broker.kill9() } else { killWhenUp() } }
+    }
+    killWhenUp()
+    reader.loop.schedule(after: 40) { reader.finish() }
+    #expect(throws: CommandFailure.self) { try reader.run() }
+  }
+}
