@@ -255,4 +255,19 @@ struct TraceTests {
     let quiet = try site.run(["worker", "--config", config, "--until-empty"], environment: off)
     #expect(quiet.status == 0 && !quiet.output.contains("trace"), "\(quiet.output)")
   }
+
+  @Test("names the program once in each notice, for a fleet without a trace and for one without a registry")
+  func notices() throws {
+    let site = try Site()
+    try site.startFleet()
+    try site.importDevices([1], #""user":"anna""#)
+    try site.peer(["delete", "\(site.prefix).trace"])
+    let config = ["--config", site.file("pushfleet.json5")]
+    let untraced = try site.run(["trace", "--user", "anna"] + config)
+    #expect(untraced.output.contains("pushfleet: requests are not traced"), "\(untraced.output)")
+    let nowhere = ["PUSHFLEET_REGISTRY": "sqlite:/nowhere/registry.db"]
+    let unregistered = try site.run(["trace", "m"] + config, environment: nowhere)
+    #expect(unregistered.output.contains("pushfleet: the registry can't be read"), "\(unregistered.output)")
+    for ended in [untraced, unregistered] { #expect(!ended.output.contains("pushfleet: pushfleet:"), "\(ended.output)") }
+  }
 }
