@@ -39,7 +39,6 @@ extension Configuration {
   package struct ChannelAccess {
     package let credentials: APNsCredentials
     package let bundleID: String
-    package let environment: APNsConfiguration.Environment
   }
 
   /// - Parameters:
@@ -61,12 +60,12 @@ extension Configuration {
     let files = MaterialCache()
     var trusts = TrustCache()
     let trust = try trusts.trust(apns.ca, files, for: "\(place.setting).ca")
-    let source = apns.source(host: apns.channelsHost, port: apns.channelsPort)
+    let source = apns.source(apns.channelsEndpoint)
     let loaded = try LoadedCredential(source, setting: place.setting, fingerprint: 0, files: files, trust: trust)
     guard case .apns(let credentials) = loaded.value else {
       throw ConfigurationError(key: "\(place.setting)", problem: "is not an APNs credential")
     }
-    return ChannelAccess(credentials: credentials, bundleID: apns.topic, environment: apns.environment)
+    return ChannelAccess(credentials: credentials, bundleID: apns.topic)
   }
 
   /// The rules for new subscriptions to web push.

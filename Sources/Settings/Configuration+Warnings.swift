@@ -8,7 +8,7 @@ extension Configuration {
       warnings.append("broker: the password crosses the network to \(broker.host) in plain text; use amqps")
     }
     for (place, source) in credentials {
-      guard case .apns(.token(.file(let path), let keyID, _), _, _) = source.kind,
+      guard case .apns(.token(.file(let path), let keyID, _), _) = source.kind,
         let named = Self.key(named: path), named != keyID
       else { continue }
       warnings.append("\(place.setting).keyID is \(keyID), but the file is named for the key \(named)")

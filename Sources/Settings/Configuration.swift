@@ -134,9 +134,8 @@ public struct FCMConfiguration: Sendable, Hashable {
   public var serviceAccount: Material
   /// The project's quota. All shards of the fleet share it.
   public var messagesPerMinute: Int
-  /// The host of Google, or of a simulator or proxy that also issues access tokens.
-  public var host: String
-  public var port: Int
+  /// Google's, or that of a simulator or proxy that also issues access tokens.
+  public var endpoint: Endpoint
   public var isEndpointGiven: Bool
   public var ca: Material?
   public var proxy: ProxyChoice
@@ -159,15 +158,12 @@ public struct APNsConfiguration: Sendable, Hashable {
   /// Topics that a request may choose, in addition to `topic` with or without the suffix of a push type.
   public var topics: [String]
   public var environment: Environment
-  /// The host of Apple for the environment, or of a simulator or proxy.
-  public var host: String
-  public var port: Int
-  /// The host for channel broadcasts; the same as `host` unless configured.
-  public var broadcastHost: String
-  public var broadcastPort: Int
-  /// The host for managing channels: Apple's for the environment, or the configured endpoint.
-  public var channelsHost: String
-  public var channelsPort: Int
+  /// Apple's for the environment, or that of a simulator or proxy.
+  public var endpoint: Endpoint
+  /// For channel broadcasts; the same as `endpoint` unless configured.
+  public var broadcastEndpoint: Endpoint
+  /// For managing channels: Apple's for the environment, or the configured endpoint.
+  public var channelsEndpoint: Endpoint
   public var ca: Material?
   public var proxy: ProxyChoice
   /// Seconds to wait for APNs' answer to a push.

@@ -253,14 +253,15 @@ extension APNsConfiguration {
     check("topic", "is", topic)
     for topic in topics { check("topics", "has", topic) }
     environment = reader.choice("environment")
-    let apple = environment == .production ? "api.push.apple.com" : "api.sandbox.push.apple.com"
-    let endpoint = reader.endpoint("endpoint")
-    (host, port) = endpoint ?? (apple, 443)
-    (broadcastHost, broadcastPort) = reader.endpoint("broadcastEndpoint") ?? (host, port)
+    let given = reader.endpoint("endpoint")
+    let isSandbox = environment == .sandbox
+    endpoint = given ?? Endpoint(host: isSandbox ? "api.sandbox.push.apple.com" : "api.push.apple.com", port: 443)
+    broadcastEndpoint = reader.endpoint("broadcastEndpoint") ?? endpoint
     let appleChannels =
-      environment == .production
-      ? ("api-manage-broadcast.push.apple.com", 2196) : ("api-manage-broadcast.sandbox.push.apple.com", 2195)
-    (channelsHost, channelsPort) = reader.endpoint("channelsEndpoint") ?? endpoint ?? appleChannels
+      isSandbox
+      ? Endpoint(host: "api-manage-broadcast.sandbox.push.apple.com", port: 2195)
+      : Endpoint(host: "api-manage-broadcast.push.apple.com", port: 2196)
+    channelsEndpoint = reader.endpoint("channelsEndpoint") ?? given ?? appleChannels
     ca = reader.material("ca")
     proxy = reader.proxy()
     timeout = reader.number("timeout")
@@ -282,9 +283,9 @@ extension FCMConfiguration {
     package = reader.string("package") ?? appID
     serviceAccount = reader.requiredMaterial("serviceAccount", "is missing: the service account's JSON key file")
     messagesPerMinute = reader.number("messagesPerMinute")
-    let endpoint = reader.endpoint("endpoint")
-    isEndpointGiven = endpoint != nil
-    (host, port) = endpoint ?? ("fcm.googleapis.com", 443)
+    let given = reader.endpoint("endpoint")
+    isEndpointGiven = given != nil
+    endpoint = given ?? Endpoint(host: "fcm.googleapis.com", port: 443)
     ca = reader.material("ca")
     proxy = reader.proxy()
   }
@@ -301,7 +302,7 @@ extension ConfigurationReader {
   }
 
   /// The host and port of `https://host[:port]`. Other schemes are refused.
-  fileprivate func endpoint(_ key: String) -> (host: String, port: Int)? {
+  fileprivate func endpoint(_ key: String) -> Endpoint? {
     guard let text = string(key) else { return nil }
     guard let url = URLComponents(string: text), url.scheme == "https", let host = url.host, !host.isEmpty,
       url.path.isEmpty || url.path == "/", url.query == nil, url.user == nil
@@ -309,9 +310,11 @@ extension ConfigurationReader {
       report(key, "must be https://host:port")
       return nil
     }
-    let port = url.port ?? 443
-    if !(1...65_535).contains(port) { report(key, "has a port out of range") }
-    return (host.trimmingCharacters(in: ["[", "]"]), port)
+    guard let port = UInt16(exactly: url.port ?? 443), port > 0 else {
+      report(key, "has a port out of range")
+      return nil
+    }
+    return Endpoint(host: host.trimmingCharacters(in: ["[", "]"]), port: port)
   }
 }
 

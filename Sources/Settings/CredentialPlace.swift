@@ -1,4 +1,5 @@
 import Providers
+import Reactor
 
 /// The place of a credential in the configuration: its application, sender and destination.
 package struct CredentialPlace: Hashable, Sendable {
@@ -54,8 +55,8 @@ package struct CredentialPlace: Hashable, Sendable {
 package struct CredentialSource: Hashable, Sendable {
   /// The files and ids, and the endpoint.
   package enum Kind: Hashable, Sendable {
-    case apns(APNsConfiguration.Credential, host: String, port: Int)
-    case fcm(serviceAccount: Material, host: String, port: Int, isEndpointGiven: Bool)
+    case apns(APNsConfiguration.Credential, Endpoint)
+    case fcm(serviceAccount: Material, Endpoint, isEndpointGiven: Bool)
     case webpush(keys: [Material], subject: String, hosts: [String])
   }
 
@@ -66,9 +67,9 @@ package struct CredentialSource: Hashable, Sendable {
   /// Everything except the contents of files.
   var identity: [String] {
     switch kind {
-    case .apns(.token(_, let keyID, let teamID), let host, let port): ["APNs key", keyID, teamID, host, "\(port)"]
-    case .apns(.certificate, let host, let port): ["APNs certificate", host, "\(port)"]
-    case .fcm(_, let host, let port, let isEndpointGiven): ["FCM", host, "\(port)", "\(isEndpointGiven)"]
+    case .apns(.token(_, let keyID, let teamID), let endpoint): ["APNs key", keyID, teamID, "\(endpoint)"]
+    case .apns(.certificate, let endpoint): ["APNs certificate", "\(endpoint)"]
+    case .fcm(_, let endpoint, let isEndpointGiven): ["FCM", "\(endpoint)", "\(isEndpointGiven)"]
     case .webpush(_, let subject, let hosts): ["web push", subject] + hosts
     }
   }
@@ -76,9 +77,9 @@ package struct CredentialSource: Hashable, Sendable {
   /// The files except CAs, with the names of their settings.
   var materials: [(name: String, material: Material)] {
     switch kind {
-    case .apns(.token(let key, _, _), _, _): [("key", key)]
-    case .apns(.certificate(let identity), _, _): identity.materials(.inCredential)
-    case .fcm(let account, _, _, _): [("serviceAccount", account)]
+    case .apns(.token(let key, _, _), _): [("key", key)]
+    case .apns(.certificate(let identity), _): identity.materials(.inCredential)
+    case .fcm(let account, _, _): [("serviceAccount", account)]
     case .webpush(let keys, _, _): Self.named(keys)
     }
   }
@@ -91,10 +92,8 @@ package struct CredentialSource: Hashable, Sendable {
 extension CredentialSet {
   /// The credentials with their destinations, in the configuration's order.
   var sources: [(reach: CredentialPlace.Reach, source: CredentialSource)] {
-    var sources = apns.map { (CredentialPlace.Reach.apns($0.environment), $0.source(host: $0.host, port: $0.port)) }
-    sources += apns.filter(\.hasBroadcastHost).map {
-      (.broadcasts($0.environment), $0.source(host: $0.broadcastHost, port: $0.broadcastPort))
-    }
+    var sources = apns.map { (CredentialPlace.Reach.apns($0.environment), $0.source($0.endpoint)) }
+    sources += apns.filter(\.hasBroadcastHost).map { (.broadcasts($0.environment), $0.source($0.broadcastEndpoint)) }
     if let fcm { sources.append((.fcm, fcm.source)) }
     if let webpush { sources.append((.webpush, webpush.source)) }
     return sources
@@ -103,18 +102,17 @@ extension CredentialSet {
 
 extension APNsConfiguration {
   /// True if broadcasts use another host than pushes to devices.
-  package var hasBroadcastHost: Bool { broadcastHost != host || broadcastPort != port }
+  package var hasBroadcastHost: Bool { broadcastEndpoint != endpoint }
 
-  func source(host: String, port: Int) -> CredentialSource {
-    CredentialSource(kind: .apns(credential, host: host, port: port), ca: ca, proxy: proxy)
+  func source(_ endpoint: Endpoint) -> CredentialSource {
+    CredentialSource(kind: .apns(credential, endpoint), ca: ca, proxy: proxy)
   }
 }
 
 extension FCMConfiguration {
   fileprivate var source: CredentialSource {
     CredentialSource(
-      kind: .fcm(serviceAccount: serviceAccount, host: host, port: port, isEndpointGiven: isEndpointGiven), ca: ca, proxy: proxy
-    )
+      kind: .fcm(serviceAccount: serviceAccount, endpoint, isEndpointGiven: isEndpointGiven), ca: ca, proxy: proxy)
   }
 }
 
@@ -155,10 +153,7 @@ extension AppConfiguration {
   }
 
   /// The allowed values of `restricted_package_name`.
-  public var packages: [String] {
-    let sets = [credentials] + Array(senders.values)
-    return Set([id] + sets.compactMap { $0.fcm?.package }).sorted()
-  }
+  public var packages: [String] { Set([id] + sets.compactMap { $0.set.fcm?.package }).sorted() }
 }
 
 extension Configuration {

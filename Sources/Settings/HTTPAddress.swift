@@ -3,14 +3,13 @@ import Reactor
 
 /// An `http://` or `https://` address with host, optional port and optional path.
 public struct HTTPAddress: Sendable, Equatable {
-  public var host: String
-  public var port: UInt16
+  public var endpoint: Endpoint
   public var isTLS: Bool
   /// Without a trailing slash; empty for none.
   public var path: String
 
   /// Host and port, as in the header `Host`.
-  package var authority: String { "\(Endpoint(host: host, port: port))" }
+  package var authority: String { "\(endpoint)" }
 
   /// nil for other schemes, and if there is a user, query or fragment.
   package init?(_ text: String, defaultPort: Int) {
@@ -18,13 +17,9 @@ public struct HTTPAddress: Sendable, Equatable {
       let host = url.host, !host.isEmpty, url.user == nil, url.query == nil, url.fragment == nil,
       url.path.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
     else { return nil }
-    let port = url.port ?? defaultPort
-    let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-    guard let number = UInt16(exactly: port), number > 0,
-      (try? Endpoint(parsing: host.contains(":") && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)")) != nil
-    else { return nil }
-    self.host = name
-    self.port = number
+    let bracketed = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+    guard let endpoint = try? Endpoint(parsing: "\(bracketed):\(url.port ?? defaultPort)") else { return nil }
+    self.endpoint = endpoint
     isTLS = scheme == "https"
     path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
   }

@@ -27,10 +27,8 @@ package final class LoadedCredential: Sendable {
     self.fingerprint = fingerprint
     let loading = Loading(setting: setting, files: files, trust: trust, proxy: source.proxy)
     switch source.kind {
-    case .apns(let credential, let host, let port):
-      value = .apns(try loading.apns(credential, Endpoint(host: host, port: UInt16(port))))
-    case .fcm(let account, let host, let port, let isEndpointGiven):
-      let endpoint = Endpoint(host: host, port: UInt16(port))
+    case .apns(let credential, let endpoint): value = .apns(try loading.apns(credential, endpoint))
+    case .fcm(let account, let endpoint, let isEndpointGiven):
       value = .fcm(try loading.fcm(account, endpoint, isEndpointGiven: isEndpointGiven))
     case .webpush(_, let subject, let hosts):
       value = .webpush(try loading.webpush(source.materials, subject, hosts))

@@ -93,9 +93,10 @@ public struct WebhookConfiguration: Sendable, Equatable {
     let tls = try usable(setting + ".ca") { () throws(CredentialError) in
       try TLSClientContext(trust: pem == nil ? TrustStore.system() : TrustStore(pem: pem ?? [], file: ca?.path))
     }
-    var target = DialTarget(Endpoint(host: address.host, port: address.port), tls: tls, through: proxy, timeout: timeout)
+    var target = DialTarget(address.endpoint, tls: tls, through: proxy, timeout: timeout)
     // The configuration names the host exactly, as it can a push service.
-    target.addresses = HostPolicy([address.host])?.addresses(of: address.host.lowercased()) ?? .publicOnly
+    let host = address.endpoint.host
+    target.addresses = HostPolicy([host])?.addresses(of: host.lowercased()) ?? .publicOnly
     return target
   }
 }

@@ -213,19 +213,19 @@ struct Scenario {
 
   private static func load(_ source: CredentialSource, number: Int) throws -> LoadedCredential {
     switch source.kind {
-    case .apns(.token(_, let keyID, let teamID), let host, let port):
+    case .apns(.token(_, let keyID, let teamID), let endpoint):
       let token = try TokenCredential(pem: Array(Keys.p256.utf8), keyID: keyID, teamID: teamID)
-      let target = DialTarget(host: host, port: UInt16(port), tls: nil)
+      let target = DialTarget(host: endpoint.host, port: endpoint.port, tls: nil)
       return LoadedCredential(.apns(APNsCredentials(authentication: .token(token), target: target)), fingerprint: number)
     case .apns: preconditionFailure("the configuration has no certificates")
     case .webpush(let keys, let subject, let hosts):
       guard let hosts = HostPolicy(hosts) else { preconditionFailure("the configuration has wrong hosts") }
       let vapid = try vapidKeys.prefix(keys.count).map { try VAPIDKey(pem: Array($0.utf8), subject: subject) }
       return LoadedCredential(.webpush(WebPushCredentials(keys: vapid, hosts: hosts, tls: nil)), fingerprint: number)
-    case .fcm(_, let host, let port, _):
-      let target = DialTarget(host: host, port: UInt16(port), tls: nil)
+    case .fcm(_, let endpoint, _):
+      let target = DialTarget(host: endpoint.host, port: endpoint.port, tls: nil)
       let account = try ServiceAccount(file: Array(Self.account.utf8))
-      let tokens = TokenEndpoint("https://\(host):\(port)/token")
+      let tokens = TokenEndpoint("https://\(endpoint)/token")
       return LoadedCredential(
         .fcm(try FCMCredentials(account: account, target: target, tokenEndpoint: tokens, tls: nil)), fingerprint: number)
     }

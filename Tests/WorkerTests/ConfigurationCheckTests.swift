@@ -75,6 +75,13 @@ struct ConfigurationCheckTests {
     #expect(places(alone) == ["1:50 apps.com.a.apns.topic"], "\(alone.findings)")
   }
 
+  @Test("goes on after a port that no endpoint can have")
+  func portOutOfRange() throws {
+    let found = try check(
+      #"{ broker: "amqp://h", apps: { "com.a": { fcm: { serviceAccount: "{}", endpoint: "https://h:70000" } } } }"#)
+    #expect(found.findings.compactMap(\.key) == ["apps.com.a.fcm.endpoint", "apps.com.a.fcm.serviceAccount"])
+  }
+
   @Test(
     "one error hides no other error of the same object",
     arguments: [

@@ -33,7 +33,7 @@ struct ConfigurationTests {
     #expect(configuration.retry.steps.map(\.delay) == [1_000, 10_000, 60_000, 300_000, 900_000, 3_600_000])
     let apns = try #require(configuration.apps.first?.credentials.apns.first)
     #expect(apns.topic == "com.example.app")
-    #expect(apns.host == "api.push.apple.com" && apns.port == 443)
+    #expect("\(apns.endpoint)" == "api.push.apple.com:443")
   }
 
   @Test("reads limits, fan-out, breaker and the default priority from settings")

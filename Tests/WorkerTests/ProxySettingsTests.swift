@@ -76,7 +76,7 @@ struct ProxySettingsTests {
     let variables = ["HTTPS_PROXY": "http://proxy:1", "NO_PROXY": "near.example"]
     func host(_ traces: String, _ settings: String = "") throws -> String? {
       let read = try #require(try load("\(settings) traces: '\(traces)',", variables).traces)
-      return read.proxy.proxy(for: Endpoint(host: read.address.host, port: read.address.port))?.endpoint.host
+      return read.proxy.proxy(for: read.address.endpoint)?.endpoint.host
     }
     #expect(
       try host("http://far.example") == nil && host("https://far.example") == "proxy" && host("https://near.example") == nil)
@@ -120,7 +120,8 @@ struct ProxySettingsTests {
     try account.write(to: path)
     defer { try? FileManager.default.removeItem(at: path) }
     let source = CredentialSource(
-      kind: .fcm(serviceAccount: .file(path.path), host: "fcm.googleapis.com", port: 443, isEndpointGiven: false), ca: nil,
+      kind: .fcm(serviceAccount: .file(path.path), Endpoint(host: "fcm.googleapis.com", port: 443), isEndpointGiven: false),
+      ca: nil,
       proxy: proxy)
     var trusts = TrustCache()
     let cache = MaterialCache()

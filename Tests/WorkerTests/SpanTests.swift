@@ -112,7 +112,7 @@ struct SpanTests {
     ])
   func address(text: String, host: String, port: UInt16, path: String) throws {
     let settings = try #require(OTLPSettings(text))
-    #expect(settings.address.host == host && settings.address.port == port && settings.address.path == path)
+    #expect(settings.address.endpoint.host == host && settings.address.endpoint.port == port && settings.address.path == path)
     #expect(settings.address.isTLS == text.hasPrefix("https"))
   }
 
@@ -160,15 +160,17 @@ struct SpanTests {
     ]
     let plain = try #require(try configuration("", variables).traces)
     #expect(
-      plain.address.host == "one" && plain.address.path == "/base/v1/traces" && plain.headers.fields.map(\.value) == ["1"])
+      plain.address.endpoint.host == "one" && plain.address.path == "/base/v1/traces"
+        && plain.headers.fields.map(\.value) == ["1"])
     #expect(plain.ca == .file("/ca.pem"))
     let own = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://two:99/spans", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "a=2"]
     let traces = try #require(try configuration("", variables.merging(own) { $1 }).traces)
-    #expect(traces.address.host == "two" && traces.address.path == "/spans" && traces.headers.fields.map(\.value) == ["2"])
+    #expect(
+      traces.address.endpoint.host == "two" && traces.address.path == "/spans" && traces.headers.fields.map(\.value) == ["2"])
     let set = #"traces: "https://three", tracesHeaders: "a=3", tracesCA: "ca.pem","#
     let settings = try #require(try configuration(set, variables.merging(own) { $1 }).traces)
     #expect(
-      settings.address.host == "three" && settings.headers.fields.map(\.value) == ["3"]
+      settings.address.endpoint.host == "three" && settings.headers.fields.map(\.value) == ["3"]
         && "\(settings.ca!)".hasSuffix("/ca.pem"))
     #expect(
       try configuration("", ["OTEL_EXPORTER_OTLP_HEADERS": "nonsense", "OTEL_EXPORTER_OTLP_CERTIFICATE": "x"]).traces == nil)

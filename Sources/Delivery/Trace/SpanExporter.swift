@@ -44,8 +44,7 @@ package final class SpanExporter {
     self.time = time
     self.dialer = dialer
     target = DialTarget(
-      Endpoint(host: settings.address.host, port: settings.address.port), tls: try settings.tls(), through: settings.proxy,
-      timeout: Self.timeout)
+      settings.address.endpoint, tls: try settings.tls(), through: settings.proxy, timeout: Self.timeout)
     resource = Self.resource(settings.service, version)
   }
 

@@ -60,17 +60,17 @@ extension Configuration {
   /// The hosts of providers and of the collector, without TLS. A push service whose name isn't listed is unknown.
   fileprivate func proxyTargets(of app: String?) -> [DialTarget] {
     var targets: [DialTarget] = []
-    func add(_ host: String, _ port: Int, _ proxy: ProxyChoice) {
-      targets.append(DialTarget(Endpoint(host: host, port: UInt16(port)), tls: nil, through: proxy))
+    func add(_ endpoint: Endpoint, _ proxy: ProxyChoice) {
+      targets.append(DialTarget(endpoint, tls: nil, through: proxy))
     }
     for set in apps.filter({ app == nil || $0.id == app }).flatMap(\.sets).map(\.set) {
-      for apns in set.apns { add(apns.host, apns.port, apns.proxy) }
-      if let fcm = set.fcm { add(fcm.host, fcm.port, fcm.proxy) }
+      for apns in set.apns { add(apns.endpoint, apns.proxy) }
+      if let fcm = set.fcm { add(fcm.endpoint, fcm.proxy) }
       if let webpush = set.webpush, let host = webpush.hosts.first(where: { !$0.contains("*") }) {
-        add(host, 443, webpush.proxy)
+        add(Endpoint(host: host, port: 443), webpush.proxy)
       }
     }
-    if let traces { add(traces.address.host, Int(traces.address.port), traces.proxy) }
+    if let traces { add(traces.address.endpoint, traces.proxy) }
     return targets
   }
 }
