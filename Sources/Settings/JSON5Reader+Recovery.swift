@@ -64,12 +64,7 @@ extension JSON5Reader {
 
   /// True if the object or list ends without its own bracket: at the end of the text, or at an outer bracket.
   mutating func endsEarly() throws(Fault) -> Bool {
-    guard path != nil else { return false }
-    guard let next else {
-      try noteEnd(expected(open.last == "]" ? "a value" : "a key"))
-      return true
-    }
-    guard endsOuter(next) else { return false }
+    guard path != nil, next.map(endsOuter) != false else { return false }
     try noteEnd(expected(open.last == "]" ? "a value" : "a key"))
     return true
   }
