@@ -28,7 +28,7 @@ public final class Gateway {
   private var watch: FileWatch
   private let manager = ServiceManager.ofProcess
   private var doors: [any Door] = []
-  private var figures: FiguresServer?
+  private var figuresServer: FiguresServer?
   private var expiryWatch = ExpiryWatch()
   private var isStopping = false
   private var deadline = MonotonicTime.distantFuture
@@ -85,19 +85,17 @@ public final class Gateway {
     everySecond()
     loop.run()
     for door in doors { door.close() }
-    figures?.stop()
+    figuresServer?.stop()
     context.registry?.close()
     log.info("gateway ended", context.figures.totals(waiting: context.broker.waiting))
   }
 
   private func openDoors() throws {
-    if let endpoint = context.configuration.gatewayFigures { figures = try context.openFigures(at: endpoint) }
+    if let endpoint = context.configuration.gatewayFigures { figuresServer = try context.openFigures(at: endpoint) }
     let settings = context.configuration.gateway
-    var kinds: ConnectionLimits.Doors = []
-    if settings?.http != nil { kinds.insert(.http) }
-    if settings?.apns != nil { kinds.insert(.binary) }
-    if settings?.apns?.feedback != nil { kinds.insert(.feedback) }
-    let connectionLimits = ConnectionLimits(descriptors: ProcessUsage.raiseDescriptorLimit(), doors: kinds)
+    let connectionLimits = ConnectionLimits(
+      descriptors: ProcessUsage.raiseDescriptorLimit(), http: settings?.http != nil, binary: settings?.apns != nil,
+      feedback: settings?.apns?.feedback != nil)
     if let settings = settings?.http { doors.append(try HTTPDoor(settings, connections: connectionLimits.http, context)) }
     if let settings = settings?.apns { doors.append(try BinaryDoor(settings, connectionLimits, context)) }
   }
@@ -107,7 +105,7 @@ public final class Gateway {
     context.registry?.lookAfter()
     lookAtCertificates()
     for door in doors { door.lookAround() }
-    figures?.lookAround()
+    figuresServer?.lookAround()
     if !isStopping, watch.hasChanged() { reloadDoors(because: "a file has changed") }
     loop.schedule(after: 1) { [weak self] in self?.everySecond() }
   }

@@ -24,7 +24,7 @@ struct GatewayApplications {
     limits = configuration.limits
     var apps: [[UInt8]: App] = [:]
     for app in configuration.apps {
-      let sets = [app.credentials] + app.senders.values
+      let sets = app.sets.map(\.set)
       let packages = sets.flatMap { $0.apns.map(\.topic) + [$0.fcm?.package].compactMap(\.self) }
       let id = Array(app.id.utf8)
       apps[id] = App(

@@ -8,15 +8,12 @@ protocol FeedbackReader: AnyObject {
   func feedbackFailed()
 }
 
-/// An application's list while one connection reads it.
-protocol FeedbackHolder: AnyObject {
-  /// Removes the entries that were read (`isTaken`), or leaves them for the next connection.
-  func settle(isTaken: Bool)
-}
-
 /// One connection to the feedback service. It writes the application's list and closes. The entries are removed only if the
 /// peer closes in good order after the last byte. If the peer closes earlier, the next connection gets all of them again.
 final class FeedbackConnection: Machine, FeedbackReader {
+  /// Removes the entries that were read (`isTaken`), or leaves them for the next connection.
+  typealias Settle = (_ isTaken: Bool) -> Void
+
   private enum Phase {
     /// Reads and writes the list. → `closing`, `finished`.
     case writing
@@ -32,11 +29,12 @@ final class FeedbackConnection: Machine, FeedbackReader {
   static let closingTime = 10.0
 
   weak var transport: (any Transport)?
-  private let open: (_ app: [UInt8], any FeedbackReader) -> any FeedbackHolder
+  private let open: (_ app: [UInt8], any FeedbackReader) -> Settle
   private let identify: (any Transport) -> [UInt8]?
   private let opened: (FeedbackConnection) -> Bool
   private let ended: (FeedbackConnection) -> Void
-  private var list: (any FeedbackHolder)?
+  /// Ends the reading of the list; nil if none is being read.
+  private var settleList: Settle?
   private var phase = Phase.writing
   private var output: [UInt8] = []
   private var written = 0
@@ -48,7 +46,7 @@ final class FeedbackConnection: Machine, FeedbackReader {
   ///   - identify: returns the application of an open transport's peer; nil if its certificate belongs to none.
   ///   - opened: called at the end of the handshake; returns true if there is room for the connection.
   init(
-    open: @escaping (_ app: [UInt8], any FeedbackReader) -> any FeedbackHolder,
+    open: @escaping (_ app: [UInt8], any FeedbackReader) -> Settle,
     identify: @escaping (any Transport) -> [UInt8]?, opened: @escaping (FeedbackConnection) -> Bool = { _ in true },
     ended: @escaping (FeedbackConnection) -> Void = { _ in }
   ) {
@@ -63,7 +61,7 @@ final class FeedbackConnection: Machine, FeedbackReader {
   func transportOpened(at now: MonotonicTime) {
     deadline = now.advanced(bySeconds: Self.writingTime)
     guard opened(self), let app = transport.flatMap(identify) else { return finish() }
-    list = open(app, self)
+    settleList = open(app, self)
   }
 
   /// Ignores input: the protocol has none.
@@ -91,8 +89,8 @@ final class FeedbackConnection: Machine, FeedbackReader {
   }
 
   private func settle(isTaken: Bool) {
-    list?.settle(isTaken: isTaken)
-    list = nil
+    settleList?(isTaken)
+    settleList = nil
   }
 
   func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime) {

@@ -4,7 +4,7 @@ import Wire
 
 /// Reads a number of messages from an application's feedback queue, on its own broker connection. Acknowledges them once they
 /// are known to be read.
-final class FeedbackList: ConsumerHandler, FeedbackHolder {
+final class FeedbackList: ConsumerHandler {
   /// Most messages for one connection. The next connection gets the following ones.
   static let most = 50_000
   /// Seconds without a delivery after which another consumer must have the remaining messages.

@@ -39,11 +39,11 @@ final class FeedbackService {
     waiting = []
   }
 
-  func open(_ app: [UInt8], _ reader: any FeedbackReader) -> any FeedbackHolder {
+  func open(_ app: [UInt8], _ reader: any FeedbackReader) -> FeedbackConnection.Settle {
     let turn = FeedbackTurn(topology.binaryFeedbackQueue(String(decoding: app, as: UTF8.self)), reader)
     waiting.append(turn)
     loop.schedule(after: 0) { [weak self] in self?.goOn() }
-    return turn
+    return turn.settle
   }
 
   private func goOn() {
@@ -77,7 +77,7 @@ final class FeedbackService {
 }
 
 /// A connection's turn to read its application's list.
-final class FeedbackTurn: FeedbackHolder {
+final class FeedbackTurn {
   let queue: String
   private(set) weak var reader: (any FeedbackReader)?
   var list: FeedbackList?

@@ -14,18 +14,6 @@ final class ChangeService {
     case refused(String)
     /// Accepted or not: the same change may be sent again.
     case unknown(String)
-
-    /// The worker's answer. If there is none, answers the call and returns nil.
-    /// - Parameter late: the answer for a change that is accepted but not applied yet; nil for an error.
-    func document(or call: HTTPCall, late: HTTPAnswer? = nil) -> JSONDocument? {
-      switch self {
-      case .answered(let document): return document
-      case .accepted:
-        call.answer(late ?? call.errorFormat.answer(.unavailable("the change is accepted but not applied yet")))
-      case .refused(let reason), .unknown(let reason): call.refuse(.unavailable(reason))
-      }
-      return nil
-    }
   }
 
   /// Seconds to wait for the broker's confirm.
@@ -57,6 +45,23 @@ final class ChangeService {
     }
     publish(change, to: context.topology.registryExchange, Topology.changeKey, properties(app), question, outcome) { [wait] in
       outcome.end(after: wait, as: .accepted)
+    }
+  }
+
+  /// Makes a change for a call. If no worker answers, answers the call.
+  /// - Parameters:
+  ///   - late: the answer for a change that is accepted but not applied yet; nil for an error.
+  ///   - then: gets the worker's answer.
+  func change(
+    _ change: [UInt8], app: [UInt8], for call: HTTPCall, late: HTTPAnswer? = nil, then: @escaping (JSONDocument) -> Void
+  ) {
+    self.change(change, app: app) { outcome in
+      switch outcome {
+      case .answered(let document): then(document)
+      case .accepted:
+        call.answer(late ?? call.errorFormat.answer(.unavailable("the change is accepted but not applied yet")))
+      case .refused(let reason), .unknown(let reason): call.refuse(.unavailable(reason))
+      }
     }
   }
 

@@ -228,8 +228,7 @@ struct Installations {
     if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
       return call.refuse(refusal.code.rawValue, refusal.reason)
     }
-    changes.change(change, app: app) { outcome in
-      guard let answer = outcome.document(or: call, late: late) else { return }
+    changes.change(change, app: app, for: call, late: late) { answer in
       guard let error = answer.string("error") else { return then(answer) }
       let word = String(decoding: error, as: UTF8.self)
       let reason = answer.string("reason").map { String(decoding: $0, as: UTF8.self) } ?? ""

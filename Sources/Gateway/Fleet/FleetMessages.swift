@@ -34,9 +34,7 @@ struct FleetMessages {
     let app = call.path[3]
     guard applications.has(app, of: key) else { return call.refuse(.foreignApp) }
     let explained = explain(configuration, String(decoding: app, as: UTF8.self), call.request.body)
-    if explained.isRefused {
-      return call.answer(HTTPAnswer(status: 400, contentType: HTTPAnswer.jsonType, body: explained.json))
-    }
+    if explained.isRefused { return call.answer(.json(400, line: explained.json)) }
     call.answer(.json(200, ["platforms": JSONRaw(explained.json)]))
   }
 

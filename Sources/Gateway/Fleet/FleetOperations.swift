@@ -38,17 +38,17 @@ struct FleetOperations {
 
   private static let verbs = ["pause", "drain", "resume", "rate", "discard"]
 
-  /// An operation, and the member that its body may have besides the reason. Nil if the subject has no such operation.
+  /// An operation, and the members that its body may have besides the reason. Nil if the subject has no such operation.
   /// Requests in queues are discarded by ``LetterRoutes``.
   private static func operation(
     _ verb: String, on subject: ControlSubject
-  ) -> (member: OperationOrder.Member?, action: (OperationOrder) -> FleetOperation.Action)? {
+  ) -> (members: [String], action: (OperationBody, _ now: Int64) throws(Fault) -> FleetOperation.Action)? {
     switch (verb, subject) {
-    case ("pause", _): (.until, { .pause(subject, until: $0.until) })
-    case ("resume", _): (nil, { _ in .resume(subject) })
-    case ("drain", .app), ("drain", .lane), ("drain", .credential): (nil, { _ in .drain(subject) })
-    case ("rate", .app): (.rate, { .rate(subject, $0.rate) })
-    case ("discard", .credential): (nil, { _ in .discard(subject) })
+    case ("pause", _): (["until"], { body, now throws(Fault) in .pause(subject, until: try body.until(after: now)) })
+    case ("resume", _): ([], { _, _ in .resume(subject) })
+    case ("drain", .app), ("drain", .lane), ("drain", .credential): ([], { _, _ in .drain(subject) })
+    case ("rate", .app): (["rate"], { body, _ throws(Fault) in .rate(subject, try body.rate()) })
+    case ("discard", .credential): ([], { _, _ in .discard(subject) })
     default: nil
     }
   }
@@ -57,7 +57,7 @@ struct FleetOperations {
 
   private func showStatus(_ call: HTTPCall, _ key: GatewayKey) {
     guard applications.areAll(in: key.apps) else { return call.refuse(.notAllApps) }
-    status.ask { call.answer(HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: $0)) }
+    status.ask { call.answer(.json(200, line: $0)) }
   }
 
   // MARK: applications and lanes
@@ -96,9 +96,9 @@ struct FleetOperations {
   private func forget(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
     guard applications.has(app, of: key) else { return call.refuse(.foreignApp) }
-    guard let order = order(of: call, .user) else { return }
-    guard let user = order.user else { return call.refuse(.badRequest("user: expected the name of a user")) }
-    perform(.forget(user: user, app: app), order, call, key)
+    read(call, with: ["user"]) { body throws(Fault) in
+      perform(.forget(user: try body.user(), app: app), body, call, key)
+    }
   }
 
   private func control(_ verb: String, _ kind: @escaping ([UInt8]) -> ControlSubject) -> Route {
@@ -113,8 +113,9 @@ struct FleetOperations {
         }
       guard isKnown, let operation = Self.operation(verb, on: subject) else { return call.refuse(.noSuchPlace) }
       guard isAllowed else { return call.refuse(subject.app == nil ? .notAllApps : .foreignApp) }
-      guard let order = order(of: call, operation.member) else { return }
-      perform(operation.action(order), order, call, key)
+      read(call, with: operation.members) { body throws(Fault) in
+        perform(try operation.action(body, time.wallClock), body, call, key)
+      }
     }
   }
 
@@ -158,9 +159,10 @@ struct FleetOperations {
   }
 
   private func change(_ call: HTTPCall, _ key: GatewayKey, to state: CampaignState) {
-    guard let order = order(of: call, nil) else { return }
-    askOfCampaign(call, key, { _, campaign in campaign.description.id }) { id in
-      perform(.campaign(id, state), order, call, key)
+    read(call, with: []) { body in
+      askOfCampaign(call, key, { _, campaign in campaign.description.id }) { id in
+        perform(.campaign(id, state), body, call, key)
+      }
     }
   }
 
@@ -191,11 +193,9 @@ struct FleetOperations {
     return [app]
   }
 
-  private func order(of call: HTTPCall, _ member: OperationOrder.Member?) -> OperationOrder? {
-    do throws(Fault) { return try OperationOrder(call.request.body, member, now: time.wallClock) } catch {
-      call.refuse(error)
-      return nil
-    }
+  /// - Parameter members: those that the operation has besides `reason`.
+  private func read(_ call: HTTPCall, with members: [String], then: (OperationBody) throws(Fault) -> Void) {
+    do throws(Fault) { try then(try OperationBody(call.request.body, with: members)) } catch { call.refuse(error) }
   }
 
   private func number(_ name: String, _ call: HTTPCall, orElse usual: Int, most: Int) -> Int? {
@@ -208,8 +208,8 @@ struct FleetOperations {
   }
 
   /// Answers with the record of the operation.
-  private func perform(_ action: FleetOperation.Action, _ order: OperationOrder, _ call: HTTPCall, _ key: GatewayKey) {
-    let operation = FleetOperation(action, by: key.title, from: call.origin, because: order.reason)
+  private func perform(_ action: FleetOperation.Action, _ body: OperationBody, _ call: HTTPCall, _ key: GatewayKey) {
+    let operation = FleetOperation(action, by: key.title, from: call.origin, because: body.reason)
     ask(.write(.campaigns) { try $0.perform(operation, now: $1) }, call) { result in
       switch result {
       case .success(let event): call.answer(.json(200, event.json))

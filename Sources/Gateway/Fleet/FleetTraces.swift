@@ -38,6 +38,6 @@ extension HTTPCall {
   /// Answers with the details of an order.
   func answer(_ outcome: LetterOutcome) {
     if let failure = outcome.failure { return answer(ErrorFormat.own.answer(.unavailable(failure))) }
-    answer(HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: outcome.details))
+    answer(.json(200, line: outcome.details))
   }
 }

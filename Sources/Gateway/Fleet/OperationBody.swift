@@ -6,6 +6,8 @@ struct OperationBody {
   let document: JSONDocument
   private(set) var reason: [UInt8]?
 
+  private static let rates: ClosedRange<Int64> = 1...10_000_000
+
   /// - Parameters:
   ///   - names: the members that the operation has besides `reason`.
   ///   - bytes: the most bytes of the body.
@@ -31,5 +33,32 @@ struct OperationBody {
     document.value(name, of: document.root).flatMap { document.kind($0) == .null ? nil : $0 }
   }
 
-  func text(_ value: Int) -> [UInt8]? { document.kind(value) == .string ? document.string(value) : nil }
+  private func text(_ value: Int) -> [UInt8]? { document.kind(value) == .string ? document.string(value) : nil }
+
+  /// Unix milliseconds.
+  func until(after now: Int64) throws(Fault) -> Int64? {
+    guard let value = self["until"] else { return nil }
+    guard let until = text(value).flatMap({ Timestamp.milliseconds(of: $0) }), until > now else {
+      throw .badRequest("until: expected a time to come, such as 2026-11-20T21:22:00Z")
+    }
+    return until
+  }
+
+  /// Pushes per second. The member must be there, if only as null.
+  func rate() throws(Fault) -> Int64? {
+    guard document.value("rate", of: document.root) != nil else {
+      throw .badRequest("rate: expected pushes per second, or null for no limit")
+    }
+    guard let value = self["rate"] else { return nil }
+    guard let rate = try? document.integer(value), Self.rates.contains(rate) else {
+      throw .badRequest("rate: expected pushes per second, from 1 to \(Self.rates.upperBound), or null")
+    }
+    return rate
+  }
+
+  func user() throws(Fault) -> [UInt8] {
+    guard let value = self["user"] else { throw .badRequest("user: expected the name of a user") }
+    guard let user = text(value) else { throw .badRequest("user: expected a text") }
+    return user
+  }
 }

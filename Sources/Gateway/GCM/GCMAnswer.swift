@@ -102,7 +102,7 @@ struct GCMAnswer {
       body.set("canonical_ids", canonical)
       body.set("results", objects: targets.map { target in { target.write(to: &$0, orElse: messageID) } })
     }
-    return HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: body)
+    return .json(200, line: body)
   }
 
   // MARK: lines of text

@@ -137,9 +137,9 @@ enum ErrorFormat {
     }
   }
 
-  static func page(_ status: Int, _ words: String, headers: [String: String] = [:]) -> HTTPAnswer {
+  private static func page(_ status: Int, _ words: String, _ fault: Fault) -> HTTPAnswer {
     HTTPAnswer(
-      status: status, contentType: "text/html; charset=UTF-8", headers: headers,
+      status: status, contentType: "text/html; charset=UTF-8", headers: fault.headers,
       body: """
         <HTML>
         <HEAD>
@@ -152,10 +152,6 @@ enum ErrorFormat {
         </HTML>
 
         """)
-  }
-
-  private static func page(_ status: Int, _ words: String, _ fault: Fault) -> HTTPAnswer {
-    page(status, words, headers: fault.headers)
   }
 
   // MARK: words
@@ -182,10 +178,13 @@ enum ErrorFormat {
 }
 
 extension HTTPAnswer {
-  static let jsonType = "application/json; charset=UTF-8"
-
   static func json(_ status: Int, headers: [String: String] = [:], _ object: JSONObject) -> HTTPAnswer {
-    HTTPAnswer(status: status, contentType: jsonType, headers: headers, body: object.line)
+    json(status, headers: headers, line: object.line)
+  }
+
+  /// - Parameter line: a JSON object.
+  static func json(_ status: Int, headers: [String: String] = [:], line: [UInt8]) -> HTTPAnswer {
+    HTTPAnswer(status: status, contentType: "application/json; charset=UTF-8", headers: headers, body: line)
   }
 
   /// An error in ``ErrorFormat/google`` (AIP-193).

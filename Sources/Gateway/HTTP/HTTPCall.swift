@@ -59,6 +59,9 @@ final class HTTPCall {
 
   func query(_ name: String) -> [UInt8]? { query.first { $0.name.elementsEqual(name.utf8) }?.value }
 
+  /// True if the query has this flag as `true`.
+  func has(_ flag: String) -> Bool { query(flag)?.elementsEqual("true".utf8) == true }
+
   /// The proxies that log users of the console in.
   var login: ProxyLoginSettings? { context.configuration.gateway?.http?.login }
 

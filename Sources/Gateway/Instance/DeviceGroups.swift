@@ -51,14 +51,13 @@ struct DeviceGroups {
     imports.registerUnknown(named ?? [], app, key) { result in
       switch result {
       case .success: apply(call, change, app.id)
-      case .failure(let unsettled): call.refuse(.unavailable(unsettled.reason))
+      case .failure(let fault): call.refuse(fault)
       }
     }
   }
 
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8]) {
-    changes.change(change, app: app) { outcome in
-      guard let answer = outcome.document(or: call) else { return }
+    changes.change(change, app: app, for: call) { answer in
       if let error = answer.string("error") {
         return call.answer(.instance(400, String(decoding: error, as: UTF8.self)))
       }

@@ -25,7 +25,7 @@ struct InstanceID {
   func info(_ call: HTTPCall, _ key: GatewayKey) {
     guard let app = app(call, key) else { return }
     guard let reference = DeviceReference(text: call.path[2]) else { return call.answer(.instance(400, "InvalidToken")) }
-    let isDetailed = call.query("details").map { $0.elementsEqual("true".utf8) } ?? false
+    let isDetailed = call.has("details")
     call.ask(registry, .read { try $0.device(reference, app: app.id) }) { records in
       guard let record = records.first, record.state != .gone else {
         return call.answer(.instance(404, "No information found about this instance id."))
@@ -105,14 +105,13 @@ struct InstanceID {
     imports.registerUnknown(op == "subscribe" ? tokens : [], app, key) { result in
       switch result {
       case .success: apply(call, change, app.id, then: then)
-      case .failure(let unsettled): call.refuse(.unavailable(unsettled.reason))
+      case .failure(let fault): call.refuse(fault)
       }
     }
   }
 
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], then: @escaping ([String?]) -> Void) {
-    changes.change(change, app: app) { outcome in
-      guard let answer = outcome.document(or: call) else { return }
+    changes.change(change, app: app, for: call) { answer in
       guard let results = answer.value("results", of: answer.root) else {
         return call.answer(.instance(400, answer.string("error").map { String(decoding: $0, as: UTF8.self) } ?? "INTERNAL"))
       }
@@ -144,7 +143,7 @@ struct InstanceID {
           ]
         }
         call.answer(.json(200, ["results": items]))
-      case .failure(let unsettled): call.refuse(.unavailable(unsettled.reason))
+      case .failure(let fault): call.refuse(fault)
       }
     }
   }

@@ -9,20 +9,16 @@ struct TokenImport {
   /// `gateway.http.registerUnknown`.
   let takesUnknown: Bool
 
-  /// The outcome for some token is unknown. The caller may repeat all: registering twice does no harm.
-  struct Unsettled: Error {
-    let reason: String
-  }
-
-  typealias Completion = (Result<[[UInt8]?], Unsettled>) -> Void
+  /// For a token whose outcome is unknown. The caller may repeat all: registering twice does no harm.
+  private static let unsettled = Fault.unavailable("it is not registered yet")
 
   /// - Parameter then: called once with the registrations in the order of the tokens; nil for a refused token.
   func register(
     _ tokens: [(platform: Platform, token: [UInt8])], _ app: [UInt8], environment: DeviceEnvironment?, sender: [UInt8]?,
-    then: @escaping Completion
+    then: @escaping (Result<[[UInt8]?], Fault>) -> Void
   ) {
     guard !tokens.isEmpty else { return then(.success([])) }
-    let answers = Gathering<Result<[UInt8]?, Unsettled>>(tokens.count) { then(Self.all($0)) }
+    let answers = Gathering<Result<[UInt8]?, Fault>>(tokens.count) { then(Self.all($0)) }
     for (index, (platform, token)) in tokens.enumerated() {
       let registration: JSONObject = [
         "op": "register", "app": app, "platform": platform.word, "token": token,
@@ -36,8 +32,7 @@ struct TokenImport {
       changes.change(change, app: app) { outcome in
         switch outcome {
         case .answered(let answer): answers.set(index, .success(answer.string("registration")))
-        case .accepted: answers.set(index, .failure(Unsettled(reason: "the change is accepted but not applied yet")))
-        case .refused(let reason), .unknown(let reason): answers.set(index, .failure(Unsettled(reason: reason)))
+        case .accepted, .refused, .unknown: answers.set(index, .failure(Self.unsettled))
         }
       }
     }
@@ -47,7 +42,7 @@ struct TokenImport {
   /// subscriptions to web push.
   /// - Parameter then: called once. Texts that are no tokens and refused tokens fail when they are used later.
   func registerUnknown(
-    _ texts: [[UInt8]], _ app: GatewayApplications.App, _ key: GatewayKey, then: @escaping (Result<Void, Unsettled>) -> Void
+    _ texts: [[UInt8]], _ app: GatewayApplications.App, _ key: GatewayKey, then: @escaping (Result<Void, Fault>) -> Void
   ) {
     let tokens = Set(texts).compactMap { text -> (platform: Platform, token: [UInt8])? in
       guard case .token(let platform, let token)? = DeviceReference(text: text), platform != .webpush,
@@ -56,23 +51,22 @@ struct TokenImport {
       return (platform, token)
     }
     guard takesUnknown, !tokens.isEmpty else { return then(.success(())) }
-    let answers = Gathering<Result<Bool, Unsettled>>(tokens.count) { results in
+    let answers = Gathering<Result<Bool, Fault>>(tokens.count) { results in
       switch Self.all(results) {
       case .success(let known):
         let unknown = tokens.indices.filter { !known[$0] }.map { tokens[$0] }
         register(unknown, app.id, environment: key.environment, sender: key.sender) { then($0.map { _ in }) }
-      case .failure(let unsettled): then(.failure(unsettled))
+      case .failure(let fault): then(.failure(fault))
       }
     }
     for (index, (platform, token)) in tokens.enumerated() {
       registry.call(.read { try $0.device(.token(platform, token), app: app.id) }) { result in
-        let unread = Unsettled(reason: "the registry can't be read for now")
-        answers.set(index, result.map { !$0.isEmpty }.mapError { _ in unread })
+        answers.set(index, result.map { !$0.isEmpty }.mapError { _ in Self.unsettled })
       }
     }
   }
 
-  private static func all<Answer>(_ results: [Result<Answer, Unsettled>]) -> Result<[Answer], Unsettled> {
-    Result { () throws(Unsettled) in try results.map { result throws(Unsettled) in try result.get() } }
+  private static func all<Answer>(_ results: [Result<Answer, Fault>]) -> Result<[Answer], Fault> {
+    Result { () throws(Fault) in try results.map { result throws(Fault) in try result.get() } }
   }
 }

@@ -52,8 +52,8 @@ final class LetterJobs {
   /// Random, because several processes may serve one address.
   private var lastNumber = Int.random(in: 1..<1 << 40)
   private(set) var jobs: [Job] = []
-  /// By the job's number; nil until the order has begun.
-  private var runs: [Int: (any LetterRun)?] = [:]
+  /// What stops each running job, by its number; nil until the order has begun.
+  private var runs: [Int: (@Sendable () -> Void)?] = [:]
   /// What the registry doesn't know yet of each job, by its number: its beginning, then its end.
   private var unrecorded: [Int: [Job]] = [:]
 
@@ -107,7 +107,7 @@ final class LetterJobs {
     case .running:
       jobs[index].state = .stopped
       if let `operator` { (jobs[index].operation.actor, jobs[index].operation.origin) = `operator` }
-      runs[number]??.stop()
+      if let stop = runs[number] { stop?() }
       return true
     case .done, .failed, .stopped: return false
     }

@@ -32,12 +32,6 @@ public struct LetterOutcome: Sendable {
   }
 }
 
-/// An order that is being carried out.
-public protocol LetterRun: AnyObject, Sendable {
-  /// Ends the order soon. It undoes nothing. Any thread may call it.
-  func stop()
-}
-
 /// Asks for the story of a request, or for the pushes to a device.
 public struct TraceOrder: Sendable {
   public enum Kind: String, CaseIterable, Sendable { case id, token, user, installation }
@@ -54,10 +48,11 @@ public protocol LetterWorker: Sendable {
   ///   - progress: called on another thread, a few times a second, with the messages looked at and those in the queue at the
   ///     beginning.
   ///   - then: called once, on another thread.
+  /// - Returns: ends the order soon. It undoes nothing. Any thread may call it.
   func begin(
     _ order: LetterOrder, progress: @escaping @Sendable (_ done: Int, _ expected: Int) -> Void,
     then: @escaping @Sendable (LetterOutcome) -> Void
-  ) -> any LetterRun
+  ) -> @Sendable () -> Void
 
   /// - Parameter then: called once, on another thread.
   func trace(_ order: TraceOrder, then: @escaping @Sendable (LetterOutcome) -> Void)

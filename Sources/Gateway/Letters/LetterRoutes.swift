@@ -41,7 +41,7 @@ struct LetterRoutes {
     do throws(Fault) {
       let filter = try LetterBody.filter(call)
       try check(filter.app, queue, key)
-      let withContent = call.query("content").map { $0.elementsEqual("true".utf8) } == true
+      let withContent = call.has("content")
       guard !withContent || key.rights.contains(.operate) else { throw .noRight([.operate]) }
       let order = LetterOrder(
         action: .look(shown: min(filter.limit ?? Self.usuallyShown, Self.mostShown), withContent: withContent),

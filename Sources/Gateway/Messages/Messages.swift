@@ -74,8 +74,7 @@ struct Messages {
   static func answer(_ messageID: [UInt8], _ outcome: SendService.Outcome) -> HTTPAnswer {
     switch outcome {
     // The result has the message id.
-    case .result(let body) where WorkerResult(body) != nil:
-      return HTTPAnswer(status: 200, contentType: HTTPAnswer.jsonType, body: body)
+    case .result(let body) where WorkerResult(body) != nil: return .json(200, line: body)
     case .result, .accepted: return .json(202, ["message_id": messageID])
     case .refused(let reason): return ErrorFormat.own.answer(.unavailable(reason))
     case .unknown(let reason):

@@ -74,7 +74,7 @@ struct TopicSubscriptions {
       // A text that can be a token or an installation id is an installation id.
       guard joins(call), let text = texts.last else { return missing(call) }
       imports.registerUnknown([text], app, key) { result in
-        guard case .success = result else { return call.refuse(.unavailable("it is not registered yet")) }
+        if case .failure(let fault) = result { return call.refuse(fault) }
         find(references, app.id, call) { record in
           if let record { then(app.id, record) } else { missing(call) }
         }
@@ -87,9 +87,7 @@ struct TopicSubscriptions {
     call.request.method == "POST" || call.request.method == "PATCH" && mayBeMissing(call)
   }
 
-  private func mayBeMissing(_ call: HTTPCall) -> Bool {
-    call.query("allow_missing").map { $0.elementsEqual("true".utf8) } ?? false
-  }
+  private func mayBeMissing(_ call: HTTPCall) -> Bool { call.has("allow_missing") }
 
   private func find(
     _ references: ArraySlice<DeviceReference>, _ app: [UInt8], _ call: HTTPCall, then: @escaping (DeviceRecord?) -> Void
@@ -108,8 +106,7 @@ struct TopicSubscriptions {
     if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
       return refuse(call, 400, "INVALID_ARGUMENT", refusal.reason)
     }
-    changes.change(change, app: app) { outcome in
-      guard let answer = outcome.document(or: call) else { return }
+    changes.change(change, app: app, for: call) { answer in
       let results = answer.value("results", of: answer.root).map { Array(answer.elements(of: $0)) } ?? []
       let error = results.first.flatMap { answer.value("error", of: $0) } ?? answer.value("error", of: answer.root)
       switch error.map({ answer.text($0) }) {

@@ -8,7 +8,7 @@ struct V1Send {
   let service: SendService
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
-    let project = call.path.count > 2 ? call.path[2] : []
+    let project = call.path[2]
     guard let app = applications.app(ofProject: project, key) else { return call.refuse(.foreignApp) }
     let body = call.request.body
     let request: SendRequest

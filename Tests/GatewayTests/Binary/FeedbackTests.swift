@@ -34,7 +34,7 @@ private final class TestLink: AcceptedTransport {
   }
 }
 
-private final class TestList: FeedbackHolder {
+private final class TestList {
   private(set) var isTaken: Bool?
   func settle(isTaken: Bool) { if self.isTaken == nil { self.isTaken = isTaken } }
 }
@@ -50,7 +50,7 @@ struct FeedbackTests {
     connection = FeedbackConnection(
       open: { [list] app, _ in
         #expect(app == Array("com.example.app".utf8))
-        return list
+        return list.settle
       },
       identify: { ($0 as? any AcceptedTransport)?.peerUserID.map { Array($0.utf8) } })
     link = TestLink(connection)

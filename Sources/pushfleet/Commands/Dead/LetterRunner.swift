@@ -17,14 +17,14 @@ struct LetterRunner: LetterWorker {
 
   func begin(
     _ order: LetterOrder, progress: @escaping @Sendable (Int, Int) -> Void, then: @escaping @Sendable (LetterOutcome) -> Void
-  ) -> any LetterRun {
+  ) -> @Sendable () -> Void {
     let thread = WalkThread()
     do {
       let (walk, details) = try walk(for: order)
       thread.use(walk, details)
       try startThread(named: "letters") { thread.run(progress: progress, pause: Self.pause, then: then) }
     } catch { then(LetterOutcome(failure: Self.words(error))) }
-    return thread
+    return { thread.stop() }
   }
 
   private typealias Details = () -> JSONObject
@@ -69,7 +69,7 @@ struct LetterRunner: LetterWorker {
 }
 
 /// The thread of one walk. The gateway's thread only makes it, starts it, and posts to its loop.
-private final class WalkThread: LetterRun, @unchecked Sendable {
+private final class WalkThread: @unchecked Sendable {
   // `use` sets these before the thread starts. Afterwards only that thread uses them; all threads may use `mailbox`.
   private var walk: LetterWalk?
   private var details: () -> JSONObject = { [:] }
@@ -90,8 +90,8 @@ private final class WalkThread: LetterRun, @unchecked Sendable {
     var failure: String?
     do { try walk.run() } catch { failure = LetterRunner.words(error) }
     progress(walk.done, walk.expected)
-    let told: JSONObject = ["notices": JSONOptional(notices.isEmpty ? nil : notices.joined(separator: "; "))]
-    then(LetterOutcome(count: walk.changed, details: (details() + told).line, failure: failure))
+    let notices: JSONObject = ["notices": JSONOptional(self.notices.isEmpty ? nil : self.notices.joined(separator: "; "))]
+    then(LetterOutcome(count: walk.changed, details: (details() + notices).line, failure: failure))
     (self.walk, details) = (nil, { [:] })
   }
 
