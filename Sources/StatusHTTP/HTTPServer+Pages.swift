@@ -2,18 +2,11 @@
 ///
 /// The limits are low: clients that open connections and send nothing delay a probe by at most the idle time.
 extension HTTPServer {
-  /// Returns the answer for a path.
-  public typealias Pages = @Sendable (String, _ isFromThisMachine: Bool) -> HTTPAnswer
   /// Gets a path and answers it now or later.
-  public typealias LatePages = @Sendable (String, _ isFromThisMachine: Bool, HTTPReply) -> Void
+  public typealias Pages = @Sendable (String, _ isFromThisMachine: Bool, HTTPReply) -> Void
 
   /// - Parameter host: an address, or a name. The first address of a name is used.
-  public convenience init(host: String, port: UInt16, handler: @escaping Pages) throws(HTTPServerError) {
-    try self.init(host: host, port: port, lateHandler: { path, isOwn, reply in reply.send(handler(path, isOwn)) })
-  }
-
-  /// - Parameter host: an address, or a name. The first address of a name is used.
-  public convenience init(host: String, port: UInt16, lateHandler: @escaping LatePages) throws(HTTPServerError) {
+  public convenience init(host: String, port: UInt16, pages: @escaping Pages) throws(HTTPServerError) {
     let limits = HTTPServerLimits(connections: 128, idle: 2, body: 4_096)
     try self.init(host: host, port: port, limits: limits, headers: ["host"]) { request, reply in
       guard !Self.isMisled(String(decoding: request.headers["host"] ?? [], as: UTF8.self), to: host) else {
@@ -28,7 +21,7 @@ extension HTTPServer {
             body: "only GET and HEAD are supported\n"))
       }
       let path = request.target.prefix { $0 != UInt8(ascii: "?") }
-      lateHandler(String(decoding: path, as: UTF8.self), Self.isLoopback(request.peerAddress), reply)
+      pages(String(decoding: path, as: UTF8.self), Self.isLoopback(request.peerAddress), reply)
     }
   }
 

@@ -32,14 +32,14 @@ struct DoctorManagementTests {
     let queues = String(
       decoding: try JSONSerialization.data(withJSONObject: ["items": policies, "page": 1, "page_count": 1]), as: UTF8.self)
     let port = try FreePorts.take(1)[0]
-    let server = try HTTPServer(host: "127.0.0.1", port: port) { path, _ in
+    let server = try HTTPServer(host: "127.0.0.1", port: port) { path, _, reply in
       let parts = path.split(separator: "/").map(String.init)
       var body = answer ?? queues
       if answer == nil, parts.count == 6, parts[1] == "exchanges" {
         let list = (try? JSONSerialization.data(withJSONObject: bindings(parts[3]))) ?? Data()
         body = String(decoding: list, as: UTF8.self)
       }
-      return HTTPAnswer(status: status, contentType: "application/json", body: body)
+      reply.send(HTTPAnswer(status: status, contentType: "application/json", body: body))
     }
     defer { server.stop() }
     let file = FileManager.default.temporaryDirectory.appending(path: "management-\(UUID().uuidString).json5")

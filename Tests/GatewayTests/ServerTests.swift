@@ -70,8 +70,8 @@ struct ServerTests {
     ]
     for listener in ["127.0.0.1", "localhost", "0.0.0.0"] {
       let port = try FreePorts.take(1)[0]
-      let server = try HTTPServer(host: listener, port: port) { _, _ in
-        HTTPAnswer(status: 200, contentType: "text/plain", body: "figures\n")
+      let server = try HTTPServer(host: listener, port: port) { _, _, reply in
+        reply.send(HTTPAnswer(status: 200, contentType: "text/plain", body: "figures\n"))
       }
       defer { server.stop() }
       for (name, status) in names {

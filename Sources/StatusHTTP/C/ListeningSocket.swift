@@ -1,4 +1,5 @@
 import Glibc
+import Reactor
 
 /// A non-blocking listening socket, as the library needs it.
 enum ListeningSocket {
@@ -26,7 +27,7 @@ enum ListeningSocket {
   }
 
   private static func failure(_ host: String, _ port: UInt16, _ code: Int32) -> HTTPServerError {
-    let place = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
+    let place = Endpoint(host: host, port: port)
     let reason =
       code == EADDRINUSE
       ? "\(place) is in use: end what listens there, or choose another port"

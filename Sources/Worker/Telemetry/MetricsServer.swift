@@ -23,7 +23,7 @@ final class MetricsServer {
     let report = { @Sendable in WorkerReport(board, version: version, now: clock()) }
     self.history = history
     self.report = report
-    server = try HTTPServer(host: endpoint.host, port: endpoint.port) { path, isFromThisMachine in
+    let page = { @Sendable (path: String, isFromThisMachine: Bool) -> HTTPAnswer in
       guard isFromThisMachine || Self.isForAll(path) else {
         return .text(403, "other machines may read /metrics, /livez and /readyz: use the console, or forward this port\n")
       }
@@ -43,6 +43,9 @@ final class MetricsServer {
             status: 404, contentType: "text/plain",
             body: "there are /, /metrics, /status.json, /history.json, /livez and /readyz\n")
       }
+    }
+    server = try HTTPServer(host: endpoint.host, port: endpoint.port) { path, isFromThisMachine, reply in
+      reply.send(page(path, isFromThisMachine))
     }
   }
 
