@@ -59,7 +59,7 @@ struct Options {
 
   /// - Parameter notice: instead of JSON, on standard error.
   func print(_ json: @autoclosure () -> JSONObject, notice: @autoclosure () -> String) {
-    if asJSON { Terminal.print(json()) } else { Terminal.say("pushfleet: \(notice())") }
+    if asJSON { Terminal.print(json()) } else { Terminal.notice(notice()) }
   }
 
   private static let portion = 1_000

@@ -36,7 +36,7 @@ enum Pushfleet {
       try command.run(command.page.options(words))
     } catch {
       let failure = error as? CommandFailure ?? CommandFailure(ExitStatus(of: error), "\(error)")
-      Terminal.complain(failure.message)
+      Terminal.notice(failure.message)
       exit(failure.status.rawValue)
     }
   }
@@ -51,7 +51,7 @@ enum Pushfleet {
     let meant = Spelling.nearest(to: name, among: commands.map { $0.page.name } + ["help", "version"]).map {
       ": did you mean `pushfleet \($0)`?"
     }
-    Terminal.complain("unknown command \(SafeText.value(name))\(meant ?? "; `pushfleet help` lists them")")
+    Terminal.notice("unknown command \(SafeText.value(name))\(meant ?? "; `pushfleet help` lists them")")
     exit(ExitStatus.usage.rawValue)
   }
 

@@ -24,12 +24,17 @@ enum Terminal {
   /// Ends the process if writing fails: silently if the reader has gone, as `head` does; otherwise with status 69.
   static func write(_ bytes: [UInt8]) {
     do throws(StandardOutput.Failure) { try StandardOutput.write(bytes) } catch {
-      switch error {
-      case .readerGone: StandardOutput.endForReaderGone()
-      case .closed: complain("standard output is closed")
-      case .other(let reason): complain("standard output can't be written: \(reason)")
-      }
+      notice(words(for: error))
       exit(ExitStatus.unavailable.rawValue)
+    }
+  }
+
+  /// Ends the process if there is nobody to tell.
+  static func words(for failure: StandardOutput.Failure) -> String {
+    switch failure {
+    case .readerGone: StandardOutput.endForReaderGone()
+    case .closed: "standard output is closed"
+    case .other(let reason): "standard output can't be written: \(reason)"
     }
   }
 
@@ -50,7 +55,7 @@ enum Terminal {
     return ["y", "yes"].contains(readLine()?.trimmingCharacters(in: .whitespaces).lowercased())
   }
 
-  static func complain(_ sentence: String) { say("pushfleet: \(sentence)") }
+  static func notice(_ sentence: String) { say("pushfleet: \(sentence)") }
 }
 
 /// A progress bar on the terminal's last line, for work of known total that takes time. At the end it becomes an ordinary line.
@@ -119,6 +124,6 @@ struct ProgressBar {
 
   mutating func interrupt(_ sentence: String) {
     clear()
-    Terminal.complain(sentence)
+    Terminal.notice(sentence)
   }
 }

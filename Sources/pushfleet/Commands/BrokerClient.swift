@@ -29,7 +29,7 @@ class BrokerClient {
   /// True if SIGINT and SIGTERM end the command; false if the command handles them itself.
   var handlesSignals = true
   /// Gets notices for the operator.
-  var complain: (String) -> Void = Terminal.complain
+  var complain: (String) -> Void = Terminal.notice
 
   /// - Throws: status 69 if no broker can be reached or the connection is lost for good, 130 on a signal.
   func run() throws {

@@ -125,7 +125,7 @@ enum ChannelsCommand: Command {
       }
       show(id, storage: storesLatest ? "latest" : "none", text: String(decoding: id, as: UTF8.self))
     case .delete(let id):
-      if options.asJSON { show(id, text: "") } else { Terminal.say("pushfleet: deleted") }
+      if options.asJSON { show(id, text: "") } else { Terminal.notice("deleted") }
     case .read(let id):
       let storage = try document(answer.body) { document in
         guard let policy = document.value("message-storage-policy", of: document.root) else { return nil as String? }

@@ -106,7 +106,7 @@ enum DevicesCommand: Command {
         .interrupted,
         "interrupted: \(export.exported) exported; the output ends with a whole line, export again for the rest")
     }
-    Terminal.say("pushfleet: \(export.exported) exported")
+    Terminal.notice("\(export.exported) exported")
   }
 
   private static let states: [(word: String, state: DeviceState)] = [("gone", .gone), ("suspect", .suspect), ("stale", .stale)]
@@ -176,7 +176,7 @@ enum DevicesCommand: Command {
       _ = try session.apply(["op": "unregister", "app": app, "registration": record.registration], options)
     }
     if !options.asJSON {
-      Terminal.complain("\(registered.count) unregistered\(registered.isEmpty ? ": gone already" : "")")
+      Terminal.notice("\(registered.count) unregistered\(registered.isEmpty ? ": gone already" : "")")
     }
   }
 

@@ -75,11 +75,8 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
     tokens.removeAll(keepingCapacity: true)
     if let command { return run(command, batch) }
     do throws(StandardOutput.Failure) { try StandardOutput.write(batch.lines) } catch {
-      switch error {
-      case .readerGone: StandardOutput.endForReaderGone()
-      case .closed: return fail(.unavailable, "standard output is closed: the events stay in the queue")
-      case .other(let reason): return fail(.unavailable, "standard output can't be written: \(reason)")
-      }
+      let fate = error == .closed ? ": the events stay in the queue" : ""
+      return fail(.unavailable, Terminal.words(for: error) + fate)
     }
     dealtWith(batch)
   }
@@ -108,7 +105,7 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
       guard let self, consumer === self.consumer else { return }
       guard seen == self.seen, tokens.isEmpty, !isRunning else { return endWhenQuiet(consumer) }
       if passedOver >= Self.selectivePrefetch {
-        Terminal.complain("ended after \(passedOver) unwanted events, which stay in the queue; there may be more behind them")
+        Terminal.notice("ended after \(passedOver) unwanted events, which stay in the queue; there may be more behind them")
       }
       close()
     }

@@ -60,7 +60,7 @@ enum GroupsCommand: Command {
       start += batch
     } while start < members.count
     if let key, !options.asJSON { Terminal.print(key) }
-    for index in failed { Terminal.complain("member \(index + 1): no such device is registered") }
+    for index in failed { Terminal.notice("member \(index + 1): no such device is registered") }
     if !failed.isEmpty { throw CommandFailure(.badInput, "\(failed.count) of the members are not registered devices") }
   }
 

@@ -51,7 +51,7 @@ final class RejectsFile {
     if isEmpty, !header.isEmpty { bytes = Self.line(header, header, BulkImport.reason) + bytes }
     isEmpty = false
     do { try handle.write(contentsOf: Data(bytes)) } catch {
-      Terminal.complain("--rejects: \(SafeText.path(path)) cannot be written to")
+      Terminal.notice("--rejects: \(SafeText.path(path)) cannot be written to")
     }
   }
 

@@ -77,7 +77,7 @@ enum KeysCommand: Command {
           + (isRevoked ? "revoked" : "still valid: revoke it by `pushfleet keys revoke \(id)`"))
     }
     if !options.asJSON {
-      Terminal.say("pushfleet: this is the only time that the key is shown; its id is \(String(printing: key.id))")
+      Terminal.notice("this is the only time that the key is shown; its id is \(String(printing: key.id))")
     }
   }
 
@@ -202,7 +202,7 @@ enum KeysCommand: Command {
     let id = Array(options.operands[0].utf8)
     let session = try OperatorSession(options)
     guard let key = try session.store.key(id) else { throw CommandFailure(.badInput, "there is no key of this id") }
-    guard key.revokedAt == nil else { return Terminal.say("pushfleet: it has been revoked before") }
+    guard key.revokedAt == nil else { return Terminal.notice("it has been revoked before") }
     try session.perform(.revokeKey(id: id))
     options.print(["id": id], notice: "revoked; running gateways refuse it within five seconds")
   }

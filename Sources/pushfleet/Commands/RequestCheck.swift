@@ -25,7 +25,7 @@ struct RequestCheck {
       }
       guard let rejection = rejection(of: request.body) else { continue }
       refused += 1
-      Terminal.complain("\(request.place): \(rejection)")
+      Terminal.notice("\(request.place): \(rejection)")
     }
     return nil
   }

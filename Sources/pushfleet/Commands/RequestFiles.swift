@@ -17,7 +17,7 @@ final class RequestFiles {
   private(set) var bytesRead = 0
   /// 0 if unknown.
   let totalBytes: Int
-  var complain: (String) -> Void = Terminal.complain
+  var complain: (String) -> Void = Terminal.notice
   private(set) var refused = 0
   private(set) var isAtEnd = false
   /// The input to wait for before the next request; nil if none.

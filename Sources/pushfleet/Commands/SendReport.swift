@@ -87,9 +87,7 @@ final class SendReport {
       let providers = Set(ids.map(Self.provider))
       return Platform.allCases.filter(providers.contains).map(\.label).joined(separator: " and ")
     }
-    let sets = configuration.apps.filter { app == nil || Array($0.id.utf8) == app }.flatMap {
-      [$0.credentials] + $0.senders.values
-    }
+    let sets = configuration.apps.filter { app == nil || Array($0.id.utf8) == app }.flatMap(\.sets).map(\.set)
     return Platform.allCases.filter { platform in sets.contains { $0.reaches(platform) } }.map(\.label)
       .joined(separator: " or ")
   }
@@ -117,7 +115,7 @@ final class SendReport {
       Terminal.print(JSONObject(figures.map { ($0.0, $0.1) }))
     } else {
       let words = figures.enumerated().filter { $0.offset == 0 || $0.element.1 > 0 }.map { "\($0.element.1) \($0.element.0)" }
-      Terminal.say("pushfleet: \(words.joined(separator: ", "))\(sent == 1 && prints == .nothing ? " (\(lastID))" : "")")
+      Terminal.notice("\(words.joined(separator: ", "))\(sent == 1 && prints == .nothing ? " (\(lastID))" : "")")
     }
     if refused > 0 { throw CommandFailure(.badInput, "\(refused) of the requests are refused") }
     if unknown > 0 { throw CommandFailure(.unavailable, "the outcome of \(unknown) requests is unknown") }

@@ -188,9 +188,9 @@ enum SimulateCommand: Command {
       guard number == 1 else { return loop.stop() }
       do throws(CommandFailure) {
         play?(try script(options))
-        Terminal.say("pushfleet: \(name) simulator plays its script as it is now")
+        Terminal.notice("\(name) simulator plays its script as it is now")
       } catch {
-        Terminal.say("pushfleet: \(name) simulator plays the script it had: \(error.message)")
+        Terminal.notice("\(name) simulator plays the script it had: \(error.message)")
       }
     }
     defer { signals.close() }
@@ -200,8 +200,8 @@ enum SimulateCommand: Command {
     }
     play = simulator.service.play
     try begin(simulator.port)
-    Terminal.say("pushfleet: \(name) simulator listens on \(Endpoint(host: configuration.host, port: simulator.port))")
-    if let files { Terminal.say("pushfleet: an application sends here with\n  \(files.advice(port: simulator.port))") }
+    Terminal.notice("\(name) simulator listens on \(Endpoint(host: configuration.host, port: simulator.port))")
+    if let files { Terminal.notice("an application sends here with\n  \(files.advice(port: simulator.port))") }
     loop.run()
     simulator.close()
     loop.turn(waitingAtMost: 0)

@@ -43,10 +43,10 @@ enum TopicsCommand: Command {
         guard let error else { continue }
         failures += 1
         let hint = error == .notFound ? ": no such device is registered; a token may be named apns:… or fcm:…" : ""
-        Terminal.complain("device \(start + index + 1): \(error.rawValue)\(hint)")
+        Terminal.notice("device \(start + index + 1): \(error.rawValue)\(hint)")
       }
     }
-    if !options.asJSON { Terminal.say("pushfleet: \(devices.count - failures) \(word)d") }
+    if !options.asJSON { Terminal.notice("\(devices.count - failures) \(word)d") }
     if failures > 0 { throw CommandFailure(.badInput, "\(failures) of \(devices.count) could not be \(word)d") }
   }
 

@@ -53,7 +53,7 @@ private final class TopologyDeclarer: PublisherClient {
     publisher.declare(topology) { [unowned self] result in
       switch result {
       case .success(let notices):
-        for notice in notices { Terminal.complain("\(notice)") }
+        for notice in notices { Terminal.notice("\(notice)") }
         declareTrace((configuration.trace.map(topology.traceCommands) ?? [])[...], publisher)
       case .failure(let failure):
         let isConflict = failure.reason.isFatalConfiguration
@@ -72,7 +72,7 @@ private final class TopologyDeclarer: PublisherClient {
         hasTrace = commands.count == 1
         declareTrace(commands.dropFirst(), publisher)
       case .failure(let reason):
-        Terminal.complain("the trace can't be declared as configured: \(command.subject): \(reason)")
+        Terminal.notice("the trace can't be declared as configured: \(command.subject): \(reason)")
         look(for: holds[...], publisher)
       }
     }

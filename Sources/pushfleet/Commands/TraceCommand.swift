@@ -43,7 +43,7 @@ enum TraceCommand: Command {
     let reader = try TraceReader(configuration, subject: TraceSubject(question, history))
     // A fleet without a trace still has a registry.
     do { try reader.run() } catch let failure as CommandFailure where failure.status == .badInput && history != nil {
-      Terminal.complain(failure.message)
+      Terminal.notice(failure.message)
     }
     let story = try TraceStory(reader.rounds, history, store, prefix: configuration.prefix)
     guard !story.isEmpty else {
@@ -80,7 +80,7 @@ struct TraceQuestion {
     guard kind != .id || configuration.registry != nil else { return nil }
     do { return try RegistrySession(options, isReading: true).store } catch {
       guard kind == .id else { throw error }
-      Terminal.complain("the registry can't be read, so broadcasts and acknowledgements are left out: \(error)")
+      Terminal.notice("the registry can't be read, so broadcasts and acknowledgements are left out: \(error)")
       return nil
     }
   }

@@ -25,7 +25,7 @@ enum VAPIDCommand: Command {
     let text = key.applicationServerKey
     options.print(["applicationServerKey": text, "file": file], text: String(decoding: text, as: UTF8.self))
     if options.action == "create", !options.asJSON {
-      Terminal.say("pushfleet: \(SafeText.path(file)) is the only copy of the private key")
+      Terminal.notice("\(SafeText.path(file)) is the only copy of the private key")
     }
   }
 

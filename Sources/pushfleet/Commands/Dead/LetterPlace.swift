@@ -114,7 +114,7 @@ struct LetterPlace {
           ended = failure
           look?.stop()
           return
-        } catch { Terminal.complain("\(error)") }
+        } catch { Terminal.notice("\(error)") }
         watch()
       }
     }

@@ -65,7 +65,7 @@ enum DoctorCommand: Command {
       if let management, let broker = brokers.first {
         tell(try DoctorManagement(configuration.topology, management, broker).look())
       } else {
-        Terminal.say("pushfleet: bindings and policies are checked only with --management http://HOST:15672")
+        Terminal.notice("bindings and policies are checked only with --management http://HOST:15672")
       }
       if !findings.contains(where: { $0.level == .unreachable }) { tell(try workers(configuration)) }
       tell(registry(configuration))
@@ -99,7 +99,7 @@ enum DoctorCommand: Command {
     // A credential that several applications share, with the same topic if any, is listed under the first of them.
     let own = Set(configuration.credentials.filter { $0.place.app == app }.map(\.source))
     let lenders = configuration.credentials.filter { own.contains($0.source) }
-    let sets = configuration.apps.filter { $0.id == app }.flatMap { [$0.credentials] + $0.senders.values }
+    let sets = configuration.apps.filter { $0.id == app }.flatMap(\.sets).map(\.set)
     let topics = Set(sets.flatMap { $0.apns.map(\.topic) })
     return check.credentials.filter { credential in
       credential.app == app

@@ -6,13 +6,7 @@ import Settings
 enum AppsCommand: Command {
   static let page = CommandPage(
     "apps", "pause, resume, drain and slow down applications",
-    forms: [
-      .action("[list]", "--config", ["--json"]),
-      .action("pause", "--config", ["--until"], ["--reason"], ["--json"], "APP"),
-      .action("drain|resume", "--config", ["--reason"], ["--json"], "APP"),
-      .action("rate", "--config", ["--reason"], ["--json"], "APP", "RATE"),
-      .action("discard", "--config", ["--reason"], ["--yes"], ["--json"], "APP"),
-    ],
+    forms: OperatorSession.forms("APP", .action("rate", "--config", ["--reason"], ["--json"], "APP", "RATE")),
     """
     Every worker follows within two seconds. The state is in the registry, so it outlives restarts.
 
@@ -27,13 +21,12 @@ enum AppsCommand: Command {
     discard deletes what waits in the hold queue of a paused application, for good. On a terminal it asks first; elsewhere it
     needs --yes.
     """,
-    [
-      .config(", which names the registry"),
-      .option("until", "TIME", "resume then: in 90s, 15m, 2h, 7d, or at 2026-11-20T21:22:00Z"),
-      OperatorSession.reasonOption, .flag("yes", "don't ask"), .operand("APP", "the application's id"),
-      .operand("RATE", "pushes per second of the fleet, such as 200/s, or none"),
-      .json("one JSON object for each application"),
-    ],
+    .list(
+      OperatorSession.options + [
+        .operand("APP", "the application's id"),
+        .operand("RATE", "pushes per second of the fleet, such as 200/s, or none"),
+        .json("one JSON object for each application"),
+      ]),
     example: "pushfleet apps pause com.example.app --config pushfleet.json5 --until 2h --reason \"wrong text\"")
 
   static func run(_ options: Options) throws {

@@ -4,12 +4,7 @@ import Settings
 enum CredentialsCommand: Command {
   static let page = CommandPage(
     "credentials", "pause, resume and drain credentials and senders",
-    forms: [
-      .action("[list]", "--config", ["--json"]),
-      .action("pause", "--config", ["--until"], ["--reason"], ["--json"], "CREDENTIAL"),
-      .action("drain|resume", "--config", ["--reason"], ["--json"], "CREDENTIAL"),
-      .action("discard", "--config", ["--reason"], ["--yes"], ["--json"], "CREDENTIAL"),
-    ],
+    forms: OperatorSession.forms("CREDENTIAL"),
     """
     Every worker follows within two seconds. Pushes with other credentials continue, also those of the same request. A sender's
     order counts for all its credentials that it doesn't share with its application. To stop a whole application, see
@@ -25,13 +20,11 @@ enum CredentialsCommand: Command {
     without a dead letter, when they return from there, also if the credential is resumed before. Later pushes wait. On a terminal
     it asks first; elsewhere it needs --yes.
     """,
-    [
-      .config(", which names the registry"),
-      .option("until", "TIME", "resume then: in 90s, 15m, 2h, 7d, or at 2026-11-20T21:22:00Z"),
-      OperatorSession.reasonOption, .flag("yes", "don't ask"),
-      .operand("CREDENTIAL", "APP/apns, APP/fcm or APP/webpush; APP/senders/SENDER, or one of its: APP/senders/SENDER/fcm"),
-      .json("one JSON object for each credential"),
-    ],
+    .list(
+      OperatorSession.options + [
+        .operand("CREDENTIAL", "APP/apns, APP/fcm or APP/webpush; APP/senders/SENDER, or one of its: APP/senders/SENDER/fcm"),
+        .json("one JSON object for each credential"),
+      ]),
     example: "pushfleet credentials pause com.example.app/fcm --config pushfleet.json5 --until 2h --reason \"quota\"")
 
   static func run(_ options: Options) throws {

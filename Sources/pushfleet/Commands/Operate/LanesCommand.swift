@@ -4,12 +4,7 @@ import DeviceRegistry
 enum LanesCommand: Command {
   static let page = CommandPage(
     "lanes", "pause, resume, drain and empty the queues of requests",
-    forms: [
-      .action("[list]", "--config", ["--json"]),
-      .action("pause", "--config", ["--until"], ["--reason"], ["--json"], "LANE"),
-      .action("drain|resume", "--config", ["--reason"], ["--json"], "LANE"),
-      .action("discard", "--config", ["--reason"], ["--yes"], ["--json"], "LANE"),
-    ],
+    forms: OperatorSession.forms("LANE"),
     """
     A lane has the requests of all applications. To stop one application, see `pushfleet apps`. Every worker follows within two
     seconds.
@@ -22,13 +17,11 @@ enum LanesCommand: Command {
     discard deletes what waits in a paused lane, for good and without an outcome. On a terminal it asks first; elsewhere it needs
     --yes.
     """,
-    [
-      .config(", which names the registry"),
-      .option("until", "TIME", "resume then: in 90s, 15m, 2h, 7d, or at 2026-11-20T21:22:00Z"),
-      OperatorSession.reasonOption, .flag("yes", "don't ask"),
-      .operand("LANE", "send.high or send.normal; fanout.high or fanout.normal for the pages of broadcasts"),
-      .json("one JSON object for each lane"),
-    ],
+    .list(
+      OperatorSession.options + [
+        .operand("LANE", "send.high or send.normal; fanout.high or fanout.normal for the pages of broadcasts"),
+        .json("one JSON object for each lane"),
+      ]),
     example: "pushfleet lanes pause fanout.normal --config pushfleet.json5 --until 30m")
 
   static func run(_ options: Options) throws {

@@ -13,6 +13,22 @@ struct OperatorSession {
   private let reason: [UInt8]?
 
   static let reasonOption = PageEntry.option("reason", "TEXT", "why; shown wherever the state is shown, and in the audit")
+  static let untilOption = PageEntry.option(
+    "until", "TIME", "resume then: in 90s, 15m, 2h, 7d, or at 2026-11-20T21:22:00Z")
+
+  /// The forms of the commands that pause and drain applications, lanes and credentials.
+  /// - Parameter others: a command's own forms.
+  static func forms(_ subject: UsageForm.Item, _ others: UsageForm...) -> [UsageForm] {
+    [
+      .action("[list]", "--config", ["--json"]), .action("pause", "--config", ["--until"], ["--reason"], ["--json"], subject),
+      .action("drain|resume", "--config", ["--reason"], ["--json"], subject),
+    ] + others + [.action("discard", "--config", ["--reason"], ["--yes"], ["--json"], subject)]
+  }
+
+  /// The options of these forms, except `--json`.
+  static let options: [PageEntry] = [
+    .config(", which names the registry"), untilOption, reasonOption, .flag("yes", "don't ask"),
+  ]
 
   /// - Parameters:
   ///   - option: the option with the reason.
@@ -114,11 +130,11 @@ struct OperatorSession {
         throw CommandFailure(.unavailable, "\(action): \(what); the registry has no record of it: \(error)")
       }
     }
-    do { try record(nil) } catch { Terminal.complain("\(error)") }
+    do { try record(nil) } catch { Terminal.notice("\(error)") }
     let outcome = Result { try walk.run() }
     do { try record(walk.changed) } catch {
       guard case .failure = outcome else { throw error }
-      Terminal.complain("\(error)")
+      Terminal.notice("\(error)")
     }
     try outcome.get()
   }

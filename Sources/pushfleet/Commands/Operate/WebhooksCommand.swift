@@ -22,8 +22,8 @@ enum WebhooksCommand: Command {
     pause and resume need a registry. The events of a paused webhook wait in its queue, which keeps the newest 250,000.
     """,
     [
-      .config(), .option("until", "TIME", "resume then: in 90s, 15m, 2h, 7d, or at 2026-11-20T21:22:00Z"),
-      OperatorSession.reasonOption, .operand("WEBHOOK", "the application and the webhook's name: APP/NAME"),
+      .config(), OperatorSession.untilOption, OperatorSession.reasonOption,
+      .operand("WEBHOOK", "the application and the webhook's name: APP/NAME"),
       .json("one JSON object for each webhook"),
     ],
     example: "pushfleet webhooks --config pushfleet.json5")
