@@ -33,8 +33,8 @@ struct APNsOverTLSTests {
 
   private func simulate(_ adjust: (inout APNsConfiguration) -> Void = { _ in }) throws -> RunningSimulator {
     var configuration = APNsConfiguration()
-    configuration.certificate = files.server
-    configuration.key = files.serverKey
+    configuration.listener.certificate = files.server
+    configuration.listener.key = files.serverKey
     adjust(&configuration)
     return try RunningSimulator(APNsService.self, configuration)
   }

@@ -38,8 +38,8 @@ struct FCMOverTLSTests {
 
   private func simulate(_ adjust: (inout FCMConfiguration) -> Void = { _ in }) throws -> RunningSimulator {
     var configuration = FCMConfiguration()
-    configuration.certificate = files.server
-    configuration.key = files.serverKey
+    configuration.listener.certificate = files.server
+    configuration.listener.key = files.serverKey
     configuration.project = "example-project"
     configuration.clientEmail = "sender@example-project.iam.gserviceaccount.com"
     configuration.accountKey = TestKeys.rsa

@@ -14,8 +14,8 @@ import Wire
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("journal-\(UUID().uuidString).ndjson").path
     defer { try? FileManager.default.removeItem(atPath: path) }
     var configuration = APNsConfiguration()
-    configuration.certificate = certificates.server
-    configuration.key = certificates.serverKey
+    configuration.listener.certificate = certificates.server
+    configuration.listener.key = certificates.serverKey
     let simulator = try RunningSimulator(APNsService.self, configuration, journal: Journal(path: path))
     // It has tokens and payloads.
     #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
@@ -47,8 +47,8 @@ import Wire
   func clientCertificate() throws {
     let certificates = try TestCertificates.make()
     var configuration = APNsConfiguration()
-    configuration.certificate = certificates.server
-    configuration.key = certificates.serverKey
+    configuration.listener.certificate = certificates.server
+    configuration.listener.key = certificates.serverKey
     configuration.clientAuthority = certificates.authority
     let loop = try EventLoop()
     let simulator = try ProviderSimulator<APNsService>(configuration: configuration, loop: loop)

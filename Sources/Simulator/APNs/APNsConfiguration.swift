@@ -2,12 +2,7 @@ import HTTP2
 
 /// Settings of the APNs simulator. The defaults are those observed at the real service.
 public struct APNsConfiguration: SimulatorConfiguration {
-  public var host = "127.0.0.1"
-  /// 0 chooses any free port.
-  public var port: UInt16 = 0
-  /// PEM files of the server's certificate chain and key. Without them there is no TLS.
-  public var certificate: String?
-  public var key: String?
+  public var listener = SimulatorListener()
   /// PEM file of the client certificates' authority. If it is set, clients need a certificate and provider tokens are ignored.
   public var clientAuthority: String?
   /// PEM of the public or private key that signs provider tokens. Without it, signatures are not checked.

@@ -1,12 +1,20 @@
 import Reactor
 import TLS
 
-/// The address, TLS files and script of a simulator.
+/// The address of a simulator, and its TLS files.
+public struct SimulatorListener: Sendable {
+  /// Port 0 chooses any free port.
+  public var endpoint = Endpoint(host: "127.0.0.1", port: 0)
+  /// PEM files of the server's certificate chain and key. Without them there is no TLS.
+  public var certificate: String?
+  public var key: String?
+
+  public init() {}
+}
+
+/// The common settings of all simulators.
 public protocol SimulatorConfiguration: Sendable {
-  var host: String { get set }
-  var port: UInt16 { get set }
-  var certificate: String? { get set }
-  var key: String? { get set }
+  var listener: SimulatorListener { get set }
   var script: Script { get set }
   var clientAuthority: String? { get }
   /// The protocols for ALPN, by preference.
@@ -35,12 +43,13 @@ public final class ProviderSimulator<Service: SimulatedService> {
     let journal = try journal ?? Journal(keepsEntries: true)
     let service = try Service(configuration: configuration, journal: journal, environment: SimulatorEnvironment(loop: loop))
     self.service = service
-    let tls = try configuration.certificate.map { certificate throws(CredentialError) in
+    let (endpoint, key) = (configuration.listener.endpoint, configuration.listener.key)
+    let tls = try configuration.listener.certificate.map { certificate throws(CredentialError) in
       try TLSServerContext(
-        certificate: certificate, key: configuration.key ?? certificate, clientCA: configuration.clientAuthority,
+        certificate: certificate, key: key ?? certificate, clientCA: configuration.clientAuthority,
         requiresClientCertificate: configuration.clientAuthority != nil, alpn: configuration.protocols)
     }
-    listener = try Listener(loop: loop, host: configuration.host, port: configuration.port, tls: tls) { _ in service.accept() }
+    listener = try Listener(loop: loop, host: endpoint.host, port: endpoint.port, tls: tls) { _ in service.accept() }
     loop.afterEvents(journal)
   }
 

@@ -2,12 +2,7 @@ import HTTP2
 
 /// Settings of the FCM simulator: the send endpoint and, on the same port, the OAuth token endpoint `/token`.
 public struct FCMConfiguration: SimulatorConfiguration {
-  public var host = "127.0.0.1"
-  /// 0 chooses any free port.
-  public var port: UInt16 = 0
-  /// PEM files of the server's certificate chain and key. Without them there is no TLS.
-  public var certificate: String?
-  public var key: String?
+  public var listener = SimulatorListener()
   /// The only existing project; nil for any.
   public var project: String?
   /// `client_email` of the only service account; nil for any.

@@ -79,10 +79,10 @@ final class FCMConnection: ServiceConnection<FCMConfiguration, FCMService>, Serv
   /// A script changes only successful answers.
   private func outcome(_ answer: Answer, _ step: Step?) -> (status: Int, reason: String?, body: [UInt8]) {
     switch answer {
-    case .refused(let error): return (error.status, error.reason, error.body())
+    case .refused(let error): return (error.status, error.reason, error.body)
     case .token(.failure(let refusal)): return Self.oauth(400, refusal.error, refusal.description)
     case .sent(let name):
-      if let error = step.flatMap(FCMError.scripted) { return (error.status, error.reason, error.body()) }
+      if let error = step.flatMap(FCMError.scripted) { return (error.status, error.reason, error.body) }
       return (200, nil, JSONObjectWriter.object { $0.set("name", name) })
     case .token(.success(let body)):
       if let step, let status = step.status, status != 200 {

@@ -69,40 +69,18 @@ struct FCMError: Error, Equatable {
   /// The reason in the journal: FCM's code if there is one, otherwise the status.
   var reason: String { errorCode ?? code }
 
-  func body() -> [UInt8] {
-    var json = JSONObjectWriter()
-    json.set("error") { json in
-      json.set("code", Int64(status))
-      json.set("message", message)
-      json.set("status", code)
-      guard errorCode != nil || !violations.isEmpty else { return }
-      json.set("details", objects: details)
-    }
-    return json.closed()
-  }
-
-  private var details: [(inout JSONObjectWriter) -> Void] {
-    var details: [(inout JSONObjectWriter) -> Void] = []
+  var body: [UInt8] {
+    var details: [JSONObject] = []
     if let errorCode {
-      details.append { json in
-        json.set("@type", "type.googleapis.com/google.firebase.fcm.v1.FcmError")
-        json.set("errorCode", errorCode)
-      }
+      details.append(["@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": errorCode])
     }
     if !violations.isEmpty {
-      let violations = violations
-      details.append { json in
-        json.set("@type", "type.googleapis.com/google.rpc.BadRequest")
-        json.set(
-          "fieldViolations",
-          objects: violations.map { violation in
-            { json in
-              json.set("field", violation.field)
-              json.set("description", violation.description)
-            }
-          })
-      }
+      let fields = violations.map { ["field": $0.field, "description": $0.description] as JSONObject }
+      details.append(["@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": fields])
     }
-    return details
+    let error: JSONObject = [
+      "code": status, "message": message, "status": code, "details": JSONOptional(details.isEmpty ? nil : details),
+    ]
+    return (["error": error] as JSONObject).line
   }
 }

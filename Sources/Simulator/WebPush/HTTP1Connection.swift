@@ -54,7 +54,7 @@ final class HTTP1Connection: Machine, SimulatedConnection {
     guard !isFinished else { return }
     bytes.append(0..<bytes.byteCount, to: &input)
     if input.count > 2 * (Self.longestHead + Self.longestBody) {
-      _ = refuse(413, "too much is sent before an answer")
+      refuse(413, "too much is sent before an answer")
     } else {
       takeRequests()
     }
@@ -119,6 +119,7 @@ final class HTTP1Connection: Machine, SimulatedConnection {
 
   /// Answers what is no request, and ends the connection.
   /// - Returns: nil, in place of a request.
+  @discardableResult
   private func refuse(_ status: Int, _ violation: String) -> ServerRequest? {
     handler?.noteViolation("HTTP/1.1: \(violation)")
     append("HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")

@@ -2,12 +2,7 @@ import HTTP2
 
 /// Settings of the web push simulator.
 public struct WebPushConfiguration: SimulatorConfiguration {
-  public var host = "127.0.0.1"
-  /// 0 chooses any free port.
-  public var port: UInt16 = 0
-  /// PEM files of the server's certificate chain and key. Without them there is no TLS.
-  public var certificate: String?
-  public var key: String?
+  public var listener = SimulatorListener()
   /// The VAPID key that all subscriptions are bound to, 65 bytes. Without it, the first push binds its subscription to its key.
   public var applicationServerKey: [UInt8]?
   /// True for HTTP/1.1 only. Otherwise the client selects HTTP/2 or HTTP/1.1.

@@ -78,13 +78,14 @@ enum SimulateCommand: Command {
     try options.refuseOperands(after: options["subscriptions"] == nil ? 1 : 2)
     let endpoint = try endpoint(options, port: 8443 + UInt16(platform.rawValue))
     let files = try files(options, endpoint, platform)
-    let certificate = try files?.certificate ?? ownFile("certificate", "the server's certificate", options)
-    let key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
+    var listener = SimulatorListener()
+    listener.endpoint = endpoint
+    listener.certificate = try files?.certificate ?? ownFile("certificate", "the server's certificate", options)
+    listener.key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
     let script = try script(options)
     func placed<Configuration: SimulatorConfiguration>(_ configuration: Configuration) -> Configuration {
       var configuration = configuration
-      (configuration.host, configuration.port, configuration.script) = (endpoint.host, endpoint.port, script)
-      (configuration.certificate, configuration.key) = (certificate, key)
+      (configuration.listener, configuration.script) = (listener, script)
       return configuration
     }
     switch platform {
@@ -180,7 +181,7 @@ enum SimulateCommand: Command {
     _ service: Service.Type, _ configuration: Service.Configuration, _ platform: Platform, _ options: Options,
     _ files: SimulatorFiles?, begin: (UInt16) throws(CommandFailure) -> Void = { _ in }
   ) throws {
-    let name = platform.label
+    let (name, endpoint) = (platform.label, configuration.listener.endpoint)
     let journal = try journal(options)
     let loop = try EventLoop()
     var play: ((Script) -> Void)?
@@ -196,11 +197,11 @@ enum SimulateCommand: Command {
     defer { signals.close() }
     let simulator: ProviderSimulator<Service>
     do { simulator = try ProviderSimulator(configuration: configuration, loop: loop, journal: journal) } catch {
-      throw failure(error, name, Endpoint(host: configuration.host, port: configuration.port))
+      throw failure(error, name, endpoint)
     }
     play = simulator.service.play
     try begin(simulator.port)
-    Terminal.notice("\(name) simulator listens on \(Endpoint(host: configuration.host, port: simulator.port))")
+    Terminal.notice("\(name) simulator listens on \(Endpoint(host: endpoint.host, port: simulator.port))")
     if let files { Terminal.notice("an application sends here with\n  \(files.advice(port: simulator.port))") }
     loop.run()
     simulator.close()
