@@ -252,7 +252,9 @@ package final class Outbox {
 
   private func renewLater() {
     isRenewing = true
-    time.schedule(after: Self.renewalTimeout) { [weak self] in self?.renew() }
+    time.schedule(after: Self.renewalTimeout) { [weak self, weak former = publisher] in
+      if let self, former === publisher { renew() }
+    }
     renewWhenAnswered()
   }
 

@@ -234,6 +234,32 @@ struct OutboxTests {
     #expect(renewals == 1 && owner.unreached == 2 && outbox.backlog == 0)
   }
 
+  @Test("gives confirms their whole time before it opens another connection, also soon after it has opened one")
+  func renewedTwice() {
+    let (time, outbox, _) = makeInOwnTime()
+    outbox.replyReconnectPolicy.pause = Backoff(base: 0, cap: 0)
+    outbox.reconnectPolicy.pause = Backoff(base: 0, cap: 0)
+    var renewals = 0
+    outbox.renewConnection = { renewals += 1 }
+    let connection = Connection(outbox)
+    for number in 0..<2 { outbox.publish(hopeless(number)) }
+    connection.settle(1, isAck: false)
+    connection.settle(2, isAck: false)
+    advance(time, bySeconds: 0)
+    #expect(renewals == 1)
+    connection.cut()
+    let next = Connection(outbox)
+    for number in 2...4 { outbox.publish(message(number)) }
+    advance(time, bySeconds: 1.5)
+    // One is still under way.
+    next.settle(1, isAck: false)
+    next.settle(2, isAck: false)
+    advance(time, bySeconds: 1)
+    #expect(renewals == 1)
+    advance(time, bySeconds: 1.1)
+    #expect(renewals == 2)
+  }
+
   @Test("opens no connection early for hundreds of given-up replies")
   func noRenewalForMany() throws {
     let (loop, outbox, owner) = try make()
