@@ -24,7 +24,7 @@ final class APNsConnection: ServiceConnection<APNsConfiguration, APNsService>, S
     }
     let verdict = judge(request, &entry, session)
     let step = entry.token.isEmpty ? nil : service.step(for: entry.token)
-    perform(verdict, step, &entry, request.stream, session)
+    perform(step, &entry, on: session) { answer(verdict, step, $0) }
     service.journal.note(entry)
   }
 
@@ -56,13 +56,13 @@ final class APNsConnection: ServiceConnection<APNsConfiguration, APNsService>, S
   private func manageChannels(_ request: ServerRequest, _ entry: inout JournalEntry, _ session: ServerSession) {
     let management = ChannelManagement(request: request, topics: service.topics)
     entry.isJSON = (try? JSONDocument(request.body)).map { $0.kind($0.root) == .object } ?? false
-    var answer: ChannelManagement.Answer
+    var answer: SimulatedAnswer
     do throws(APNsVerdict) {
       try management.checkTarget()
       try authorise(request, &entry, session)
       answer = try management.perform(on: &service.channels, id: service.makeChannelID())
     } catch {
-      answer = ChannelManagement.Answer(status: error.status, body: body(error, nil, entry.time))
+      answer = SimulatedAnswer(status: error.status, body: body(error, nil, entry.time))
       answer.headers.append(HeaderField("content-type", "application/json"))
       entry.reason = error.reason
     }
@@ -108,30 +108,22 @@ final class APNsConnection: ServiceConnection<APNsConfiguration, APNsService>, S
     }
   }
 
-  private func perform(
-    _ verdict: APNsVerdict, _ step: Step?, _ entry: inout JournalEntry, _ stream: Int32, _ session: ServerSession
-  ) {
-    let player = FaultPlayer(step, &entry, service.environment, session)
-    guard player.isAnswered else { return player.play() }
-    var answer = verdict
-    if answer.status == 200, let status = step?.status {
-      answer = APNsVerdict(status: status, reason: step?.reason ?? (status == 200 ? nil : APNsVerdict.usualReason[status]))
+  private func answer(_ verdict: APNsVerdict, _ step: Step?, _ entry: JournalEntry) -> SimulatedAnswer {
+    var verdict = verdict
+    if verdict.status == 200, let status = step?.status {
+      verdict = APNsVerdict(status: status, reason: step?.reason ?? (status == 200 ? nil : APNsVerdict.usualReason[status]))
     }
-    entry.status = answer.status
-    entry.reason = answer.reason
-    let headers = headers(answer, step, entry)
-    let body = body(answer, step, entry.time)
-    player.play { session.respond(stream, status: answer.status, headers: headers, body: body) }
+    return SimulatedAnswer(
+      status: verdict.status, reason: verdict.reason, headers: headers(verdict, entry), body: body(verdict, step, entry.time))
   }
 
-  private func headers(_ answer: APNsVerdict, _ step: Step?, _ entry: JournalEntry) -> [HeaderField] {
+  private func headers(_ answer: APNsVerdict, _ entry: JournalEntry) -> [HeaderField] {
     let name = entry.path.starts(with: BroadcastCheck.pathPrefix) ? Self.requestID : Self.apnsID
     var headers = [HeaderField(name: name, value: id(given: name, entry))]
     if service.configuration.isSandbox {
       headers.append(HeaderField(name: Self.uniqueID, value: service.environment.makeUUID()))
     }
     if answer.status != 200 { headers.append(HeaderField("content-type", "application/json")) }
-    if let retryAfter = step?.retryAfter { headers.append(HeaderField("retry-after", retryAfter)) }
     return headers
   }
 
@@ -142,7 +134,6 @@ final class APNsConnection: ServiceConnection<APNsConfiguration, APNsService>, S
   }
 
   private func body(_ answer: APNsVerdict, _ step: Step?, _ now: Int64) -> [UInt8] {
-    if let body = step?.body { return Array(body.utf8) }
     guard let reason = answer.reason else { return [] }
     var json = JSONObjectWriter()
     json.set("reason", reason)

@@ -3,12 +3,6 @@ import PushCore
 
 /// One request to create, read, delete or list channels (Apple, "Sending channel management requests to APNs").
 struct ChannelManagement {
-  struct Answer {
-    var status: Int
-    var headers: [HeaderField] = []
-    var body: [UInt8] = []
-  }
-
   let request: ServerRequest
   /// Accepted bundle ids; empty for all.
   let topics: [[UInt8]]
@@ -37,7 +31,7 @@ struct ChannelManagement {
   func checkTarget() throws(APNsVerdict) { _ = try target() }
 
   /// - Parameter id: the id of a new channel.
-  func perform(on channels: inout ChannelRegistry, id: [UInt8]) throws(APNsVerdict) -> Answer {
+  func perform(on channels: inout ChannelRegistry, id: [UInt8]) throws(APNsVerdict) -> SimulatedAnswer {
     let (app, operation) = try target()
     guard PushType.byName[Array("alert".utf8)]?.bundleID(of: app) != nil, topics.isEmpty || topics.contains(app) else {
       throw .bad("TopicDisallowed")
@@ -45,16 +39,16 @@ struct ChannelManagement {
     switch operation {
     case .create:
       guard let made = channels.make(for: app, try policy(), id: id) else { throw .bad("CannotCreateChannelConfig") }
-      return Answer(status: 201, headers: [HeaderField(name: Self.channelID, value: made)])
+      return SimulatedAnswer(status: 201, headers: [HeaderField(name: Self.channelID, value: made)])
     case .read:
       guard let policy = channels.policy(of: try channel(), app) else { throw .bad("ChannelNotRegistered") }
       let body: JSONObject = ["message-storage-policy": policy.rawValue, "push-type": "LiveActivity"]
-      return Answer(status: 200, body: body.line)
+      return SimulatedAnswer(status: 200, body: body.line)
     case .delete:
       guard channels.remove(try channel(), of: app) else { throw .bad("ChannelNotRegistered") }
-      return Answer(status: 204)
+      return SimulatedAnswer(status: 204)
     case .list:
-      return Answer(status: 200, body: (["channels": channels.all(of: app)] as JSONObject).line)
+      return SimulatedAnswer(status: 200, body: (["channels": channels.all(of: app)] as JSONObject).line)
     }
   }
 

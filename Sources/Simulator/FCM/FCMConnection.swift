@@ -14,7 +14,8 @@ final class FCMConnection: ServiceConnection<FCMConfiguration, FCMService>, Serv
     let isToken = entry.path == Self.tokenPath
     let answer = isToken ? exchange(request, &entry) : send(request, &entry)
     let key = isToken ? Self.tokenPath : entry.token
-    perform(answer, key.isEmpty ? nil : service.step(for: key), &entry, request.stream, session)
+    let step = key.isEmpty ? nil : service.step(for: key)
+    perform(step, &entry, on: session) { _ in Self.outcome(answer, step) }
     service.journal.note(entry)
   }
 
@@ -63,39 +64,29 @@ final class FCMConnection: ServiceConnection<FCMConfiguration, FCMService>, Serv
     return project
   }
 
-  private func perform(_ answer: Answer, _ step: Step?, _ entry: inout JournalEntry, _ stream: Int32, _ session: ServerSession)
-  {
-    let player = FaultPlayer(step, &entry, service.environment, session)
-    guard player.isAnswered else { return player.play() }
-    let (status, reason, normal) = outcome(answer, step)
-    entry.status = status
-    entry.reason = reason
-    var headers = [HeaderField("content-type", "application/json; charset=UTF-8")]
-    if let retryAfter = step?.retryAfter { headers.append(HeaderField("retry-after", retryAfter)) }
-    let body = step?.body.map { Array($0.utf8) } ?? normal
-    player.play { session.respond(stream, status: status, headers: headers, body: body) }
-  }
-
   /// A script changes only successful answers.
-  private func outcome(_ answer: Answer, _ step: Step?) -> (status: Int, reason: String?, body: [UInt8]) {
+  private static func outcome(_ answer: Answer, _ step: Step?) -> SimulatedAnswer {
     switch answer {
-    case .refused(let error): return (error.status, error.reason, error.body)
-    case .token(.failure(let refusal)): return Self.oauth(400, refusal.error, refusal.description)
+    case .refused(let error): return json(error.status, error.reason, error.body)
+    case .token(.failure(let refusal)): return oauth(400, refusal.error, refusal.description)
     case .sent(let name):
-      if let error = step.flatMap(FCMError.scripted) { return (error.status, error.reason, error.body) }
-      return (200, nil, JSONObjectWriter.object { $0.set("name", name) })
+      if let error = step.flatMap(FCMError.scripted) { return json(error.status, error.reason, error.body) }
+      return json(200, nil, JSONObjectWriter.object { $0.set("name", name) })
     case .token(.success(let body)):
       if let step, let status = step.status, status != 200 {
-        return Self.oauth(status, step.reason ?? (status < 500 ? "invalid_grant" : "internal_failure"), "Scripted.")
+        return oauth(status, step.reason ?? (status < 500 ? "invalid_grant" : "internal_failure"), "Scripted.")
       }
-      return (200, nil, body)
+      return json(200, nil, body)
     }
   }
 
-  private static func oauth(_ status: Int, _ error: String, _ description: String) -> (
-    status: Int, reason: String?, body: [UInt8]
-  ) {
-    (status, error, (["error": error, "error_description": description] as JSONObject).line)
+  private static func oauth(_ status: Int, _ error: String, _ description: String) -> SimulatedAnswer {
+    json(status, error, (["error": error, "error_description": description] as JSONObject).line)
+  }
+
+  private static func json(_ status: Int, _ reason: String?, _ body: [UInt8]) -> SimulatedAnswer {
+    let headers = [HeaderField("content-type", "application/json; charset=UTF-8")]
+    return SimulatedAnswer(status: status, reason: reason, headers: headers, body: body)
   }
 
   private static let tokenPath = Array("/token".utf8)

@@ -9,17 +9,18 @@ final class WebPushConnection: ServiceConnection<WebPushConfiguration, WebPushSe
     if let target = WebPushTarget(entry.path) {
       entry.token = target.id
       let verdict = judge(request, target, &entry)
-      perform(verdict, target.vendor, target.id, &entry, request.stream, connection)
+      let step = service.step(for: target.id)
+      perform(step, &entry, on: connection) { _ in Self.answer(verdict, target.vendor, step) }
     } else {
-      perform(Self.noSubscription, nil, entry.path, &entry, request.stream, connection)
+      perform(service.step(for: entry.path), &entry, on: connection) { _ in Self.noSubscription }
     }
     service.journal.note(entry)
   }
 
-  private static let noSubscription = WebPushAnswer(status: 404, reason: StatusPhrase.of(404))
+  private static let noSubscription = SimulatedAnswer(status: 404, reason: StatusPhrase.of(404))
 
   /// The vendor's answer without a script.
-  private func judge(_ request: ServerRequest, _ target: WebPushTarget, _ entry: inout JournalEntry) -> WebPushAnswer {
+  private func judge(_ request: ServerRequest, _ target: WebPushTarget, _ entry: inout JournalEntry) -> SimulatedAnswer {
     let authority = request.header(":authority") ?? request.header("host") ?? []
     let origin = WebPushOrigin(Array("https://".utf8) + authority)?.text
     do throws(WebPushRefusal) {
@@ -68,27 +69,13 @@ final class WebPushConnection: ServiceConnection<WebPushConfiguration, WebPushSe
     entry.isJSON = (try? JSONDocument(plaintext)) != nil
   }
 
-  /// - Parameter id: in scripts: the subscription's id, or the path of what is no subscription.
-  private func perform(
-    _ verdict: WebPushAnswer, _ vendor: (any WebPushVendor)?, _ id: [UInt8], _ entry: inout JournalEntry, _ stream: Int32,
-    _ connection: any SimulatedConnection
-  ) {
-    let step = service.step(for: id)
-    let player = FaultPlayer(step, &entry, service.environment, connection)
-    guard player.isAnswered else { return player.play() }
+  /// A script changes only successful answers.
+  private static func answer(_ verdict: SimulatedAnswer, _ vendor: any WebPushVendor, _ step: Step?) -> SimulatedAnswer {
+    guard verdict.reason == nil, let step, let status = step.status else { return verdict }
+    guard 200..<300 ~= status else { return vendor.refuse(status, step.reason ?? vendor.usualReason(status)) }
     var answer = verdict
-    // A script changes only successful answers.
-    if verdict.reason == nil, let vendor, let status = step?.status {
-      if 200..<300 ~= status {
-        answer.status = status
-      } else {
-        answer = vendor.refuse(status, step?.reason ?? vendor.usualReason(status))
-      }
-    }
-    if let body = step?.body { answer.body = Array(body.utf8) }
-    if let retryAfter = step?.retryAfter { answer.headers.append(HeaderField("retry-after", retryAfter)) }
-    (entry.status, entry.reason) = (answer.status, answer.reason)
-    player.play { connection.respond(stream, status: answer.status, headers: answer.headers, body: answer.body) }
+    answer.status = status
+    return answer
   }
 
   private static let authorization = Array("authorization".utf8)

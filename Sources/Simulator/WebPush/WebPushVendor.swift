@@ -11,12 +11,12 @@ protocol WebPushVendor: Sendable {
   func accepts(subject: [UInt8]?) -> Bool
   func check(_ headers: WebPushHeaders, of request: ServerRequest) throws(WebPushRefusal)
 
-  func accept(_ push: WebPushAcceptance) -> WebPushAnswer
+  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer
   /// The status and the vendor's own name of a refusal.
   func code(of refusal: WebPushRefusal) -> (status: Int, reason: String)
   /// The reason for a scripted status without one.
   func usualReason(_ status: Int) -> String
-  func refuse(_ status: Int, _ reason: String) -> WebPushAnswer
+  func refuse(_ status: Int, _ reason: String) -> SimulatedAnswer
 }
 
 extension WebPushVendor {
@@ -26,7 +26,7 @@ extension WebPushVendor {
   func accepts(subject: [UInt8]?) -> Bool { true }
   func check(_ headers: WebPushHeaders, of request: ServerRequest) throws(WebPushRefusal) {}
 
-  func answer(to refusal: WebPushRefusal) -> WebPushAnswer {
+  func answer(to refusal: WebPushRefusal) -> SimulatedAnswer {
     let (status, reason) = code(of: refusal)
     return refuse(status, reason)
   }
@@ -41,12 +41,4 @@ struct WebPushAcceptance {
   let messageID: [UInt8]
   /// Unix milliseconds.
   let time: Int64
-}
-
-struct WebPushAnswer {
-  var status: Int
-  /// Nil for an accepted push.
-  var reason: String?
-  var headers: [HeaderField] = []
-  var body: [UInt8] = []
 }

@@ -8,8 +8,8 @@ struct ApplePush: WebPushVendor {
   /// Seconds.
   private static let longestLife: Int64 = 2_592_000
 
-  func accept(_ push: WebPushAcceptance) -> WebPushAnswer {
-    WebPushAnswer(status: 201, headers: [HeaderField(name: Array("apns-id".utf8), value: push.messageID)])
+  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer {
+    SimulatedAnswer(status: 201, headers: [HeaderField(name: Array("apns-id".utf8), value: push.messageID)])
   }
 
   /// Wants an address for mail or an `https` address, and neither at localhost. Decorated addresses are refused.
@@ -54,8 +54,8 @@ struct ApplePush: WebPushVendor {
     413: "PayloadTooLarge", 429: "TooManyRequests", 503: "ServiceUnavailable",
   ]
 
-  func refuse(_ status: Int, _ reason: String) -> WebPushAnswer {
-    WebPushAnswer(
+  func refuse(_ status: Int, _ reason: String) -> SimulatedAnswer {
+    SimulatedAnswer(
       status: status, reason: reason, headers: [HeaderField("content-type", "application/json")],
       body: JSONObjectWriter.object { $0.set("reason", reason) })
   }

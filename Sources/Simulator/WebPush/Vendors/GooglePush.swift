@@ -2,9 +2,9 @@ import HTTP2
 
 /// FCM's endpoints for browsers. Errors are pages of HTML, or plain text about the VAPID token.
 struct GooglePush: WebPushVendor {
-  func accept(_ push: WebPushAcceptance) -> WebPushAnswer {
+  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer {
     let message = String(decoding: push.messageID.filter { $0 != UInt8(ascii: "-") }, as: UTF8.self)
-    return WebPushAnswer(status: 201, headers: [HeaderField("location", "\(push.origin)/0:\(push.time)%\(message)")])
+    return SimulatedAnswer(status: 201, headers: [HeaderField("location", "\(push.origin)/0:\(push.time)%\(message)")])
   }
 
   func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {
@@ -32,7 +32,7 @@ struct GooglePush: WebPushVendor {
     }
   }
 
-  func refuse(_ status: Int, _ reason: String) -> WebPushAnswer {
+  func refuse(_ status: Int, _ reason: String) -> SimulatedAnswer {
     let isText = status == 401 || status == 403
     let page = """
       <HTML>
@@ -46,7 +46,7 @@ struct GooglePush: WebPushVendor {
       </HTML>
 
       """
-    return WebPushAnswer(
+    return SimulatedAnswer(
       status: status, reason: reason,
       headers: [HeaderField("content-type", isText ? "text/plain; charset=utf-8" : "text/html; charset=UTF-8")],
       body: Array((isText ? reason + "\n" : page).utf8))

@@ -10,8 +10,8 @@ struct MozillaPush: WebPushVendor {
   /// Seconds; a longer life is cut.
   private static let longestLife: Int64 = 2_592_000
 
-  func accept(_ push: WebPushAcceptance) -> WebPushAnswer {
-    WebPushAnswer(
+  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer {
+    SimulatedAnswer(
       status: 201,
       headers: [
         HeaderField("location", "\(push.origin)/m/\(String(decoding: push.messageID, as: UTF8.self))"),
@@ -37,7 +37,7 @@ struct MozillaPush: WebPushVendor {
 
   private static let reasons = [400: "110", 401: "109", 404: "102", 410: "106", 413: "104", 502: "900", 503: "201"]
 
-  func refuse(_ status: Int, _ reason: String) -> WebPushAnswer {
+  func refuse(_ status: Int, _ reason: String) -> SimulatedAnswer {
     var json = JSONObjectWriter()
     json.set("code", Int64(status))
     json.set("errno", Int64(reason) ?? 999)
@@ -46,7 +46,7 @@ struct MozillaPush: WebPushVendor {
     json.set("more_info", "http://autopush.readthedocs.io/en/latest/http.html#error-codes")
     var headers = [HeaderField("content-type", "application/json")]
     if status == 410 { headers.append(HeaderField("cache-control", "max-age=86400")) }
-    return WebPushAnswer(status: status, reason: reason, headers: headers, body: json.closed())
+    return SimulatedAnswer(status: status, reason: reason, headers: headers, body: json.closed())
   }
 
   private static let messages = [

@@ -5,13 +5,13 @@ import PushCore
 struct UnifiedPush: WebPushVendor {
   var requiresToken: Bool { false }
 
-  func accept(_ push: WebPushAcceptance) -> WebPushAnswer {
+  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer {
     var json = JSONObjectWriter()
     json.set("id", push.messageID)
     json.set("time", push.time / 1000)
     json.set("event", "message")
     json.set("topic", push.subscription)
-    return WebPushAnswer(status: 200, headers: Self.headers, body: json.closed())
+    return SimulatedAnswer(status: 200, headers: Self.headers, body: json.closed())
   }
 
   func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {
@@ -29,13 +29,13 @@ struct UnifiedPush: WebPushVendor {
 
   func usualReason(_ status: Int) -> String { "\(status)01" }
 
-  func refuse(_ status: Int, _ reason: String) -> WebPushAnswer {
+  func refuse(_ status: Int, _ reason: String) -> SimulatedAnswer {
     var json = JSONObjectWriter()
     json.set("code", Int64(reason) ?? Int64(status) * 100)
     json.set("http", Int64(status))
     json.set("error", Self.messages[reason] ?? StatusPhrase.of(status).lowercased())
     json.set("link", "https://ntfy.sh/docs/publish/")
-    return WebPushAnswer(status: status, reason: reason, headers: Self.headers, body: json.closed())
+    return SimulatedAnswer(status: status, reason: reason, headers: Self.headers, body: json.closed())
   }
 
   private static let messages = [

@@ -8,8 +8,8 @@ struct WindowsPush: WebPushVendor {
     guard request.header("x-wns-cache-policy") == Array("no-cache".utf8) else { throw .badTTL }
   }
 
-  func accept(_ push: WebPushAcceptance) -> WebPushAnswer {
-    WebPushAnswer(
+  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer {
+    SimulatedAnswer(
       status: 201,
       headers: Self.headers("received") + [HeaderField(name: Array("x-wns-msg-id".utf8), value: push.messageID)])
   }
@@ -38,8 +38,8 @@ struct WindowsPush: WebPushVendor {
     413: "The payload exceeds the size limit",
   ]
 
-  func refuse(_ status: Int, _ reason: String) -> WebPushAnswer {
-    WebPushAnswer(
+  func refuse(_ status: Int, _ reason: String) -> SimulatedAnswer {
+    SimulatedAnswer(
       status: status, reason: reason,
       headers: Self.headers(status == 406 ? "channelthrottled" : "dropped")
         + [HeaderField("x-wns-error-description", reason)])
