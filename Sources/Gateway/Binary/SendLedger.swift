@@ -4,8 +4,8 @@ struct SendLedger {
   private enum State { case open, taken, lost }
 
   private struct Entry {
+    /// Nil for command 0.
     var identifier: UInt32?
-    var isSimple: Bool
     var state = State.open
   }
 
@@ -24,7 +24,7 @@ struct SendLedger {
 
   /// - Returns: the position of the notification.
   mutating func add(_ frame: BinaryFrame) -> Int {
-    entries.append(Entry(identifier: frame.identifier, isSimple: frame.isSimple))
+    entries.append(Entry(identifier: frame.identifier))
     open += 1
     return base + entries.count - 1
   }
@@ -50,7 +50,7 @@ struct SendLedger {
   /// may be sent twice, but none is lost.
   var farewell: ErrorResponse? {
     if base > 0 { return lastIdentifier.map { ErrorResponse(status: .shutdown, identifier: $0) } }
-    guard let first = entries.first, !first.isSimple, let identifier = first.identifier else { return nil }
+    guard let identifier = entries.first?.identifier else { return nil }
     return ErrorResponse(status: .processingError, identifier: identifier)
   }
 }

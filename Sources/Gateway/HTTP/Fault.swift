@@ -131,9 +131,7 @@ enum ErrorFormat {
     case .wrongKey: Self.page(401, "INVALID_KEY", fault)
     case .notAllowed: Self.page(401, "INVALID_KEY_TYPE", fault)
     case .wrongMethod: Self.page(405, fault.words, fault)
-    default:
-      HTTPAnswer(
-        status: fault.status, contentType: "text/plain; charset=UTF-8", headers: fault.headers, body: fault.words + "\n")
+    default: .text(fault.status, fault.words + "\n", headers: fault.headers)
     }
   }
 
