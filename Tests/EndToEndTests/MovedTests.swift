@@ -9,6 +9,8 @@ struct MovedTests {
     let site = try Site()
     try site.startFleet()
     let queue = "\(site.prefix).feedback"
+    // Full before the worker publishes: the broker accepts some messages above the limit that arrive together.
+    try site.publish(lines: Array(repeating: ["body": ["event": "None"], "exchange": "", "routing_key": queue], count: 2))
     try site.broker.limit(queue, to: 1)
     var worker = try site.startWorker()
     // There and back, and on: each time one of the installation's tokens replaces another.
@@ -30,7 +32,7 @@ struct MovedTests {
     worker.signal(15)
     #expect(worker.wait() == 0)
 
-    let events = try site.take("feedback").map(\.json)
+    let events = try site.take("feedback").map(\.json).filter { $0["event"] as? String != "None" }
     let moves = Set(events.map { "\($0["token"] ?? "") \($0["new_token"] ?? "")" })
     #expect(moves.isSuperset(of: zip(tokens, tokens.dropFirst()).map { "\($0) \($1)" }), "\(moves)")
     #expect(events.allSatisfy { $0["event"] as? String == "Moved" && $0["installation"] as? String == "i" })
