@@ -105,7 +105,7 @@ extension WebhookTests {
     try reload(process)
     #expect(process.outputSoFar.contains("a webhook has new kinds of events"))
     #expect(eventually { probe.ask("/readyz")?.body.contains("\(Site.app)/statistics") == true })
-    #expect(shows("ready{\(billing)} 1", "ready{\(statistics)} 0"))
+    #expect(eventually { shows("ready{\(billing)} 1", "ready{\(statistics)} 0") })
     try site.declareTopology()
     #expect(eventually { probe.ask("/readyz")?.status == 200 })
     #expect(try call(site, receiver, 11).path == "/statistics")
