@@ -112,10 +112,7 @@ struct DeadCommandTests {
     try site.declareTopology()
     let stay = [0, 1, 7, 12]
     try publish(20, site) { stay.contains($0) ? "nowhere" : "send.high" }
-    let replay = try LetterReplay(
-      try Configuration.load(path: site.file("pushfleet.json5"), environment: [:]), LetterFilter(), rate: 2, isDry: false,
-      hold: 1)
-    replay.handlesSignals = false
+    let replay = try makeReplay(site, rate: 2, hold: 1)
     try replay.run()
     #expect(replay.replayed == 16 && replay.refused.values.reduce(0, +) == 4, "\(replay.refused)")
     #expect(try site.take("send.high").map(\.id) == (0..<20).filter { !stay.contains($0) }.map(String.init))
@@ -128,9 +125,7 @@ struct DeadCommandTests {
     try site.configure(port: 1)
     try site.declareTopology()
     try publish(3, site)
-    let replay = try LetterReplay(
-      try Configuration.load(path: site.file("pushfleet.json5"), environment: [:]), LetterFilter(), rate: 1, isDry: false)
-    replay.handlesSignals = false
+    let replay = try makeReplay(site, rate: 1)
     interruptWhenCounted(replay)
     try replay.run()
     #expect(replay.replayed == 0)
@@ -145,9 +140,7 @@ struct DeadCommandTests {
     try site.configure(port: 1)
     try site.declareTopology()
     try publish(3, site)
-    let replay = try LetterReplay(
-      try Configuration.load(path: site.file("pushfleet.json5"), environment: [:]), LetterFilter(), rate: 0.1, isDry: false)
-    replay.handlesSignals = false
+    let replay = try makeReplay(site, rate: 0.1)
     var stopped: ContinuousClock.Instant?
     func stopAfterFirst() {
       replay.loop.schedule(after: 0.5) {
@@ -161,6 +154,13 @@ struct DeadCommandTests {
     let failure = #expect(throws: CommandFailure.self) { try replay.run() }
     #expect(failure?.message.contains("no sign of life from the broker); 1 replayed") == true, "\(failure?.message ?? "")")
     #expect(try ContinuousClock.now - #require(stopped) < .seconds(15))
+  }
+
+  private func makeReplay(_ site: Site, rate: Double, hold: Double = LetterWalk.longestHold) throws -> LetterReplay {
+    let configuration = try Configuration.load(path: site.file("pushfleet.json5"), environment: [:])
+    let replay = try LetterReplay(configuration, LetterFilter(), rate: rate, isDry: false, hold: hold)
+    replay.handlesSignals = false
+    return replay
   }
 
   private func interruptWhenCounted(_ replay: LetterReplay) {
