@@ -1,3 +1,5 @@
+import Wire
+
 /// Reads big-endian fields of a frame. A read past the end sets `isBroken` and returns zeros or empty ranges. So a reader
 /// checks once at its end, and no input can trap here.
 struct WireCursor {
@@ -26,7 +28,7 @@ struct WireCursor {
   @inline(__always)
   private mutating func load<T: FixedWidthInteger & BitwiseCopyable>(_ type: T.Type, in bytes: RawSpan) -> T {
     guard let start = advance(MemoryLayout<T>.size) else { return 0 }
-    return T(bigEndian: bytes.unsafeLoadUnaligned(fromByteOffset: start, as: T.self))
+    return bytes.bigEndian(T.self, at: start)
   }
 
   mutating func uint8(in bytes: RawSpan) -> UInt8 { load(UInt8.self, in: bytes) }
@@ -53,30 +55,8 @@ struct WireCursor {
 
 /// Helpers to read frames. Every range must come from a `WireCursor` over the same span.
 extension RawSpan {
-  @inline(__always)
-  func byte(at offset: Int) -> UInt8 { unsafeLoad(fromByteOffset: offset, as: UInt8.self) }
-
-  @inline(__always)
-  func bigEndian<T: FixedWidthInteger & BitwiseCopyable>(_ type: T.Type, at offset: Int) -> T {
-    T(bigEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: T.self))
-  }
-
   func array(_ range: Range<Int>) -> [UInt8] {
     range.isEmpty ? [] : extracting(range).withUnsafeBytes { [UInt8]($0) }
-  }
-
-  func equals(_ range: Range<Int>, _ array: [UInt8]) -> Bool {
-    guard range.count == array.count else { return false }
-    return extracting(range).withUnsafeBytes { mine in
-      array.withUnsafeBytes { other in
-        var index = 0
-        while index < mine.count {
-          if mine[index] != other[index] { return false }
-          index += 1
-        }
-        return true
-      }
-    }
   }
 
   func equals(_ range: Range<Int>, _ text: String) -> Bool {
@@ -96,11 +76,6 @@ extension RawSpan {
 }
 
 extension [UInt8] {
-  @inline(__always)
-  package mutating func appendBigEndian<T: FixedWidthInteger>(_ value: T) {
-    Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
-  }
-
   /// The caller makes sure that there are at most 255 bytes.
   package mutating func appendShortString(_ bytes: [UInt8]) {
     append(UInt8(truncatingIfNeeded: bytes.count))

@@ -22,6 +22,20 @@ extension [UInt8] {
 }
 
 extension RawSpan {
+  public func equals(_ range: Range<Int>, _ array: [UInt8]) -> Bool {
+    guard range.count == array.count else { return false }
+    return unsafe extracting(range).withUnsafeBytes { mine in
+      unsafe array.withUnsafeBytes { other in
+        var index = 0
+        while index < mine.count {
+          if unsafe mine[index] != other[index] { return false }
+          index += 1
+        }
+        return true
+      }
+    }
+  }
+
   @inlinable @inline(__always)
   public func append(_ range: Range<Int>, to array: inout [UInt8]) {
     unsafe extracting(range).withUnsafeBytes { unsafe array.append(contentsOf: $0) }
