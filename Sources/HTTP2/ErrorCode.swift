@@ -7,8 +7,12 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let noError = ErrorCode(rawValue: 0x0)
   public static let protocolError = ErrorCode(rawValue: 0x1)
   public static let internalError = ErrorCode(rawValue: 0x2)
+  static let flowControlError = ErrorCode(rawValue: 0x3)
+  static let frameSizeError = ErrorCode(rawValue: 0x6)
   public static let refusedStream = ErrorCode(rawValue: 0x7)
   public static let cancel = ErrorCode(rawValue: 0x8)
+  static let compressionError = ErrorCode(rawValue: 0x9)
+  static let enhanceYourCalm = ErrorCode(rawValue: 0xb)
 
   static let names = [
     "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",

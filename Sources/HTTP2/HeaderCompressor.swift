@@ -1,8 +1,7 @@
 import Wire
 
-/// Compresses the header lists of a connection's requests (HPACK, RFC 7541), in the order of framing. It replaces nghttp2's
-/// encoder, which hashes every name and Huffman-codes every value of every request, even the provider token of 200 bytes. This
-/// encoder replaces a repeated field by its index, which it remembers for each field. It copies other values.
+/// Compresses the header lists of a connection's requests (HPACK, RFC 7541), in the order of framing. It
+/// replaces a repeated field by its index, which it remembers for each field. It copies other values without Huffman coding.
 struct HeaderCompressor {
   private struct Entry {
     var name: [UInt8] = []
@@ -12,7 +11,7 @@ struct HeaderCompressor {
   /// Maximum bytes of the table, even if the peer allows more: the default of RFC 9113 §6.5.2.
   static let largestTable = 4096
   /// Bytes of an entry's size in addition to its name and value (RFC 7541 §4.1).
-  private static let entryOverhead = 32
+  static let entryOverhead = 32
   /// The most entries that fit in 4,096 bytes.
   private static let mostEntries = 128
 

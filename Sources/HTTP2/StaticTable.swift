@@ -9,7 +9,7 @@ enum StaticTable {
 
   static func index(_ name: String) -> Int { (fields.firstIndex { $0.name == name } ?? -1) + 1 }
 
-  private static let fields: [(name: String, value: String)] = [
+  static let fields: [(name: String, value: String)] = [
     (":authority", ""), (":method", "GET"), (":method", "POST"), (":path", "/"), (":path", "/index.html"),
     (":scheme", "http"), (":scheme", "https"), (":status", "200"), (":status", "204"), (":status", "206"),
     (":status", "304"), (":status", "400"), (":status", "404"), (":status", "500"), ("accept-charset", ""),

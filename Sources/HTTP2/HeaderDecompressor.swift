@@ -1,0 +1,194 @@
+import Wire
+
+/// What the session reads of a response's field name.
+enum ResponseFieldName: Equatable {
+  case status
+  /// The name's index in `ClientConfiguration.keptResponseHeaders`.
+  case kept(Int8)
+  case otherPseudo, other
+}
+
+/// Decompresses the header blocks of a connection's responses (HPACK, RFC 7541), in their order. Of its table it keeps the
+/// values that the session reads, and the sizes of all others.
+struct HeaderDecompressor {
+  /// A field of the static or the dynamic table.
+  private struct Field {
+    var name: ResponseFieldName
+    var nameSize: UInt16
+    var valueSize: UInt16
+
+    /// RFC 7541 §4.1.
+    var size: Int { Int(nameSize) + Int(valueSize) + HeaderCompressor.entryOverhead }
+  }
+
+  private struct Entry {
+    let field: Field
+    /// Empty if nobody reads it.
+    var value: [UInt8]
+  }
+
+  /// The default of SETTINGS_HEADER_TABLE_SIZE (RFC 9113 §6.5.2).
+  private static let largestTable = 4096
+  private static let statusName = Array(":status".utf8)
+  private static let fixedValues = StaticTable.fields.map { Array($0.value.utf8) }
+
+  private let keptNames: [[UInt8]]
+  /// Bit n is set if a kept name has n bytes. This check alone skips nearly all names.
+  private let keptLengths: UInt64
+  private var fixed: [Field] = []
+  /// The newest entry is the last one. Evicted ones are in front until there are many.
+  private var entries: [Entry] = []
+  private var evicted = 0
+  private var size = 0
+  private var limit = largestTable
+  /// The latest string.
+  private var text: [UInt8] = []
+
+  init(keeping names: [String]) {
+    keptNames = names.map { Array($0.utf8) }
+    keptLengths = keptNames.reduce(0) { $0 | 1 << UInt64(min($1.count, 63)) }
+    fixed = StaticTable.fields.map { field in
+      let name = Array(field.name.utf8)
+      return Field(name: self.name(name.span.bytes), nameSize: UInt16(name.count), valueSize: UInt16(field.value.utf8.count))
+    }
+  }
+
+  /// Calls `received` with each field: its name, its value if the name is read, and its size in a header list
+  /// (RFC 9113 §6.5.2). Throws if the block is invalid; the table is useless then.
+  mutating func read(
+    _ block: RawSpan, _ received: (ResponseFieldName, RawSpan, Int) -> Void
+  ) throws(ConnectionFault) {
+    var offset = 0
+    // New limits of the table come first (RFC 7541 §4.2).
+    while offset < block.byteCount, block.byte(at: offset) & 0xE0 == 0x20 {
+      try limitTable(Self.integer(block, &offset, prefix: 5))
+    }
+    while offset < block.byteCount {
+      let first = block.byte(at: offset)
+      if first & 0x80 != 0 {
+        try readIndexed(Self.integer(block, &offset, prefix: 7), received)
+      } else if first & 0xE0 == 0x20 {
+        throw Self.fault("a new limit of the table after a header field")
+      } else {
+        try readLiteral(block, &offset, isIndexed: first & 0x40 != 0, received)
+      }
+    }
+  }
+
+  private func readIndexed(
+    _ index: Int, _ received: (ResponseFieldName, RawSpan, Int) -> Void
+  ) throws(ConnectionFault) {
+    let field = try field(index)
+    guard field.name != .other else { return received(.other, RawSpan(), field.size) }
+    let value = index <= StaticTable.count ? Self.fixedValues[index - 1] : entries[place(index)].value
+    received(field.name, value.span.bytes, field.size)
+  }
+
+  /// Reads a field with a literal value (RFC 7541 §6.2).
+  private mutating func readLiteral(
+    _ block: RawSpan, _ offset: inout Int, isIndexed: Bool, _ received: (ResponseFieldName, RawSpan, Int) -> Void
+  ) throws(ConnectionFault) {
+    let index = try Self.integer(block, &offset, prefix: isIndexed ? 6 : 4)
+    let (name, nameSize): (ResponseFieldName, Int)
+    if index > 0 {
+      let field = try field(index)
+      (name, nameSize) = (field.name, Int(field.nameSize))
+    } else {
+      try Self.readString(block, &offset, into: &text)
+      (name, nameSize) = (self.name(text.span.bytes), text.count)
+    }
+    try Self.readString(block, &offset, into: &text)
+    let size = nameSize + text.count + HeaderCompressor.entryOverhead
+    received(name, text.span.bytes, size)
+    guard isIndexed else { return }
+    makeRoom(size)
+    guard size <= limit else { return }
+    let field = Field(name: name, nameSize: UInt16(nameSize), valueSize: UInt16(text.count))
+    entries.append(Entry(field: field, value: name == .other ? [] : Array(text)))
+    self.size += size
+  }
+
+  private func name(_ text: RawSpan) -> ResponseFieldName {
+    let whole = 0..<text.byteCount
+    if !text.isEmpty, text.byte(at: 0) == UInt8(ascii: ":") {
+      return text.equals(whole, Self.statusName) ? .status : .otherPseudo
+    }
+    guard keptLengths &>> UInt64(min(text.byteCount, 63)) & 1 != 0,
+      let index = keptNames.firstIndex(where: { text.equals(whole, $0) })
+    else { return .other }
+    return .kept(Int8(index))
+  }
+
+  // MARK: The table
+
+  /// The place in `entries` of an index. The newest entry follows the static table (RFC 7541 §2.3.3).
+  private func place(_ index: Int) -> Int { entries.count - (index - StaticTable.count) }
+
+  private func field(_ index: Int) throws(ConnectionFault) -> Field {
+    guard index > 0, place(index) >= evicted else {
+      throw Self.fault("the index \(index) in a table of \(StaticTable.count + entries.count - evicted) header fields")
+    }
+    return index <= StaticTable.count ? fixed[index - 1] : entries[place(index)].field
+  }
+
+  /// Evicts the oldest entries (RFC 7541 §4.4).
+  private mutating func makeRoom(_ cost: Int) {
+    while size + cost > limit, evicted < entries.count {
+      size -= entries[evicted].field.size
+      entries[evicted].value = []
+      evicted += 1
+    }
+    guard evicted > 128 || evicted == entries.count else { return }
+    entries.removeFirst(evicted)
+    evicted = 0
+  }
+
+  private mutating func limitTable(_ bytes: Int) throws(ConnectionFault) {
+    guard bytes <= Self.largestTable else { throw Self.fault("the compression table has \(bytes) bytes") }
+    limit = bytes
+    makeRoom(0)
+  }
+
+  // MARK: Representations
+
+  private static func fault(_ reason: String) -> ConnectionFault { ConnectionFault(.compressionError, reason) }
+
+  /// Reads an integer from the low `prefix` bits of a byte and the bytes after it (RFC 7541 §5.1).
+  @inline(__always)
+  private static func integer(_ block: RawSpan, _ offset: inout Int, prefix: Int) throws(ConnectionFault) -> Int {
+    let most = 1 << prefix - 1
+    let value = Int(block.byte(at: offset)) & most
+    offset += 1
+    return value < most ? value : try longInteger(block, &offset, value)
+  }
+
+  private static func longInteger(_ block: RawSpan, _ offset: inout Int, _ start: Int) throws(ConnectionFault) -> Int {
+    var value = start
+    for shift in stride(from: 0, through: 28, by: 7) {
+      guard offset < block.byteCount else { throw fault("a header block ends inside a number") }
+      let byte = Int(block.byte(at: offset))
+      offset += 1
+      value += (byte & 0x7F) << shift
+      if byte & 0x80 == 0 { return value }
+    }
+    throw fault("a number in a header block is too large")
+  }
+
+  /// Replaces `text` with a string (RFC 7541 §5.2).
+  private static func readString(
+    _ block: RawSpan, _ offset: inout Int, into text: inout [UInt8]
+  ) throws(ConnectionFault) {
+    guard offset < block.byteCount else { throw fault("a header block ends before a string") }
+    let isCoded = block.byte(at: offset) & 0x80 != 0
+    let length = try integer(block, &offset, prefix: 7)
+    guard length <= block.byteCount - offset else { throw fault("a header block ends inside a string") }
+    let bytes = offset..<offset + length
+    offset += length
+    text.removeAll(keepingCapacity: true)
+    if !isCoded {
+      block.append(bytes, to: &text)
+    } else if !Huffman.decode(block.extracting(bytes), to: &text) {
+      throw fault("a string in a header block has an invalid code")
+    }
+  }
+}
