@@ -18,8 +18,6 @@ public final class ClientSession: Machine {
   private(set) var isReady = false
   let engine: ClientEngine
   private var streamCap: Int?
-  /// The last stream that the server may process, according to its GOAWAY.
-  private var lastProcessedStreamID = Int32.max
   /// Why the session ended; nil if only the transport knows.
   var fault: TransportEnd?
   var liveness: Liveness
@@ -44,7 +42,7 @@ public final class ClientSession: Machine {
   // MARK: Submitting
 
   /// Number of requests that may be submitted now. 0 before the transport is open, while draining and after the end. Also 0
-  /// once nghttp2 has failed: requests may be released for resending before the end is reported.
+  /// once the connection has failed: requests may be released for resending before the end is reported.
   public var availableStreams: Int {
     guard state == .open, !engine.isBroken else { return 0 }
     var limit = min(configuration.ownStreamLimit, isReady ? engine.remoteStreamLimit : configuration.streamsBeforeSettings)
@@ -55,9 +53,8 @@ public final class ClientSession: Machine {
   /// Number of requests that fit into the server's flow-control window now. The estimate assumes that each body is as large as
   /// the latest one, and the last body as large as the largest one.
   ///
-  /// More requests would only queue in memory, where urgent ones can't overtake them. nghttp2 also starves a body that the
-  /// window cuts off, because it prefers streams that have sent less. The result is at least 1 while no request is active, so
-  /// that a window that never opens causes a timeout.
+  /// More requests would only queue in memory, where urgent ones can't overtake them. The result is at least 1 while no request
+  /// is active, so that a window that never opens causes a timeout.
   public var sendableStreams: Int {
     let available = availableStreams
     guard available > 0 else { return 0 }
@@ -78,10 +75,7 @@ public final class ClientSession: Machine {
     latestBodySize = body.count
     // The estimate decays with smaller bodies, so that one very large body doesn't count forever.
     largestBodySize = max(latestBodySize, largestBodySize - (largestBodySize - latestBodySize) / 128)
-    guard engine.submit(consume template, body: consume body, tag: tag, &values) else {
-      // An unbroken session with a free stream id refuses only if memory is exhausted.
-      fatalError("out of memory")
-    }
+    engine.submit(consume template, body: consume body, tag: tag, &values)
     if engine.remainingStreamIDs == 0 { beginDraining() }
     if sendableStreams == 0 { availabilityReported = false }
     requestOutput()
@@ -144,16 +138,8 @@ public final class ClientSession: Machine {
 
   public func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime) {
     outputRequested = false
-    isBusy = true
-    defer { isBusy = false }
     engine.streams.stamp(now.advanced(bySeconds: configuration.requestTimeout))
-    var room = 64 * 1024
-    repeat {
-      room -= engine.write(to: &buffer, limit: room)
-      guard !engine.events.isEmpty || engine.isBroken else { break }
-      deliverEvents()
-      settle()
-    } while room > 0 && !engine.isBroken
+    engine.write(to: &buffer, limit: 64 * 1024)
   }
 
   public var deadline: MonotonicTime {
@@ -243,9 +229,10 @@ public final class ClientSession: Machine {
       guard engine.streams[slot].streamID == streamID else { return }
       reportUnanswered(engine.streams.remove(slot), code, to: handler)
     case .notSent(let streamID):
-      guard let slot = engine.streams.firstIndex(where: { $0.streamID == streamID }) else { return }
+      let slot = engine.streams.slot(of: streamID)
+      guard slot >= 0 else { return }
       let stream = engine.streams.remove(slot)
-      handler?.failed(stream.tag, .notProcessed(lastProcessedStreamID == .max ? .neverSent : .goAway))
+      handler?.failed(stream.tag, .notProcessed(engine.lastProcessedStreamID == .max ? .neverSent : .goAway))
     case .settingsReceived:
       becomeReady()
     case .goAwayReceived:
@@ -265,7 +252,7 @@ public final class ClientSession: Machine {
   }
 
   private func reportUnanswered(_ stream: borrowing StreamSlot, _ code: ErrorCode, to handler: (any ClientSessionHandler)?) {
-    if stream.streamID > lastProcessedStreamID {
+    if stream.streamID > engine.lastProcessedStreamID {
       handler?.failed(stream.tag, .notProcessed(.goAway))
     } else if code == .refusedStream {
       handler?.failed(stream.tag, .notProcessed(.refusedStream))
@@ -275,14 +262,11 @@ public final class ClientSession: Machine {
   }
 
   private func goAwayReceived(_ goAway: GoAway) {
-    lastProcessedStreamID = min(lastProcessedStreamID, goAway.lastStreamID)
     beginDraining()
     handler?.goAwayReceived(goAway)
-    // nghttp2 doesn't know unframed streams yet and would notice only when sending.
-    while let slot = engine.streams.firstIndex(where: { !$0.isSent }) {
-      engine.reset(engine.streams[slot].streamID, .cancel)
-      let stream = engine.streams.remove(slot)
-      handler?.failed(stream.tag, .notProcessed(.goAway))
+    let last = goAway.lastStreamID
+    for slot in engine.streams.slots(where: { !$0.isAnswered && (!$0.isSent || $0.streamID > last) }) {
+      handler?.failed(engine.streams.remove(slot).tag, .notProcessed(.goAway))
     }
   }
 
@@ -341,8 +325,8 @@ public final class ClientSession: Machine {
       engine.terminate(.noError)
       state = .finishing
       transport?.outputReady()
-    case .open where !engine.wantsRead, .draining where !engine.wantsRead:
-      // nghttp2 ended the connection because of the server's input. Its GOAWAY is still sent.
+    case .open where engine.isBroken, .draining where engine.isBroken:
+      // Its GOAWAY is still sent.
       fault = .failed("\(engine.isHTTP1 ? "HTTP/1.1" : "HTTP/2"): \(engine.fault ?? "the server broke the protocol")")
       state = .finishing
       transport?.outputReady()

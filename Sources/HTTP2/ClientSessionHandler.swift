@@ -1,6 +1,6 @@
 import Wire
 
-/// Receives a client session's events on its thread, never inside nghttp2. The handler may submit and drain in each call.
+/// Receives a client session's events on its thread, never while frames are read. The handler may submit and drain in each call.
 public protocol ClientSessionHandler: AnyObject {
   func sessionReady()
   /// One or more responses are complete, with any status. Take them with `nextAnswer` before returning. Batched for speed.

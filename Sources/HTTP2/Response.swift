@@ -1,3 +1,5 @@
+import Wire
+
 /// A response: its status, the kept headers, and the beginning of its body.
 public struct Response: Sendable {
   public var status = 0
@@ -25,10 +27,10 @@ public struct Response: Sendable {
   }
 
   /// Keeps the first value. A value that doesn't fit counts as absent.
-  mutating func keep(_ value: some Collection<UInt8>, at index: Int) {
-    guard headerBounds[2 * index + 1] == 0, headerBytes.count + value.count <= Self.headerBytesLimit else { return }
+  mutating func keep(_ value: RawSpan, at index: Int) {
+    guard headerBounds[2 * index + 1] == 0, headerBytes.count + value.byteCount <= Self.headerBytesLimit else { return }
     headerBounds[2 * index] = UInt16(headerBytes.count)
-    headerBytes.append(contentsOf: value)
+    value.append(0..<value.byteCount, to: &headerBytes)
     headerBounds[2 * index + 1] = UInt16(headerBytes.count + 1)
   }
 
@@ -37,10 +39,11 @@ public struct Response: Sendable {
 
   /// Sets the status. Returns false if it isn't a number, isn't wanted (101), or follows the final one. After an
   /// informational status, a further header block follows (RFC 9110 §15.2).
-  mutating func begin(statusDigits: some Collection<UInt8>) -> Bool {
-    guard !isFinal else { return false }
+  mutating func begin(statusDigits: RawSpan) -> Bool {
+    guard !isFinal, statusDigits.byteCount == 3 else { return false }
     var number = 0
-    for digit in statusDigits {
+    for offset in 0..<3 {
+      let digit = statusDigits.byte(at: offset)
       guard 0x30...0x39 ~= digit else { return false }
       number = number * 10 + Int(digit & 0xf)
     }

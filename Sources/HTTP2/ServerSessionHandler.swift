@@ -36,7 +36,7 @@ public struct ServerRequest: Sendable {
   }
 }
 
-/// Receives a server session's events, never inside nghttp2.
+/// Receives a server session's events, never while nghttp2 runs.
 public protocol ServerSessionHandler: AnyObject {
   func sessionOpened(_ session: ServerSession)
   func requestReceived(_ request: ServerRequest, on session: ServerSession)

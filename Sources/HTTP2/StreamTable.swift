@@ -13,6 +13,10 @@ struct StreamSlot {
   /// Empty once it is completely framed.
   var body: [UInt8] = []
   var bodySent = 0
+  /// Bytes that the server's updates added to the stream's window, less the bytes sent (RFC 9113 §6.9).
+  var windowCredit = 0
+  /// Bytes of DATA received since the last update of our window.
+  var unacknowledged = 0
   /// True after the HEADERS frame was passed to the transport.
   var isSent = false
   /// True after all final headers of the response arrived.
@@ -20,6 +24,44 @@ struct StreamSlot {
   /// True if the response is complete, or no more of it is awaited.
   var isAnswered = false
   var response = Response()
+
+  fileprivate mutating func open(
+    _ streamID: Int32, tag: Int, body: consuming [UInt8], template: consuming HeaderTemplate, after previous: Int32
+  ) {
+    self.streamID = streamID
+    self.tag = tag
+    self.body = consume body
+    self.template = consume template
+    self.previous = previous
+    next = -1
+  }
+
+  /// Empties the slot, except for the tag. Field by field, because moving the whole slot is slow.
+  fileprivate mutating func takeAnswer() -> Response {
+    var response = Response()
+    swap(&response, &self.response)
+    streamID = 0
+    template = nil
+    if !body.isEmpty { body = [] }
+    bodySent = 0
+    windowCredit = 0
+    unacknowledged = 0
+    deadline = .distantFuture
+    isSent = false
+    isHeaded = false
+    isAnswered = false
+    return response
+  }
+
+  /// Returns the number of bytes.
+  fileprivate mutating func takeBody(atMost limit: Int, to output: inout [UInt8]) -> Int {
+    guard bodySent < body.count else { return 0 }
+    let part = bodySent..<min(bodySent + limit, body.count)
+    output.append(copying: body.span.extracting(part))
+    bodySent = part.upperBound
+    if bodySent == body.count { body = [] }
+    return part.count
+  }
 }
 
 /// The open streams of a session: slots with a free list, linked in order of submission. All requests have the same timeout, so
@@ -35,6 +77,9 @@ struct StreamTable {
   private var firstFree: Int32 = -1
   /// First slot in the list without a deadline. All later slots have none either.
   private var firstUnstamped: Int32 = -1
+  /// First slot in the list whose request was not framed yet. All later slots' requests were not either.
+  private(set) var firstUnsent: Int32 = -1
+  private var index = StreamIndex()
 
   subscript(index: Int32) -> StreamSlot {
     @inline(__always) _read { yield slots[Int(index)] }
@@ -47,10 +92,28 @@ struct StreamTable {
     slots[Int(index)].streamID == streamID && slots[Int(index)].isAnswered
   }
 
-  /// Adds a slot at the end and returns its index; the caller sets the stream id. `values` becomes empty, with used storage.
+  /// The slot of an open stream; -1 if the stream is unknown or closed.
+  @inline(__always)
+  func slot(of streamID: Int32) -> Int32 { index.slot(of: streamID) }
+
+  /// Ignores what still arrives for the stream, whose slot remains until its end is reported.
+  mutating func close(_ index: Int32) { self.index.remove(slots[Int(index)].streamID) }
+
+  /// Slots in order of submission, which is the order of their ids.
+  func slots(where matches: (borrowing StreamSlot) -> Bool) -> [Int32] {
+    var found: [Int32] = []
+    var index = first
+    while index >= 0 {
+      if matches(slots[Int(index)]) { found.append(index) }
+      index = slots[Int(index)].next
+    }
+    return found
+  }
+
+  /// Adds a slot at the end. `values` becomes empty, with used storage.
   mutating func add(
-    tag: Int, body: consuming [UInt8], template: consuming HeaderTemplate, _ values: inout HeaderValues
-  ) -> Int32 {
+    _ streamID: Int32, tag: Int, body: consuming [UInt8], template: consuming HeaderTemplate, _ values: inout HeaderValues
+  ) {
     let index: Int32
     if firstFree >= 0 {
       index = firstFree
@@ -62,17 +125,25 @@ struct StreamTable {
     }
     swap(&values, &self.values[Int(index)])
     values.removeAll()
-    slots[Int(index)].tag = tag
-    slots[Int(index)].body = consume body
-    slots[Int(index)].template = consume template
-    slots[Int(index)].previous = last
-    slots[Int(index)].next = -1
+    unsentBytes += body.count
+    slots[Int(index)].open(streamID, tag: tag, body: consume body, template: consume template, after: last)
     if last >= 0 { slots[Int(last)].next = index } else { first = index }
     last = index
     if firstUnstamped < 0 { firstUnstamped = index }
-    unsentBytes += slots[Int(index)].body.count
+    if firstUnsent < 0 { firstUnsent = index }
     count += 1
-    return index
+    self.index.insert(streamID, at: index)
+  }
+
+  /// Records that the HEADERS frame of the first unsent request was passed to the transport.
+  mutating func markFirstSent() {
+    slots[Int(firstUnsent)].isSent = true
+    firstUnsent = slots[Int(firstUnsent)].next
+  }
+
+  /// Appends the next bytes of a request's body. Releases the body with the last ones.
+  mutating func takeBody(_ index: Int32, atMost limit: Int, to output: inout [UInt8]) {
+    unsentBytes -= slots[Int(index)].takeBody(atMost: limit, to: &output)
   }
 
   /// Gives access to a slot's header values without a copy.
@@ -87,19 +158,10 @@ struct StreamTable {
     return slot
   }
 
-  /// Frees the slot of an answered stream, which has no unsent body. Field by field, because moving the whole slot is slow.
+  /// Frees the slot of an answered stream.
   mutating func takeAnswer(_ index: Int32) -> (tag: Int, response: Response) {
     unlink(index)
-    var response = Response()
-    swap(&response, &slots[Int(index)].response)
-    slots[Int(index)].streamID = 0
-    slots[Int(index)].template = nil
-    if !slots[Int(index)].body.isEmpty { slots[Int(index)].body = [] }
-    slots[Int(index)].bodySent = 0
-    slots[Int(index)].deadline = .distantFuture
-    slots[Int(index)].isSent = false
-    slots[Int(index)].isHeaded = false
-    slots[Int(index)].isAnswered = false
+    let response = slots[Int(index)].takeAnswer()
     free(index)
     return (slots[Int(index)].tag, response)
   }
@@ -109,6 +171,8 @@ struct StreamTable {
     if previous >= 0 { slots[Int(previous)].next = next } else { first = next }
     if next >= 0 { slots[Int(next)].previous = previous } else { last = previous }
     if firstUnstamped == index { firstUnstamped = next }
+    if firstUnsent == index { firstUnsent = next }
+    self.index.remove(slots[Int(index)].streamID)
     if !slots[Int(index)].body.isEmpty { unsentBytes -= slots[Int(index)].body.count - slots[Int(index)].bodySent }
   }
 
@@ -124,14 +188,64 @@ struct StreamTable {
       firstUnstamped = slots[Int(firstUnstamped)].next
     }
   }
+}
 
-  /// Rarely needed: for frames that nghttp2 dropped before their stream existed, and for unsent requests after GOAWAY.
-  func firstIndex(where matches: (borrowing StreamSlot) -> Bool) -> Int32? {
-    var index = first
-    while index >= 0 {
-      if matches(slots[Int(index)]) { return index }
-      index = slots[Int(index)].next
+/// Finds the slots of streams: open addressing with linear probing.
+private struct StreamIndex {
+  private struct Entry {
+    /// 0 in a free place.
+    var streamID: Int32 = 0
+    var slot: Int32 = -1
+  }
+
+  /// The size is a power of two.
+  private var entries = [Entry](repeating: Entry(), count: 16)
+  private var count = 0
+
+  /// The preferred place of an id. Consecutive ids must not be neighbours: a removal looks at all entries up to a free place.
+  @inline(__always)
+  private func place(of streamID: Int32) -> Int {
+    Int((UInt32(bitPattern: streamID) &* 0x9E37_79B1) &>> 12) & (entries.count - 1)
+  }
+
+  @inline(__always)
+  private func next(_ place: Int) -> Int { (place + 1) & (entries.count - 1) }
+
+  /// The place of the id, or the free place for it. At least half of the places are free.
+  @inline(__always)
+  private func find(_ streamID: Int32) -> Int {
+    var place = place(of: streamID)
+    while entries[place].streamID != streamID, entries[place].streamID != 0 { place = next(place) }
+    return place
+  }
+
+  @inline(__always)
+  func slot(of streamID: Int32) -> Int32 { streamID == 0 ? -1 : entries[find(streamID)].slot }
+
+  mutating func insert(_ streamID: Int32, at slot: Int32) {
+    count += 1
+    if 2 * count > entries.count {
+      let old = entries
+      entries = Array(repeating: Entry(), count: 2 * old.count)
+      for entry in old where entry.streamID != 0 { entries[find(entry.streamID)] = entry }
     }
-    return nil
+    entries[find(streamID)] = Entry(streamID: streamID, slot: slot)
+  }
+
+  /// Moves later entries to the free place if a search for them would stop there.
+  mutating func remove(_ streamID: Int32) {
+    var free = find(streamID)
+    guard entries[free].streamID != 0 else { return }
+    count -= 1
+    var place = next(free)
+    while entries[place].streamID != 0 {
+      let distance = (place - self.place(of: entries[place].streamID)) & (entries.count - 1)
+      if distance >= (place - free) & (entries.count - 1) {
+        entries[free] = entries[place]
+        free = place
+      }
+      place = next(place)
+    }
+    entries[free] = Entry()
   }
 }

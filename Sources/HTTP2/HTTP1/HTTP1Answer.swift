@@ -93,7 +93,7 @@ package struct HTTP1Answer {
 
   private mutating func readStatus(into response: inout Response) {
     guard line.count >= 12, line.starts(with: "HTTP/1.".utf8), 0x30...0x39 ~= line[7], line[8] == UInt8(ascii: " "),
-      line.count == 12 || line[12] == UInt8(ascii: " "), response.begin(statusDigits: line[9..<12])
+      line.count == 12 || line[12] == UInt8(ascii: " "), response.begin(statusDigits: line.span.bytes.extracting(9..<12))
     else { return refuse("the answer doesn't begin with a status") }
     endsConnection = line[7] == UInt8(ascii: "0")
     (length, isTransferCoded, isChunked) = (nil, false, false)
@@ -115,7 +115,7 @@ package struct HTTP1Answer {
     }
     guard configuration.keepsHeadersOfSuccess || response.status != 200 else { return }
     for (index, kept) in configuration.keptResponseHeaders.enumerated() where name.elementsEqual(kept.utf8) {
-      response.keep(value, at: index)
+      response.keep(value.span.bytes, at: index)
     }
   }
 

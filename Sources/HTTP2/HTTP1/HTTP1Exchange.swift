@@ -15,18 +15,16 @@ final class HTTP1Exchange {
   var requestLimit: Int { isOver ? 0 : 1 }
 
   /// Appends about `limit` bytes of the open request.
-  func write(_ streams: inout StreamTable, to output: inout [UInt8], limit: Int) -> Int {
+  func write(_ streams: inout StreamTable, to output: inout [UInt8], limit: Int) {
     let slot = streams.first
-    guard slot >= 0, !isOver else { return 0 }
-    let before = output.count
+    guard slot >= 0, !isOver else { return }
     if !streams[slot].isSent {
-      streams[slot].isSent = true
+      streams.markFirstSent()
       answer = HTTP1Answer(configuration)
       let (template, bodySize) = (streams[slot].template, streams[slot].body.count)
       streams.withValues(of: slot) { template?.appendHead($0, bodySize: bodySize, to: &output) }
     }
     streams.takeBody(slot, atMost: limit, to: &output)
-    return output.count - before
   }
 
   /// Returns why the connection is broken; nil if it isn't.
@@ -64,17 +62,5 @@ final class HTTP1Exchange {
   private func complete(_ slot: Int32, _ streams: inout StreamTable, _ events: inout [ClientEvent]) {
     streams[slot].isAnswered = true
     events.append(.streamClosed(slot: slot, streamID: streams[slot].streamID, code: .noError))
-  }
-}
-
-extension StreamTable {
-  fileprivate mutating func takeBody(_ slot: Int32, atMost limit: Int, to output: inout [UInt8]) {
-    let (start, size) = (self[slot].bodySent, self[slot].body.count)
-    guard start < size else { return }
-    let end = min(size, start + limit)
-    output += self[slot].body[start..<end]
-    unsentBytes -= end - start
-    self[slot].bodySent = end
-    if end == size { self[slot].body = [] }
   }
 }
