@@ -30,11 +30,12 @@ struct HeaderDecompressor {
   /// The default of SETTINGS_HEADER_TABLE_SIZE (RFC 9113 §6.5.2).
   private static let largestTable = 4096
   private static let statusName = Array(":status".utf8)
-  private static let fixedValues = StaticTable.fields.map { Array($0.value.utf8) }
+  private static let allFixedValues = StaticTable.fields.map { Array($0.value.utf8) }
 
   private let keptNames: [[UInt8]]
   /// Bit n is set if a kept name has n bytes. This check alone skips nearly all names.
   private let keptLengths: UInt64
+  private let fixedValues = allFixedValues
   private var fixed: [Field] = []
   /// The newest entry is the last one. Evicted ones are in front until there are many.
   private var entries: [Entry] = []
@@ -79,9 +80,15 @@ struct HeaderDecompressor {
     _ index: Int, _ received: (ResponseFieldName, RawSpan, Int) -> Void
   ) throws(ConnectionFault) {
     let field = try field(index)
-    guard field.name != .other else { return received(.other, RawSpan(), field.size) }
-    let value = index <= StaticTable.count ? Self.fixedValues[index - 1] : entries[place(index)].value
-    received(field.name, value.span.bytes, field.size)
+    if field.name == .other {
+      received(.other, RawSpan(), field.size)
+    } else if index <= StaticTable.count {
+      let values = fixedValues.span
+      received(field.name, values[index - 1].span.bytes, field.size)
+    } else {
+      let entries = entries.span
+      received(field.name, entries[place(index)].value.span.bytes, field.size)
+    }
   }
 
   /// Reads a field with a literal value (RFC 7541 §6.2).
@@ -124,11 +131,14 @@ struct HeaderDecompressor {
   /// The place in `entries` of an index. The newest entry follows the static table (RFC 7541 §2.3.3).
   private func place(_ index: Int) -> Int { entries.count - (index - StaticTable.count) }
 
+  @inline(__always)
   private func field(_ index: Int) throws(ConnectionFault) -> Field {
-    guard index > 0, place(index) >= evicted else {
-      throw Self.fault("the index \(index) in a table of \(StaticTable.count + entries.count - evicted) header fields")
-    }
+    guard index > 0, place(index) >= evicted else { throw fault(index) }
     return index <= StaticTable.count ? fixed[index - 1] : entries[place(index)].field
+  }
+
+  private func fault(_ index: Int) -> ConnectionFault {
+    Self.fault("the index \(index) in a table of \(StaticTable.count + entries.count - evicted) header fields")
   }
 
   /// Evicts the oldest entries (RFC 7541 §4.4).
