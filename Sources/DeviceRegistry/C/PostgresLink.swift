@@ -1,5 +1,6 @@
 import CPostgres
 import Glibc
+import Wire
 
 /// One libpq connection, from connecting to its loss. It uses the asynchronous API, so every wait has a time limit.
 final class PostgresLink {
@@ -157,7 +158,7 @@ final class PostgresLink {
       case .null:
         ranges.append(nil)
         continue
-      case .int(let number): PostgresBytes.append(number, to: &arena)
+      case .int(let number): arena.appendBigEndian(number)
       case .text(let bytes), .blob(let bytes): arena += bytes
       }
       ranges.append((start, arena.count - start))

@@ -1,4 +1,5 @@
 import PushCore
+import Wire
 
 extension DeviceStore {
   /// Stores many registrations at once. The answers are the same as those of ``apply(_:fence:now:)`` for each.
@@ -173,14 +174,14 @@ private struct CopyRows {
   }
 
   mutating func append(_ value: Int64?) {
-    guard let value else { return PostgresBytes.append(Int32(-1), to: &bytes) }
-    PostgresBytes.append(Int32(8), to: &bytes)
-    PostgresBytes.append(value, to: &bytes)
+    guard let value else { return bytes.appendBigEndian(Int32(-1)) }
+    bytes.appendBigEndian(Int32(8))
+    bytes.appendBigEndian(value)
   }
 
   mutating func append(_ value: [UInt8]?) {
-    guard let value else { return PostgresBytes.append(Int32(-1), to: &bytes) }
-    PostgresBytes.append(Int32(truncatingIfNeeded: value.count), to: &bytes)
+    guard let value else { return bytes.appendBigEndian(Int32(-1)) }
+    bytes.appendBigEndian(Int32(truncatingIfNeeded: value.count))
     bytes += value
   }
 

@@ -20,9 +20,8 @@ enum FeedbackTuple {
     let seconds = UInt32(clamping: time / 1000)
     var bytes: [UInt8] = []
     bytes.reserveCapacity(6 + token.count)
-    for shift in [24, 16, 8, 0] as [UInt32] { bytes.append(UInt8(truncatingIfNeeded: seconds >> shift)) }
-    bytes.append(UInt8(truncatingIfNeeded: token.count >> 8))
-    bytes.append(UInt8(truncatingIfNeeded: token.count))
+    bytes.appendBigEndian(seconds)
+    bytes.appendBigEndian(UInt16(truncatingIfNeeded: token.count))
     return bytes + token
   }
 

@@ -8,7 +8,7 @@ public enum TextForm {
   }
 
   /// True if `text` equals `small`, a lower-case text, in any ASCII letter case.
-  package static func isAnyCase(_ text: some Sequence<UInt8>, of small: some Sequence<UInt8>) -> Bool {
+  @inlinable package static func isAnyCase(_ text: some Sequence<UInt8>, of small: some Sequence<UInt8>) -> Bool {
     text.lazy.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }.elementsEqual(small)
   }
 
