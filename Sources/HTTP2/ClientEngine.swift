@@ -125,7 +125,10 @@ final class ClientEngine {
     }
     guard !isTerminated else { return }
     if !blocked.isEmpty { writeBlocked(to: &buffer.bytes, until: end) }
-    while buffer.bytes.count < end, streams.firstUnsent >= 0 { writeFirstUnsent(to: &buffer.bytes) }
+    // The server may have lowered its limit since the requests were submitted.
+    while buffer.bytes.count < end, streams.firstUnsent >= 0, streams.sentCount < server.maxConcurrentStreams {
+      writeFirstUnsent(to: &buffer.bytes)
+    }
   }
 
   private func writeFirstUnsent(to output: inout [UInt8]) {

@@ -71,6 +71,8 @@ struct StreamTable {
   /// Header values of each slot's request until it is framed. The storage stays with the slot.
   private var values: [HeaderValues] = []
   private(set) var count = 0
+  /// Streams whose HEADERS frame was passed to the transport.
+  private(set) var sentCount = 0
   var unsentBytes = 0
   private(set) var first: Int32 = -1
   private var last: Int32 = -1
@@ -138,6 +140,7 @@ struct StreamTable {
   /// Records that the HEADERS frame of the first unsent request was passed to the transport.
   mutating func markFirstSent() {
     slots[Int(firstUnsent)].isSent = true
+    sentCount += 1
     firstUnsent = slots[Int(firstUnsent)].next
   }
 
@@ -172,6 +175,7 @@ struct StreamTable {
     if next >= 0 { slots[Int(next)].previous = previous } else { last = previous }
     if firstUnstamped == index { firstUnstamped = next }
     if firstUnsent == index { firstUnsent = next }
+    if slots[Int(index)].isSent { sentCount -= 1 }
     self.index.remove(slots[Int(index)].streamID)
     if !slots[Int(index)].body.isEmpty { unsentBytes -= slots[Int(index)].body.count - slots[Int(index)].bodySent }
   }

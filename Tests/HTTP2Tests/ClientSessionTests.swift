@@ -142,6 +142,19 @@ import Wire
     #expect(talk.client.availableStreams == 1)
   }
 
+  @Test("Requests that a lowered limit meets before they are written wait for a free stream")
+  func loweredBeforeWriting() {
+    let talk = Conversation(server: .with { $0.maxConcurrentStreams = 50 })
+    talk.pair.open()
+    talk.server.setMaxConcurrentStreams(1)
+    let settings = talk.pair.server.collect(at: talk.pair.now)
+    talk.submit(0..<50)
+    talk.pair.client.receive(settings, at: talk.pair.now)
+    talk.pair.exchange()
+    #expect(talk.recorder.answers.count == 50)
+    #expect(talk.scripted.mostStreams == 1 && talk.scripted.violations.isEmpty)
+  }
+
   @Test("The provider's own limit holds the session to one stream until it is lifted")
   func probeLimit() {
     let talk = Conversation()
