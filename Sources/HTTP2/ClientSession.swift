@@ -83,7 +83,9 @@ public final class ClientSession: Machine {
 
   /// Opens no further streams. The session ends after the open ones.
   public func drain() {
+    let isConnecting = state == .connecting
     beginDraining()
+    if isConnecting { return end(.closedLocally) }
     requestOutput()
     if !isBusy { settle() }
   }

@@ -205,6 +205,16 @@ import Wire
     #expect(talk.recorder.end == .closedLocally)
   }
 
+  @Test("A session that is drained before it is connected ends at once")
+  func drainedWhileConnecting() {
+    let recorder = Recorder()
+    let session = ClientSession(configuration: .with { $0.allowsHTTP1 = true }, handler: recorder)
+    let driver = MachineDriver(session)
+    session.drain()
+    driver.settle(at: MonotonicTime(nanoseconds: 0))
+    #expect(recorder.end == .closedLocally && recorder.drainCount == 1)
+  }
+
   @Test("A connection whose stream ids run out drains before the last one and ends well")
   func streamIDsUsedUp() {
     let talk = Conversation(client: .with { $0.firstStreamID = .max - 8 })
