@@ -61,6 +61,7 @@ extension ClientEngine {
     }
     let slot = streams.slot(of: frame.streamID)
     guard slot >= 0 else { return }
+    guard streams[slot].response.isFinal else { return giveUp(slot, frame.streamID, .protocolError) }
     let room = configuration.maxResponseBody - streams[slot].response.body.count
     payload.append(content.prefix(max(room, 0)), to: &streams[slot].response.body)
     responseContinued(slot, frame.streamID, endsStream: frame.flags.contains(.endStream))

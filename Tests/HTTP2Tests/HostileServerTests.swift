@@ -110,6 +110,15 @@ func literal(_ name: String, _ value: String) -> [UInt8] {
     #expect(victim.recorder.end == nil)
   }
 
+  @Test("A body before the final status fails its own stream only", arguments: [[], frame(1, flags: 4, stream: 1, earlyHint)])
+  func bodyBeforeStatus(_ before: [UInt8]) {
+    let victim = Victim()
+    victim.feed(before + frame(0, stream: 1, [0x7b]) + frame(1, flags: 5, stream: 1, status200))
+    victim.feed(frame(1, flags: 5, stream: 3, status200))
+    #expect(victim.recorder.answers.keys.sorted() == [1])
+    #expect(victim.recorder.failures == [0: .unknown(.reset(.protocolError))])
+  }
+
   @Test("What nobody reads of an answer may be wrong", arguments: unread)
   func unreadHeaders(_ what: String, _ block: [UInt8]) {
     let victim = Victim()
@@ -339,6 +348,8 @@ private let breaking: [(String, [UInt8])] = [
   ("RST_STREAM on an idle stream", frame(3, stream: 4001, [0, 0, 0, 8])),
 ]
 
+private let earlyHint = literal(":status", "103")
+
 private let harmless: [(String, [UInt8])] = [
   ("ALTSVC", frame(10, stream: 0, [0, 4, 0x61, 0x62, 0x63, 0x64])),
   ("ORIGIN", frame(12, stream: 0, [0, 2, 0x68, 0x69])),
@@ -346,7 +357,7 @@ private let harmless: [(String, [UInt8])] = [
   ("PRIORITY", frame(2, stream: 1, [0, 0, 0, 3, 16])),
   ("a PONG that nobody asked for", frame(6, flags: 1, [1, 2, 3, 4, 5, 6, 7, 8])),
   ("unknown settings", frame(4, [0xfa, 0xfa, 0, 0, 0, 1])),
-  ("an early hint", frame(1, flags: 4, stream: 1, literal(":status", "103") + literal("link", "x"))),
+  ("an early hint", frame(1, flags: 4, stream: 1, earlyHint + literal("link", "x"))),
   ("padded empty DATA", frame(1, flags: 4, stream: 3, status200) + frame(0, flags: 0x8, stream: 3, [0])),
   ("a setting that shuts streams off", frame(4, [0, 3, 0, 0, 0, 0])),
 ]
@@ -360,7 +371,7 @@ private let malformed: [(String, [UInt8])] = [
   ("no status at all", []),
   ("a second status", status200 + literal(":status", "410")),
   ("101 in HTTP/2", literal(":status", "101")),
-  ("only an early hint", literal(":status", "103")),
+  ("only an early hint", earlyHint),
 ]
 
 private let unread: [(String, [UInt8])] = [
