@@ -18,7 +18,8 @@ public struct ClientConfiguration: Sendable {
   public var keptResponseHeaders: [String] = []
   /// If false, headers of responses with status 200 aren't kept.
   public var keepsHeadersOfSuccess = true
-  /// Receive window of the whole connection, large enough that responses never wait for a WINDOW_UPDATE.
+  /// Receive window of the whole connection, large enough that responses never wait for a WINDOW_UPDATE. At least
+  /// 65,535.
   public var connectionWindow = 1 << 20
   /// Speaks HTTP/1.1 over TLS if the server selects `http/1.1` or no protocol.
   public var allowsHTTP1 = false

@@ -55,9 +55,8 @@ extension ClientEngine {
     try requireOpened(frame)
     let content = try frame.content(of: payload)
     unacknowledged += payload.byteCount
-    if unacknowledged >= configuration.connectionWindow / 2 {
-      updateWindow(0, by: unacknowledged)
-      unacknowledged = 0
+    guard unacknowledged <= configuration.connectionWindow else {
+      throw ConnectionFault(.flowControlError, "more DATA than the connection's window allows")
     }
     let slot = streams.slot(of: frame.streamID)
     guard slot >= 0 else { return }
@@ -112,6 +111,9 @@ extension ClientEngine {
     try frame.requireConnection()
     guard !frame.flags.contains(.acknowledgement) else { return try frame.require(payload.isEmpty) }
     try server.read(payload)
+    guard !streams.hasCredit(above: FlowControl.largestWindow - server.initialWindow) else {
+      throw ConnectionFault(.flowControlError, "SETTINGS that raise a window above 2^31-1")
+    }
     limitCompression(server.headerTableSize)
     try acknowledge(.settings, RawSpan())
     events.append(.settingsReceived)

@@ -37,7 +37,7 @@ final class ClientEngine {
   var server = ServerSettings()
   /// Bytes of bodies that the server currently accepts on all streams together (RFC 9113 §5.2).
   var remoteWindow = FlowControl.initialWindow
-  /// Bytes of DATA received since the last update of our window for the connection.
+  /// Bytes of DATA received since the last update of our window for the connection was written.
   var unacknowledged = 0
 
   private var compressor = HeaderCompressor()
@@ -54,6 +54,7 @@ final class ClientEngine {
   init(_ configuration: ClientConfiguration) {
     precondition(configuration.keptResponseHeaders.count <= Response.keptHeaderLimit, "at most eight headers are kept")
     precondition(configuration.firstStreamID % 2 == 1, "a client's stream ids are odd")
+    precondition(configuration.connectionWindow >= FlowControl.initialWindow, "a connection's window only widens")
     self.configuration = configuration
     decompressor = HeaderDecompressor(keeping: configuration.keptResponseHeaders)
     nextStreamID = configuration.firstStreamID
@@ -118,6 +119,7 @@ final class ClientEngine {
   func write(to buffer: inout OutputBuffer, limit: Int) {
     if let http1 { return http1.write(&streams, to: &buffer.bytes, limit: limit) }
     let end = buffer.bytes.count + limit
+    widenWindow()
     if !control.isEmpty {
       buffer.bytes += control
       control.removeAll(keepingCapacity: control.capacity <= 1024)
@@ -206,6 +208,14 @@ final class ClientEngine {
     }
     FrameHeader(kind, .acknowledgement, length: payload.byteCount).append(to: &control)
     payload.append(0..<payload.byteCount, to: &control)
+  }
+
+  /// Lets the server send more on all streams together. Called when the update can be written: a server that doesn't read
+  /// updates must not make them pile up.
+  private func widenWindow() {
+    guard !isTerminated, unacknowledged >= configuration.connectionWindow / 2 else { return }
+    updateWindow(0, by: unacknowledged)
+    unacknowledged = 0
   }
 
   /// Lets the server send more on a stream, or on all streams together.

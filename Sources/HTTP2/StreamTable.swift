@@ -101,6 +101,9 @@ struct StreamTable {
   /// Ignores what still arrives for the stream, whose slot remains until its end is reported.
   mutating func close(_ index: Int32) { self.index.remove(slots[Int(index)].streamID) }
 
+  /// Whether any stream has a larger window credit.
+  func hasCredit(above most: Int) -> Bool { slots.indices.contains { slots[$0].windowCredit > most } }
+
   /// Slots in order of submission, which is the order of their ids.
   func slots(where matches: (borrowing StreamSlot) -> Bool) -> [Int32] {
     var found: [Int32] = []

@@ -224,6 +224,17 @@ import Wire
     #expect(talk.recorder.answers[1]?.body.count == 16 * 1024)
   }
 
+  @Test("Answers of three times the connection's window all arrive")
+  func manyAnswers() {
+    let talk = Conversation(server: .with { $0.maxConcurrentStreams = 300 })
+    talk.scripted.onRequest = { $1.respond($0.stream, status: 400, body: [UInt8](repeating: 0x41, count: 10_000)) }
+    talk.pair.open()
+    talk.submit(0..<300)
+    talk.pair.exchange()
+    #expect(talk.recorder.answers.count == 300)
+    #expect(talk.recorder.answers.values.allSatisfy { $0.body.count == 10_000 })
+  }
+
   @Test("Large bodies go through a small window once the server widens it")
   func flowControl() {
     let talk = Conversation(server: .with { $0.initialWindowSize = 100 })

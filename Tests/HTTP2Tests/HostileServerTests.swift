@@ -224,6 +224,16 @@ func literal(_ name: String, _ value: String) -> [UInt8] {
     #expect(Set(victim.recorder.failures.values) == [.unknown(.reset(.cancel))])
   }
 
+  @Test("A server that sends more than its window, because it doesn't read updates of it, ends the session")
+  func windowIgnored() {
+    let victim = Victim(requests: 1)
+    let wasted = frame(0, flags: 8, stream: 1, [255] + [UInt8](repeating: 0, count: 16_383))
+    victim.driver.receive(frame(1, flags: 4, stream: 1, status200), at: victim.now)
+    for _ in 0..<65 { victim.driver.receive(wasted, at: victim.now) }
+    victim.flush()
+    #expect(victim.recorder.ends == [0] && victim.recorder.end != nil)
+  }
+
   @Test("Headers trickled a byte every five seconds don't outlive the deadline")
   func slowHeaders() {
     let victim = Victim(configuration: .with { $0.requestTimeout = 30 })
@@ -338,6 +348,10 @@ private let breaking: [(String, [UInt8])] = [
   ("a window above 2^31-1", frame(8, stream: 0, [0x7f, 0xff, 0xff, 0xff])),
   ("SETTINGS of a wrong length", frame(4, [0, 3, 0])),
   ("SETTINGS with an invalid window", frame(4, [0, 4, 0xff, 0xff, 0xff, 0xff])),
+  (
+    "SETTINGS that raise a stream's window above 2^31-1",
+    frame(8, stream: 1, [0x7f, 0xff, 0, 0]) + frame(4, [0, 4, 0x7f, 0xff, 0xff, 0xff])
+  ),
   ("SETTINGS on a stream", frame(4, stream: 1, [])),
   ("PING of a wrong length", frame(6, [1, 2, 3])),
   ("GOAWAY of a wrong length", frame(7, [0, 0])),
