@@ -29,6 +29,8 @@ struct HeaderDecompressor {
 
   /// The default of SETTINGS_HEADER_TABLE_SIZE (RFC 9113 §6.5.2).
   private static let largestTable = 4096
+  /// Bytes of storage that a connection keeps for its next string.
+  private static let keptCapacity = 1024
   private static let statusName = Array(":status".utf8)
   private static let allFixedValues = StaticTable.fields.map { Array($0.value.utf8) }
 
@@ -43,7 +45,7 @@ struct HeaderDecompressor {
   private var size = 0
   private var limit = largestTable
   /// The latest string.
-  private var text: [UInt8] = []
+  private(set) var text: [UInt8] = []
 
   init(keeping names: [String]) {
     keptNames = names.map { Array($0.utf8) }
@@ -74,6 +76,7 @@ struct HeaderDecompressor {
         try readLiteral(block, &offset, isIndexed: first & 0x40 != 0, received)
       }
     }
+    if text.capacity > Self.keptCapacity { text = [] }
   }
 
   private func readIndexed(

@@ -115,6 +115,16 @@ import Wire
     #expect(valid > 10 && invalid > 10)
   }
 
+  @Test("A connection doesn't keep the storage of a large string")
+  func largeString() throws {
+    var decompressor = HeaderDecompressor(keeping: [])
+    // A name of one byte, and a value of 127 + 5,000 bytes.
+    let block: [UInt8] = [0, 1, 0x78, 0x7f, 0x88, 0x27] + [UInt8](repeating: 0x61, count: 5127)
+    let fields = try read(block, &decompressor).get()
+    #expect(fields.map(\.size) == [5160])
+    #expect(decompressor.text.capacity <= 1024)
+  }
+
   /// Fields of all representations, with strings of random bits; some are cut off.
   private static func randomBlock(_ random: inout SeededGenerator) -> [UInt8] {
     func string() -> [UInt8] {
