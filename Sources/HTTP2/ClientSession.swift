@@ -233,8 +233,7 @@ public final class ClientSession: Machine {
     case .notSent(let streamID):
       let slot = engine.streams.slot(of: streamID)
       guard slot >= 0 else { return }
-      let stream = engine.streams.remove(slot)
-      handler?.failed(stream.tag, .notProcessed(engine.lastProcessedStreamID == .max ? .neverSent : .goAway))
+      handler?.failed(engine.streams.remove(slot).tag, .notProcessed(.neverSent))
     case .settingsReceived:
       becomeReady()
     case .goAwayReceived:

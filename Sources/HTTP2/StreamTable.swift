@@ -73,7 +73,7 @@ struct StreamTable {
   private(set) var count = 0
   /// Streams whose HEADERS frame was passed to the transport.
   private(set) var sentCount = 0
-  var unsentBytes = 0
+  private(set) var unsentBytes = 0
   private(set) var first: Int32 = -1
   private var last: Int32 = -1
   private var firstFree: Int32 = -1

@@ -11,7 +11,7 @@ public func frame(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, _ payload
 public let status200: [UInt8] = [0x88]
 public let emptySettings = frame(4)
 
-/// Bytes that make a client give up a session. Before them, the server refuses a stream, so that its request may be sent again
+/// Bytes that make a client give up its session. Before them, the server refuses a stream, so that its request may be sent again
 /// before the session is known to have ended.
 public enum GivenUp: String, CaseIterable, Sendable {
   /// More CONTINUATION frames than the client accepts.
