@@ -51,6 +51,7 @@ public struct JSONDocument: Sendable {
     private var name: Int
     private let end: Int
 
+    @inline(__always)
     init(nodes: ContiguousArray<JSONNode>, parent: Int) {
       self.nodes = nodes
       name = parent &+ 1
@@ -104,6 +105,9 @@ public struct JSONDocument: Sendable {
     return JSONText.unescaped(nodes[node], bytes.span)
   }
 
+  /// The same, without a copy if there are no escapes.
+  func slice(_ node: Int) -> ArraySlice<UInt8> { hasEscapes(node) ? string(node)[...] : bytes[source(node)] }
+
   public func utf8Count(_ node: Int) -> Int { JSONText.utf8Count(nodes[node], bytes.span) }
 
   /// A string for people and settings; too slow for the delivery path.
@@ -113,12 +117,8 @@ public struct JSONDocument: Sendable {
   public func isString(_ node: Int, _ text: String) -> Bool {
     guard nodes[node].kind == .string else { return false }
     if hasEscapes(node) { return string(node).elementsEqual(text.utf8) }
-    let text = text.utf8.span
-    let start = Int(nodes[node].start)
-    guard Int(nodes[node].end) &- start == text.count else { return false }
-    var offset = 0
-    while offset < text.count, bytes[start &+ offset] == text[offset] { offset &+= 1 }
-    return offset == text.count
+    let source = source(node)
+    return source.count == text.utf8.count && Bytes.areEqual(bytes.span.extracting(source), text.utf8.span)
   }
 
   /// The place of a node for error messages: `notification.title`, `registration_ids[3]`. Empty for the root.

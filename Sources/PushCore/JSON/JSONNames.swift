@@ -91,14 +91,8 @@ enum JSONNames {
     if one.has(JSONNode.escaped) || other.has(JSONNode.escaped) {
       return JSONText.unescaped(one, bytes) == JSONText.unescaped(other, bytes)
     }
-    let length = Int(one.end &- one.start)
-    guard length == Int(other.end &- other.start) else { return false }
-    var index = 0
-    while index < length {
-      guard bytes[Int(one.start) &+ index] == bytes[Int(other.start) &+ index] else { return false }
-      index &+= 1
-    }
-    return true
+    return Bytes.areEqual(
+      bytes.extracting(Int(one.start)..<Int(one.end)), bytes.extracting(Int(other.start)..<Int(other.end)))
   }
 
   private static func duplicate(_ node: JSONNode, _ bytes: borrowing Span<UInt8>) -> JSONError {

@@ -41,6 +41,7 @@ struct JSONNode: Sendable {
     meta = UInt32(kind.rawValue) | flags
   }
 
+  @inline(__always)
   var kind: JSONKind { JSONKind(rawValue: UInt8(meta & 7)) ?? .null }
   var count: Int { Int(meta >> 8) }
   func has(_ flag: UInt32) -> Bool { meta & flag != 0 }

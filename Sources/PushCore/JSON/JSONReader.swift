@@ -16,7 +16,7 @@ enum JSONReader {
     try refuseForeignEncoding(bytes)
 
     var nodes = ContiguousArray<JSONNode>()
-    nodes.reserveCapacity(min(length / 6 + 8, limits.nodes))
+    nodes.reserveCapacity(min(length / 12 + 8, limits.nodes))
     var container = none
     var containerIsObject = false
     var depth = 0
@@ -29,36 +29,29 @@ enum JSONReader {
         if expectation == .separator, depth == 0 { return nodes }
         throw JSONError(offset: length, reason: length == 0 ? "the body is empty" : "the body ends too early")
       }
-      let byte = bytes[at]
+      var byte = bytes[at]
 
-      if expectation == .separator {
-        guard depth > 0 else { throw JSONError(offset: at, reason: "expected the end, found \(describe(byte))") }
-        if byte == UInt8(ascii: ",") {
-          expectation = containerIsObject ? .name : .value
-          at &+= 1
-          continue
-        }
-        guard byte == (containerIsObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) else {
-          throw JSONError(
-            offset: at, reason: "expected a comma or \(containerIsObject ? "}" : "]"), found \(describe(byte))")
-        }
-      } else if expectation == .name || (expectation == .firstName && byte != UInt8(ascii: "}")) {
+      if expectation == .separator, depth > 0, byte == UInt8(ascii: ",") {
+        expectation = containerIsObject ? .name : .value
+        at = try afterSpaces(bytes, at &+ 1)
+        byte = bytes[at]
+      }
+      if expectation == .name || (expectation == .firstName && byte != UInt8(ascii: "}")) {
         guard byte == UInt8(ascii: "\"") else {
           throw JSONError(offset: at, reason: "expected a name in quotes, found \(describe(byte))")
         }
         guard nodes.count < limits.nodes else { throw tooMany(at, limits) }
         let (end, flags) = try JSONScanner.string(bytes, from: at &+ 1)
         nodes.append(JSONNode(.string, start: at &+ 1, end: end, next: nodes.count &+ 1, flags: flags))
-        at = end &+ 1
-        while at < length, isSpace(bytes[at]) { at &+= 1 }
-        guard at < length else { throw JSONError(offset: length, reason: "the body ends too early") }
+        at = try afterSpaces(bytes, end &+ 1)
         guard bytes[at] == UInt8(ascii: ":") else {
           throw JSONError(offset: at, reason: "expected a colon, found \(describe(bytes[at]))")
         }
-        at &+= 1
+        at = try afterSpaces(bytes, at &+ 1)
+        byte = bytes[at]
         expectation = .value
-        continue
-      } else if expectation == .value || (expectation == .firstElement && byte != UInt8(ascii: "]")) {
+      }
+      if expectation == .value || (expectation == .firstElement && byte != UInt8(ascii: "]")) {
         guard nodes.count < limits.nodes else { throw tooMany(at, limits) }
         if container != none { nodes[container].addChild() }
         let index = nodes.count
@@ -90,6 +83,13 @@ enum JSONReader {
         continue
       }
 
+      if expectation == .separator {
+        guard depth > 0 else { throw JSONError(offset: at, reason: "expected the end, found \(describe(byte))") }
+        guard byte == (containerIsObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) else {
+          throw JSONError(
+            offset: at, reason: "expected a comma or \(containerIsObject ? "}" : "]"), found \(describe(byte))")
+        }
+      }
       // Only the right closing bracket is left.
       at &+= 1
       if containerIsObject { try JSONNames.refuseDuplicates(nodes, of: container, in: bytes) }
@@ -113,13 +113,22 @@ enum JSONReader {
     }
   }
 
+  /// The place of the next byte that is no white space.
+  @inline(__always)
+  private static func afterSpaces(_ bytes: borrowing Span<UInt8>, _ start: Int) throws(JSONError) -> Int {
+    var at = start
+    while at < bytes.count, isSpace(bytes[at]) { at &+= 1 }
+    guard at < bytes.count else { throw JSONError(offset: bytes.count, reason: "the body ends too early") }
+    return at
+  }
+
   private static func tooMany(_ offset: Int, _ limits: JSONLimits) -> JSONError {
     JSONError(offset: offset, reason: "more than \(limits.nodes) names and values")
   }
 
   @inline(__always)
   private static func isSpace(_ byte: UInt8) -> Bool {
-    byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
+    byte <= 0x20 && (byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09)
   }
 
   /// A byte in words that are safe to log.

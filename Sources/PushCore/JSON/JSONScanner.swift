@@ -10,7 +10,7 @@ enum JSONScanner {
     while length &- at >= 8 {
       let plain = Bytes.plainPrefix(Bytes.word(bytes, at: at))
       at &+= plain
-      if plain < 8 { break }
+      if plain < 8 { return bytes[at] == 0x22 ? (at, 0) : try stringSlowly(bytes, from: at) }
     }
     while at < length {
       let byte = bytes[at]

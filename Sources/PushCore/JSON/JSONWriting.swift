@@ -15,10 +15,10 @@ extension JSONDocument {
   /// Appends a string in quotes, minimally escaped. Puts other scalars in quotes as written: `5` becomes `"5"`.
   public func appendQuoted(_ node: Int, to output: inout [UInt8]) {
     if hasEscapes(node) { return output.appendJSONString(string(node)) }
-    let source = source(node)
-    output.append(addingCapacity: source.count &+ 2) {
+    let text = bytes.span.extracting(source(node))
+    output.append(addingCapacity: text.count &+ 2) {
       $0.append(UInt8(ascii: "\""))
-      $0.append(copying: bytes.span.extracting(source))
+      $0.append(copying: text)
       $0.append(UInt8(ascii: "\""))
     }
   }

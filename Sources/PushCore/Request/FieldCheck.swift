@@ -192,7 +192,7 @@ extension RequestReader {
   /// The integer of a number or of a string of one to ten digits; nil otherwise.
   func integer(_ node: Int) -> Int64? {
     guard document.kind(node) == .string else { return try? document.integer(node) }
-    let digits = document.hasEscapes(node) ? document.string(node)[...] : document.bytes[document.source(node)]
+    let digits = document.slice(node)
     guard (1...10).contains(digits.count), digits.allSatisfy(Bytes.isDigit) else { return nil }
     return digits.reduce(0) { $0 &* 10 &+ Int64($1 &- UInt8(ascii: "0")) }
   }

@@ -20,6 +20,8 @@ func spelling(_ caseName: String, separator: String) -> String {
 
 struct NameTable<Field: FieldName>: Sendable {
   private struct Slot {
+    /// Of the name.
+    var prefix: UInt64 = 0
     var start: UInt16 = 0
     var length: UInt16 = 0
     var field: UInt8 = .max
@@ -45,43 +47,42 @@ struct NameTable<Field: FieldName>: Sendable {
 
   private mutating func insert(_ name: String, _ field: Field) {
     let bytes = Array(name.utf8)
-    var index = Self.hash(bytes.span, 0, bytes.count)
+    let prefix = Bytes.prefix(bytes.span, 0..<bytes.count)
+    var index = Self.hash(prefix, bytes.count)
     while slots[index].field != .max { index = (index + 1) & 127 }
-    slots[index] = Slot(start: UInt16(text.count), length: UInt16(bytes.count), field: field.rawValue)
+    slots[index] = Slot(prefix: prefix, start: UInt16(text.count), length: UInt16(bytes.count), field: field.rawValue)
     text += bytes
   }
 
   @inline(__always)
-  private static func hash(_ bytes: borrowing Span<UInt8>, _ start: Int, _ length: Int) -> Int {
-    guard length > 0 else { return 0 }
-    let first = Int(bytes[start])
-    let middle = Int(bytes[start &+ length / 2])
-    let last = Int(bytes[start &+ length &- 1])
-    return (length &* 5 &+ first &* 3 &+ middle &* 11 &+ last &* 29) & 127
+  private static func hash(_ prefix: UInt64, _ length: Int) -> Int {
+    Int(truncatingIfNeeded: ((prefix &+ UInt64(length)) &* 0x9E37_79B9_7F4A_7C15) &>> 57)
   }
 
   func field(_ node: Int, in document: borrowing JSONDocument) -> Field? {
     if document.hasEscapes(node) {
       let name = document.string(node)
-      return find(name.span, 0, name.count)
+      return find(name.span, 0..<name.count)
     }
-    let range = document.source(node)
-    return find(document.bytes.span, range.lowerBound, range.count)
+    return find(document.bytes.span, document.source(node))
   }
 
-  private func find(_ bytes: borrowing Span<UInt8>, _ start: Int, _ length: Int) -> Field? {
-    var index = Self.hash(bytes, start, length)
+  private func find(_ bytes: borrowing Span<UInt8>, _ name: Range<Int>) -> Field? {
+    let prefix = Bytes.prefix(bytes, name)
+    var index = Self.hash(prefix, name.count)
     while slots[index].field != .max {
       let slot = slots[index]
-      if Int(slot.length) == length {
-        var offset = 0
-        while offset < length, text[Int(slot.start) &+ offset] == bytes[start &+ offset] { offset &+= 1 }
-        if offset == length { return Field(rawValue: slot.field) }
+      let start = Int(slot.start)
+      if slot.prefix == prefix, Int(slot.length) == name.count,
+        name.count <= 8 || Bytes.areEqual(bytes.extracting(name), text.span.extracting(start..<start &+ name.count))
+      {
+        return Field(rawValue: slot.field)
       }
       index = (index &+ 1) & 127
     }
     return nil
   }
+
 }
 
 /// The value's node for each field of an object. Null counts as absent.

@@ -18,10 +18,7 @@ enum Bytes {
       guard isHex(word(bytes, at: index)) else { return false }
       index &+= 8
     }
-    while index < bytes.count {
-      guard isHex(bytes[index]) else { return false }
-      index &+= 1
-    }
+    for index in index..<bytes.count where !isHex(bytes[index]) { return false }
     return true
   }
 
@@ -61,6 +58,27 @@ enum Bytes {
     let low = UInt64(eight[0]) | UInt64(eight[1]) &<< 8 | UInt64(eight[2]) &<< 16 | UInt64(eight[3]) &<< 24
     let high = UInt64(eight[4]) | UInt64(eight[5]) &<< 8 | UInt64(eight[6]) &<< 16 | UInt64(eight[7]) &<< 24
     return low | high &<< 32
+  }
+
+  /// The first eight bytes of a range as one word, the first in the lowest bits. Zeros take the place of missing bytes.
+  @inline(__always)
+  static func prefix(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> UInt64 {
+    let count = min(range.count, 8)
+    if range.lowerBound &+ 8 <= bytes.count { return word(bytes, at: range.lowerBound) & ~(UInt64.max << (8 &* count)) }
+    var prefix: UInt64 = 0
+    for index in 0..<count { prefix |= UInt64(bytes[range.lowerBound &+ index]) &<< (8 &* index) }
+    return prefix
+  }
+
+  static func areEqual(_ one: borrowing Span<UInt8>, _ other: borrowing Span<UInt8>) -> Bool {
+    guard one.count == other.count else { return false }
+    var index = 0
+    while index &+ 8 <= one.count {
+      guard word(one, at: index) == word(other, at: index) else { return false }
+      index &+= 8
+    }
+    for index in index..<one.count where one[index] != other[index] { return false }
+    return true
   }
 
   /// The number of leading bytes of a word that a JSON string holds unescaped: ASCII without controls, quotes and backslashes.

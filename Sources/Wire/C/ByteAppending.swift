@@ -24,16 +24,14 @@ extension [UInt8] {
 extension RawSpan {
   public func equals(_ range: Range<Int>, _ array: [UInt8]) -> Bool {
     guard range.count == array.count else { return false }
-    return unsafe extracting(range).withUnsafeBytes { mine in
-      unsafe array.withUnsafeBytes { other in
-        var index = 0
-        while index < mine.count {
-          if unsafe mine[index] != other[index] { return false }
-          index += 1
-        }
-        return true
-      }
+    let (mine, other) = unsafe (extracting(range), array.span.bytes)
+    var offset = 0
+    while offset &+ 8 <= mine.byteCount {
+      guard mine.bigEndian(UInt64.self, at: offset) == other.bigEndian(UInt64.self, at: offset) else { return false }
+      offset &+= 8
     }
+    for offset in offset..<mine.byteCount where mine.byte(at: offset) != other.byte(at: offset) { return false }
+    return true
   }
 
   @inlinable @inline(__always)
