@@ -72,8 +72,8 @@ package final class Observers {
     figures.note(event, entry)
     entry.trace.note(event)
     if case .acknowledged(let pools) = event {
-      trace.ended(entry, pools)
-      spans.ended(entry, pools)
+      if trace.isOn { trace.ended(entry, pools) }
+      if spans.isOn { spans.ended(entry, pools) }
     }
     steps.note(event, entry)
   }

@@ -12,8 +12,7 @@ package struct TraceObserver {
   var isOn: Bool { recorder?.isOn == true }
 
   func ended(_ entry: InFlight, _ pools: [PoolLanes]) {
-    guard let recorder, recorder.isOn else { return }
-    guard recorder.admits(entry.traced, at: time.now) else { return }
+    guard let recorder, recorder.admits(entry.traced, at: time.now) else { return }
     let record = TraceRecord(entry: entry, apps: apps, pools: pools, shard: shard, time: time)
     recorder.append(record.append)
   }

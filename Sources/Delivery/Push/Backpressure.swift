@@ -102,7 +102,7 @@ package final class Backpressure {
     2 * prefetch + 2 * pagePrefetch + 1 + heldInHand + min(leavingForHold.total, 2 * Self.mostLeavingForHold)
       + table.orphans.count + min(outbox.stuck, Self.mostStuck)
   }
-  private var isTableFull: Bool { table.count >= mostBegun }
+  private var isTableFull: Bool { table.count > 2 * (prefetch + pagePrefetch) && table.count >= mostBegun }
   private var isHoldCrowded: Bool { leavingForHold.total >= Self.mostLeavingForHold }
 
   /// Whether a lane's delivery must wait for room, or behind waiting ones of its application.

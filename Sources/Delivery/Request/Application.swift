@@ -73,7 +73,7 @@ extension SenderRoutes {
   }
 
   /// The route for tokens in a request.
-  func apnsRoute(_ environment: APNsConfiguration.Environment?) -> APNsRoute? {
+  @inline(__always) func apnsRoute(_ environment: APNsConfiguration.Environment?) -> APNsRoute? {
     switch environment {
     case nil: apns
     case .production?: production

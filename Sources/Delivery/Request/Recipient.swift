@@ -73,7 +73,7 @@ struct PushWay: Hashable {
 }
 
 extension PushWay {
-  init(_ recipient: Recipient) {
+  @inline(__always) init(_ recipient: Recipient) {
     let pool = recipient.platform == .webpush ? -1 : recipient.pool
     self.init(platform: recipient.platform, pool: pool, isChannel: recipient.kind == .channel)
   }

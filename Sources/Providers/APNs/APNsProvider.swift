@@ -58,18 +58,17 @@ public final class APNsProvider: PushProvider {
   /// - Parameter wantsName: reads the sandbox's id of the push from the answer.
   public func send(_ push: consuming APNsPush, for account: PoolAccount, tag: Int, wantsName: Bool = false) {
     let slot = account.pool.slots.take(tag: tag, account: account.number, wantsName: wantsName)
-    if slot == pushes.count { pushes.append(push) } else { pushes[slot] = push }
+    if slot == pushes.count { pushes.append(nil) }
+    pushes[slot] = push
     account.pool.transmit(slot)
   }
 
   func submit(_ slot: Int, to session: ClientSession) -> Bool {
-    // Swapped out and back: a copy would cost reference counting.
-    var push: APNsPush?
-    swap(&push, &pushes[slot])
-    if let push {
+    // Taken out and put back: a copy would cost reference counting.
+    if let push = exchange(&pushes[slot], with: nil) {
       headers.submit(push, to: session, tag: slot)
+      pushes[slot] = push
     }
-    swap(&push, &pushes[slot])
     guard isTrying else { return false }
     isTrialOut = true
     chooseToken()
