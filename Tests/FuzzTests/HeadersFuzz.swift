@@ -44,7 +44,7 @@ enum HeadersFuzz {
     if let rejection = intake.admit(entry, delivery, record, at: now) {
       try require(!rejection.reason.isEmpty, "refused with \(rejection.code) and no reason")
     } else {
-      try require(entry.identity.app != nil && entry.parsed != nil, "admitted without an app")
+      try require(entry.identity.app != nil && entry.request != nil, "admitted without an app")
       try require(0...Intake.longestLife ~= entry.identity.clockLag, "a clock behind by \(entry.identity.clockLag) ms")
     }
     try require(!entry.identity.messageID.isEmpty, "a request without an id")

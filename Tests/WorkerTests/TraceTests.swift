@@ -57,7 +57,7 @@ struct TraceTests {
     }
     #expect(trace.pushes.count == RequestTrace.mostPushes)
     #expect(Set(trace.pushes.filter { $0.error != nil }.map(\.recipient)) == Set(stride(from: 99, to: 1_000, by: 100)))
-    trace.end()
+    trace = trace.emptied()
     #expect(trace.pushes.isEmpty)
   }
 

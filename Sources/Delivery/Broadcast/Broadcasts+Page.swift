@@ -20,7 +20,7 @@ extension Broadcasts {
     let content: PageOpening.Content =
       rest.map { .rest($0) } ?? .members(audience, after: page.after, upTo: page.upTo, limit: pageSize)
     let opening = PageOpening(
-      campaign: page.campaign, page: page.number, copy: page.copy, app: app, kind: entry.parsed?.kind ?? .alert,
+      campaign: page.campaign, page: page.number, copy: page.copy, app: app, kind: entry.request?.tokenKind ?? .alert,
       content: content)
     return [.ask(.write(.campaigns) { try $0.openPage(opening, now: $1) }) { .opened($0) }]
   }
@@ -106,7 +106,7 @@ extension Broadcasts {
   private static let smallAudience = 1_000
 
   func readSmallAudience(_ entry: InFlight, _ audience: Audience) -> AudienceStep {
-    let (kind, app) = (entry.parsed?.kind ?? .alert, appID(of: entry))
+    let (kind, app) = (entry.request?.tokenKind ?? .alert, appID(of: entry))
     let page = RegistryCall.read {
       try $0.page(of: audience, kind: kind, app: app, after: 0, upTo: .max, limit: Self.smallAudience)
     }

@@ -132,10 +132,10 @@ final class Broadcasts {
   }
 
   private func createCampaign(_ entry: InFlight, _ survey: AudienceEstimate) -> [AudienceStep] {
-    guard let parsed = entry.parsed else { return [] }
+    guard let request = entry.request else { return [] }
     let description = CampaignDescription(
       id: campaignID(of: entry), app: appID(of: entry), messageID: entry.identity.messageID,
-      target: parsed.request.document.string(parsed.request.targetNode), total: survey.estimate, highWater: survey.highWater)
+      target: request.document.string(request.targetNode), total: survey.estimate, highWater: survey.highWater)
     return [.ask(.write(.campaigns) { try $0.createCampaign(description, now: $1) }) { .created($0) }]
   }
 

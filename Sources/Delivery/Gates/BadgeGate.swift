@@ -4,15 +4,15 @@ import PushCore
 /// Updates each device's badge counter before the push, once for each device and message. A dry run only reads the counters.
 enum BadgeGate: Gate {
   static func concerns(_ entry: InFlight, in pipeline: Pipeline) -> Bool {
-    switch entry.parsed?.badge {
+    switch entry.request?.badgeOfCounter {
     case nil: false
     case .automatic: true
-    case .number: entry.parsed?.isDryRun != true
+    case .number: entry.request?.isDryRun != true
     }
   }
 
   static func pass(_ entry: InFlight, in pipeline: Pipeline) -> GateAnswer {
-    guard let badge = entry.parsed?.badge, pipeline.registry != nil else {
+    guard let badge = entry.request?.badgeOfCounter, pipeline.registry != nil else {
       entry.refuseWithoutCounter()
       return .go
     }
@@ -39,7 +39,7 @@ enum BadgeGate: Gate {
     guard !devices.isEmpty else { return .go }
     let rule: BadgeCount.Rule =
       switch badge {
-      case .automatic: entry.parsed?.isDryRun == true ? .look : .up
+      case .automatic: entry.request?.isDryRun == true ? .look : .up
       case .number(let number): .set(Int64(number))
       }
     let count = BadgeCount(
@@ -68,7 +68,7 @@ enum BadgeGate: Gate {
   private static func translate(
     _ entry: InFlight, _ way: PushWay, _ translations: Translations, at now: Int64
   ) -> Result<Void, Rejection> {
-    guard entry.parsed?.isDryRun == false else {
+    guard entry.request?.isDryRun == false else {
       var report: LossReport?
       return translations.translator.rehearse(entry, way, at: now, &report)?.map { _ in } ?? .success(())
     }
@@ -89,13 +89,13 @@ extension InFlight {
 
   /// A fixed number, and a request's own number for devices outside the registry, can be sent without the registry.
   fileprivate var needsCounter: Bool {
-    guard case .automatic? = self.parsed?.badge else { return false }
-    return self.parsed?.countsBadge != true || self.recipients.contains { $0.row >= 0 }
+    guard case .automatic? = self.request?.badgeOfCounter else { return false }
+    return self.request?.countsBadge != true || self.recipients.contains { $0.row >= 0 }
   }
 
   /// Refuses devices without a counter if the badge is `auto`.
   fileprivate func refuseWithoutCounter() {
-    guard case .automatic? = self.parsed?.badge, self.parsed?.countsBadge != true else { return }
+    guard case .automatic? = self.request?.badgeOfCounter, self.request?.countsBadge != true else { return }
     for index in self.recipients.indices where index >= self.registry.badges.count || self.registry.badges[index] == nil {
       if self.recipients[index].state.isToBeSent { self.recipients[index].state = .refused(.noCounter) }
     }

@@ -5,13 +5,13 @@ import PushCore
 /// page is named by its content, so a redelivered request has the same page.
 enum ContentGate: Gate {
   static func concerns(_ entry: InFlight, in pipeline: Pipeline) -> Bool {
-    pipeline.translations.translator.mayHavePage(entry) && pipeline.registry != nil && entry.parsed?.isDryRun != true
+    pipeline.translations.translator.mayHavePage(entry) && pipeline.registry != nil && entry.request?.isDryRun != true
   }
 
   static func pass(_ entry: InFlight, in pipeline: Pipeline) -> GateAnswer {
     let translator = pipeline.translations.translator
     guard let pages = translator.pages, needsPage(entry, translator, at: pipeline.time.wallClock),
-      let app = entry.identity.app, let content = entry.parsed?.request.extensionText, content.count <= pages.bytes
+      let app = entry.identity.app, let content = entry.request?.extensionText, content.count <= pages.bytes
     else { return .go }
     let id = pipeline.apps[app].id
     let page = ContentPage(
@@ -26,7 +26,7 @@ enum ContentGate: Gate {
 
   /// True if `data.ext` doesn't fit some device's push, but a page's address does.
   private static func needsPage(_ entry: InFlight, _ translator: Translator, at now: Int64) -> Bool {
-    guard entry.delivery.body.count > alwaysFits, entry.parsed?.hasExtension == true else { return false }
+    guard entry.delivery.body.count > alwaysFits, entry.request?.hasExtension == true else { return false }
     return entry.waysToSend.contains { way in
       var report: LossReport?
       return (try? translator.rehearse(entry, way, at: now, &report)?.get()) == true

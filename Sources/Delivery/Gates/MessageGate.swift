@@ -1,7 +1,7 @@
 /// Stores the message id in the registry: UPMC devices acknowledge a push by its message's key.
 enum MessageGate: Gate {
   static func concerns(_ entry: InFlight, in pipeline: Pipeline) -> Bool {
-    entry.route.routes.isUPMC && pipeline.registry != nil && entry.parsed?.isDryRun != true
+    entry.route.routes.isUPMC && pipeline.registry != nil && entry.request?.isDryRun != true
   }
 
   static func pass(_ entry: InFlight, in pipeline: Pipeline) -> GateAnswer {

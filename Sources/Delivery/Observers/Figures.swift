@@ -61,7 +61,7 @@ package struct Figures {
     case .delivered:
       noteTime(entry, recipient)
       // FCM only validates a dry run: no device gets it.
-      guard entry.parsed?.isDryRun != true else { return }
+      guard entry.request?.isDryRun != true else { return }
       counters.delivered += 1
       count(.delivered, entry, recipient)
     case .gone, .drop, .suspect, .credential: noteTime(entry, recipient)

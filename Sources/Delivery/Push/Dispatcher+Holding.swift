@@ -127,11 +127,11 @@ extension Dispatcher {
 
   /// True if the request goes to the hold queue for any device, so its devices need no look-up.
   func isWhollyHeldBack(_ entry: InFlight) -> Bool {
-    guard entry.source.hold == nil, !entry.isPage, !entry.attempt.isLast, entry.parsed?.audience == nil,
-      entry.parsed?.isDryRun == false,
-      let app = entry.identity.app, !hasOrder(for: entry.route.routes.pools, of: app), time.wallClock <= entry.identity.deadline
+    guard let app = entry.identity.app, isHeldBack(app, by: entry.route.routes.pools, entry.source.queue),
+      entry.source.hold == nil, !entry.isPage, !entry.attempt.isLast, entry.request?.audience == nil,
+      entry.request?.isDryRun == false
     else { return false }
-    return isHeldBack(app, by: entry.route.routes.pools, entry.source.queue)
+    return !hasOrder(for: entry.route.routes.pools, of: app) && time.wallClock <= entry.identity.deadline
   }
 
   private func hasOrder(for pools: [Int], of app: Int) -> Bool {

@@ -7,14 +7,14 @@ import PushCore
 extension Dispatcher {
   /// Whether the request has to wait until an operator resumes its application.
   func isPaused(_ entry: InFlight) -> Bool {
-    controls.isPaused(entry.identity.app) && entry.parsed?.isDryRun == false
+    controls.isPaused(entry.identity.app) && entry.request?.isDryRun == false
   }
 
   /// The refusal of a new request to an application or a lane that accepts no more of them. Broadcasts go to a lane of their own.
   func refusalOfDrained(_ entry: InFlight) -> Rejection? {
     // It waited before: a worker has written a note on it, or it waited in its lane. Producers' timestamps have whole seconds.
     guard entry.attempt.round == 0, entry.source.hold == nil, !entry.delivery.redelivered, !entry.isPage else { return nil }
-    let isBroadcast = entry.parsed?.audience?.isSmall == false
+    let isBroadcast = entry.request?.audience?.isSmall == false
     let queues = isBroadcast ? [entry.source.queue, entry.source.queue.fanOut] : [entry.source.queue]
     let order = controls.drains(of: entry.identity.app, queues).first {
       !(entry.identity.isDated && entry.identity.published < $0.since ?? 0)
@@ -52,7 +52,7 @@ extension Dispatcher {
       takeOut(of: pool, withHeld: true, for: pipeline) { entry, _ in
         guard let app = entry.identity.app, controls.isPaused(app) else { return nil }
         if entry.attempt.isLast { return .fail(.unavailable, Self.pausedReason) }
-        let isDryRun = entry.parsed?.isDryRun == true
+        let isDryRun = entry.request?.isDryRun == true
         return holds.isPresent(app) && !isDryRun
           ? .hold(Self.pausedReason) : .park(pausedDelay(app), Self.pausedReason)
       }

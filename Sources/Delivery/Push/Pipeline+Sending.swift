@@ -69,7 +69,7 @@ extension Pipeline {
       case .success(let template):
         // The parsed body is the larger part of an unanswered request. With a single device it isn't needed any more.
         if entry.recipients.count == 1, !entry.isPage, entry.collapse.arrival == nil, !entry.wantsResult(publisher.results) {
-          entry.parsed = nil
+          entry.request = nil
         }
         noteSent(entry, index, account.pool)
         apns.send(

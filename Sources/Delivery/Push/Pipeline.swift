@@ -122,7 +122,7 @@ package final class Pipeline {
     entry.source.hold = hold
     intake.identify(entry, delivery, using: &time.random)
     if let queue = delivery.properties.replyTo { entry.source.reply = rights.replyVerdict(entry, queue) }
-    if entry.source.reply == .unknown { entry.delivery = consume delivery } else { admit(entry, consume delivery) }
+    if case .unknown = entry.source.reply { entry.delivery = consume delivery } else { admit(entry, consume delivery) }
     // A duplicate's entry has been released.
     if isAlone, entry.isInUse { quarantine.alone = entry.reference }
   }
@@ -148,8 +148,8 @@ package final class Pipeline {
   private func admit(_ entry: InFlight, _ delivery: consuming Delivery) {
     let isIdentified = delivery.properties.messageID != nil
     var record: RetryRecord?
-    var rejection =
-      entry.source.reply != .refused ? nil : Rejection(.notAllowed, "reply_to: not a queue that results may go to")
+    let isRefused = if case .refused = entry.source.reply { true } else { false }
+    var rejection = isRefused ? Rejection(.notAllowed, "reply_to: not a queue that results may go to") : nil
     let (exchange, queue) = (delivery.exchange, entry.source.queue)
     switch rights.notes.notes(on: delivery.properties, exchange: exchange, queue: queue, at: time.wallClock) {
     case .none: break
@@ -162,7 +162,8 @@ package final class Pipeline {
     case .refused(let reason): rejection = reason
     }
     if rejection == nil {
-      var firstSeen = entry.source.takenAhead?.at
+      let ahead = entry.source.takenAhead
+      var firstSeen = ahead?.at
       if entry.source.areNotesOurs, let noted = NoteReader.firstSeen(delivery.properties) { firstSeen = noted }
       rejection =
         intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? rights.refusal(of: entry)
@@ -172,7 +173,7 @@ package final class Pipeline {
     observers.note(.taken, entry)
     if let rejection {
       reject(entry, rejection)
-    } else if entry.source.reply == .crowded {
+    } else if case .crowded = entry.source.reply {
       putOff(entry, by: ReplyQueues.delayOfCrowded, "reply_to: the producer names too many queues at once")
     } else {
       begin(entry, record, isIdentified: isIdentified)
@@ -190,9 +191,9 @@ package final class Pipeline {
   /// Continues an admitted request with its devices or its audience.
   private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
     entry.identity.admittedAt = time.wallClock
-    if entry.parsed?.isCollapsible == true { collapses.noteArrival(entry, record) }
+    if entry.request?.isReplaceable == true { collapses.noteArrival(entry, record) }
     if let page = entry.broadcast.page {
-      guard entry.parsed?.audience != nil else {
+      guard entry.request?.audience != nil else {
         return reject(entry, Rejection(.invalidParameters, "\(PageTicket.header): the request names no audience"))
       }
       entry.identity.deadline = page.deadline
@@ -209,6 +210,8 @@ package final class Pipeline {
   /// Finds the devices or the audience, unless the request must wait elsewhere. Also for a redelivered request whose copy was
   /// withdrawn before its devices were known.
   func start(_ entry: InFlight) {
+    let request = entry.request
+    let audience = request?.audience
     if entry.source.keptFor == nil, !backpressure.keep(entry) {
       putOffUnbegun(
         entry, by: backpressure.delay(of: entry), "the application's requests fill what it may hold of a worker")
@@ -218,11 +221,11 @@ package final class Pipeline {
     } else if dispatcher.isWhollyHeldBack(entry) {
       entry.goToHold(because: Dispatcher.holdReason)
       conclude(entry) { publisher.publishRetry(of: entry, at: time.wallClock) }
-    } else if entry.parsed?.isDryRun == true, entry.parsed?.audience != nil {
+    } else if request?.isDryRun == true, audience != nil {
       concludeDryRunOfAudience(entry)
-    } else if let audience = entry.parsed?.audience {
+    } else if let audience {
       handle(.begun(audience), entry)
-    } else if case .automatic? = entry.parsed?.badge, !entry.isNamed, registry != nil {
+    } else if case .automatic? = request?.badgeOfCounter, !entry.isNamed, registry != nil {
       carryOut(broadcasts.nameAndPublishAgain(entry), entry)
     } else {
       resolver.addRecipients(to: entry, by: entry.route.routes)
@@ -233,7 +236,7 @@ package final class Pipeline {
 
   private func putOffUnbegun(_ entry: InFlight, by delay: Int64, _ reason: String) {
     // A redelivered broadcast may have begun before.
-    if let audience = entry.parsed?.audience { entry.broadcast.work = AudienceWork(audience) }
+    if let audience = entry.request?.audience { entry.broadcast.work = AudienceWork(audience) }
     putOff(entry, by: delay, reason)
   }
 
@@ -276,7 +279,7 @@ package final class Pipeline {
       pass(BadgeGate.self, 3, entry)
     else { return }
     // A dry run only sends what FCM validates; everything else ends unsent.
-    if entry.parsed?.isDryRun == true, entry.attempt.dryRun == nil {
+    if entry.request?.isDryRun == true, entry.attempt.dryRun == nil {
       dryRun.rehearse(entry, at: time.wallClock)
     }
     enqueue(entry)

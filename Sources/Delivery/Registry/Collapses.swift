@@ -62,7 +62,7 @@ final class Collapses {
     // The rest of a small audience comes from the ladder, where its order was noted.
     let isRest = entry.broadcast.page?.campaign.isEmpty == true
     entry.collapse.hasWaited = record != nil || isRest || entry.broadcast.page?.hasWaited == true
-    guard !entry.isOfCampaign, entry.parsed?.audience?.isSmall != false else { return }
+    guard !entry.isOfCampaign, entry.request?.audience?.isSmall != false else { return }
     let date = Intake.dateForOrder(entry.delivery.properties, published: entry.identity.published, at: time.wallClock)
     entry.collapse.arrival =
       record?.arrival ?? Arrival(published: date, number: isRest ? 0 : entry.source.takenAhead?.number ?? arrival())

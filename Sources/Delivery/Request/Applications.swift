@@ -41,8 +41,8 @@ package final class Applications {
   func place(of id: [UInt8]) -> Int? { places[id] }
 
   /// The index of a configured application with this package; the first by id if there are several.
-  func index(ofPackage package: [UInt8]) -> Int? {
-    byPackage[package]?.min { all[$0].id.lexicographicallyPrecedes(all[$1].id) }
+  func index(ofPackage package: [UInt8]?) -> Int? {
+    package.flatMap { byPackage[$0] }?.min { all[$0].id.lexicographicallyPrecedes(all[$1].id) }
   }
 
   package func users(of pool: Int) -> Set<Int> { byPool[pool] ?? [] }

@@ -12,7 +12,7 @@ extension InFlight {
 
   private func collapseKeys(_ app: [UInt8]) -> CollapseKeys? {
     if let keys = self.collapse.keys { return keys }
-    guard let request else { return nil }
+    guard let request = self.request else { return nil }
     let keys = CollapseKeys(request, app: app)
     self.collapse.keys = keys
     return keys
@@ -22,7 +22,7 @@ extension InFlight {
   /// creation. Nil if nothing replaces it.
   func collapseNote(of campaign: Campaign, _ app: [UInt8]) -> CollapseNote? {
     let properties = self.delivery.properties
-    guard self.parsed?.isCollapsible == true, let request, self.broadcast.work != nil,
+    guard let request = self.request, request.isReplaceable, self.broadcast.work != nil,
       let place = collapseKeys(app)?.place(broadcastTo: request.audienceName, sender: properties.headers.sender)
     else { return nil }
     // Pages carry the time when a worker first saw the request, but not an implausible timestamp.
@@ -48,7 +48,7 @@ extension InFlight {
 
   /// A newer request to the same user or group goes to all of these devices, even before its look-up.
   private func placesOfAudience(_ app: [UInt8]) -> [CollapsePlace] {
-    self.parsed?.audience == nil ? [] : placesOfTargets(app)
+    self.request?.audience == nil ? [] : placesOfTargets(app)
   }
 
   private func placesOfDevice(_ index: Int, _ app: [UInt8]) -> [CollapsePlace] {
@@ -63,7 +63,7 @@ extension InFlight {
   }
 
   private func placesOfTargets(_ app: [UInt8]) -> [CollapsePlace] {
-    guard let request, let keys = collapseKeys(app) else { return [] }
+    guard let request = self.request, let keys = collapseKeys(app) else { return [] }
     func place(of target: Target) -> CollapsePlace? {
       switch target {
       case .apns(let token): keys.place(.apns, token: token[...])

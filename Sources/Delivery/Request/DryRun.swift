@@ -69,7 +69,7 @@ extension Translator {
   /// Translates and discards the result; nil if there is nothing to translate.
   /// - Returns: whether the push would have a page's address.
   func rehearse(_ entry: InFlight, _ way: PushWay, at now: Int64, _ report: inout LossReport?) -> Result<Bool, Rejection>? {
-    guard entry.parsed != nil else { return nil }
+    guard entry.request != nil else { return nil }
     return switch way.platform {
     case .apns:
       apns(entry, pool: way.pool, isBroadcast: way.isChannel, isRehearsed: true, at: now, &report).map(\.usesPage)

@@ -25,7 +25,7 @@ package final class InFlight {
     var source = Source()
     var identity = Identity()
     /// The parsed body once the request is admitted; released when it is no longer needed.
-    var parsed: ParsedRequest?
+    var request: SendRequest?
     /// In the order of the request's targets, followed by the further devices of `registry.members`.
     var recipients: [Recipient] = []
     var registry = RegistryAnswers()
@@ -179,13 +179,16 @@ package final class InFlight {
     isInUse = false
     generation += 1
     fields.recipients.removeAll(keepingCapacity: fields.recipients.capacity <= 16)
-    fields.trace.end()
     fields = Fields(
-      recipients: exchange(&fields.recipients, with: []), route: Route(routes: noRoutes),
-      trace: exchange(&fields.trace, with: RequestTrace()))
+      recipients: exchange(&fields.recipients, with: []), route: Route(routes: noRoutes), trace: fields.trace.emptied())
   }
 
-  var request: SendRequest? { fields.parsed?.request }
+  /// Notes the producer's time of publishing or, without one, when a worker first saw the request. Returns it.
+  func date(_ dated: Int64?, orElse seen: Int64) -> Int64 {
+    fields.identity.isDated = dated != nil
+    fields.identity.published = dated ?? seen
+    return fields.identity.published
+  }
 
   /// True if the request has a message id, by which it is recognised after a crash.
   var isNamed: Bool { fields.delivery.properties.messageID?.isEmpty == false }
@@ -281,7 +284,7 @@ package final class InFlight {
 
   /// At least one device was reached, so sending the request again would repeat a push.
   var hasReachedDevice: Bool {
-    fields.recipients.contains { if case .delivered = $0.state { true } else { false } }
+    fields.recipients.indices.contains { if case .delivered = fields.recipients[$0].state { true } else { false } }
   }
 
   /// At least one recipient has been sent to or has ended, so the request can't go to another worker unchanged.
@@ -312,7 +315,7 @@ package final class InFlight {
 
   /// The `apns-id` of a device's push.
   func apnsID(of recipient: Recipient) -> [UInt8] {
-    fields.route.apns?.stamp(token: recipient.token).id ?? fields.parsed?.request.apnsID
+    fields.route.apns?.stamp(token: recipient.token).id ?? fields.request?.apnsID
       ?? DeviceIdentity.apnsID(messageID: fields.identity.messageID, token: Array(recipient.token))
   }
 

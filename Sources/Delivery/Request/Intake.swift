@@ -49,13 +49,13 @@ package struct Intake {
       let reason = "the body has \(delivery.bodySize) bytes, the limit is \(limits.json.bytes)"
       return Rejection(.messageTooBig, reason)
     }
-    let (parsed, app): (ParsedRequest, Int)
+    let (request, app): (SendRequest, Int)
     do {
-      parsed = try parse(delivery.body, for: entry.identity.app)
-      app = try self.app(of: entry, delivery.properties.appID, parsed.package)
+      request = try parse(delivery.body, for: entry.identity.app)
+      app = try self.app(of: entry, delivery.properties.appID, request.restrictedPackageName)
     } catch { return error }
     entry.identity.app = app
-    if let package = parsed.package, !apps[app].packages.contains(package) {
+    if let package = request.restrictedPackageName, !apps[app].packages.contains(package) {
       return Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to")
     }
     if let record {
@@ -65,29 +65,28 @@ package struct Intake {
       entry.identity.clockLag = record.lag(at: now)
       entry.attempt.lastFailure = (record.error, record.reason, record.status)
     }
-    let dated = Self.published(delivery.properties, at: now)
-    entry.identity.isDated = dated != nil
-    entry.identity.published = dated ?? firstSeen.map { min(max($0, 0), now) } ?? now
-    let lifetime = parsed.lifetime ?? parsed.expiration.map { Self.lifetime(until: $0, from: entry.identity.published) }
-    entry.identity.deadline = record?.deadline ?? Self.deadline(lifetime, delivery.properties, from: entry.identity.published)
-    entry.parsed = parsed
+    let seen = firstSeen.map { min(max($0, 0), now) } ?? now
+    let published = entry.date(Self.published(delivery.properties, at: now), orElse: seen)
+    let lifetime = request.lifetime ?? request.expirationOfTokens.map { Self.lifetime(until: $0, from: published) }
+    entry.identity.deadline = record?.deadline ?? Self.deadline(lifetime, delivery.properties, from: published)
+    entry.request = request
     entry.attempt.isLast = lifetime == 0
     return nil
   }
 
   /// - Parameter app: nil if only the body may name the application; then its limits apply.
-  private func parse(_ body: [UInt8], for app: Int?) throws(Rejection) -> ParsedRequest {
-    if let app { return try ParsedRequest(parsing: body, limits: limits(of: app)) }
+  private func parse(_ body: [UInt8], for app: Int?) throws(Rejection) -> SendRequest {
+    if let app { return try SendRequest(parsing: body, limits: limits(of: app)) }
     do {
-      let parsed = try ParsedRequest(parsing: body, limits: limits)
-      guard let app = parsed.package.flatMap(apps.index(ofPackage:)), apps[app].countsBadges else { return parsed }
-      return try ParsedRequest(parsing: body, limits: limits(of: app))
+      let request = try SendRequest(parsing: body, limits: limits)
+      guard let app = apps.index(ofPackage: request.restrictedPackageName), apps[app].countsBadges else { return request }
+      return try SendRequest(parsing: body, limits: limits(of: app))
     } catch {
       guard error.code == .invalidParameters || error.code == .messageTooBig,
-        let parsed = try? ParsedRequest(parsing: body, limits: limits(isLenient: true, hasPages: true)),
-        let app = parsed.package.flatMap(apps.index(ofPackage:)), apps[app].ignoresUnknownNames || apps[app].isUPMC
+        let request = try? SendRequest(parsing: body, limits: limits(isLenient: true, hasPages: true)),
+        let app = apps.index(ofPackage: request.restrictedPackageName), apps[app].ignoresUnknownNames || apps[app].isUPMC
       else { throw error }
-      return try ParsedRequest(parsing: body, limits: limits(of: app))
+      return try SendRequest(parsing: body, limits: limits(of: app))
     }
   }
 
@@ -178,6 +177,12 @@ package struct Intake {
 extension SendRequest {
   /// The lifetime in seconds, from either field; nil for the default.
   var lifetime: Int? { timeToLive ?? androidTimeToLive }
+
+  /// The `apns-topic` of the request.
+  var topic: [UInt8]? { apnsHeader(.apnsTopic).map(document.string) }
+
+  /// A newer request may replace this one while it waits.
+  var isReplaceable: Bool { isCollapsible && !isDryRun }
 
   /// The end of the lifetime in unix seconds from `apns-expiration`, if all targets are APNs tokens and nothing else limits it.
   /// It doesn't apply to Android devices.

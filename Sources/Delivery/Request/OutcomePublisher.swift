@@ -98,7 +98,7 @@ final class OutcomePublisher {
   func publishOptionalLetter(
     _ code: PushError, naming recipient: Int? = nil, registration: [UInt8]? = nil, for entry: InFlight
   ) {
-    guard deadLetters.contains(code), entry.parsed?.isDryRun != true else { return }
+    guard deadLetters.contains(code), entry.request?.isDryRun != true else { return }
     let reason =
       code == .collapsed ? "a newer request with its collapse key has taken its place" : "its time to live has passed"
     let letter = DeadLetter(error: code, reason: reason, attempts: entry.attempt.earlier, failedAt: time.wallClock)

@@ -21,8 +21,9 @@ struct ProducerRights {
   func refusal(of entry: InFlight) -> Rejection? {
     guard let producer = entry.source.producer, let app = entry.identity.app else { return nil }
     let rights = apps[app].rights
-    if let refusal = rights.refusal(of: producer) ?? rights.refusal(ofTopic: entry.parsed?.topic) { return refusal }
-    if entry.source.reply != .crowded { entry.source.producer = nil }
+    if let refusal = rights.refusal(of: producer) ?? rights.refusal(ofTopic: entry.request?.topic) { return refusal }
+    if case .crowded = entry.source.reply { return nil }
+    entry.source.producer = nil
     return nil
   }
 }

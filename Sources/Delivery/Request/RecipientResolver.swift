@@ -8,13 +8,13 @@ struct RecipientResolver {
   let lookUps: LookUps?
 
   func addRecipients(to entry: InFlight, by routes: SenderRoutes) {
-    guard let parsed = entry.parsed else { return }
-    switch parsed.request.targets {
+    guard let request = entry.request else { return }
+    switch request.targets {
     case .one(let target):
       entry.recipients.append(recipient(for: target, by: routes, entry.route.environment))
       if case .unresolved = entry.recipients[0].state { lookUp(target, for: entry) }
       if case .fcm = target, lacksFCM(entry, routes) {
-        refuseUnless(FCMAddress.canBeGiven(parsed.request.document.string(parsed.request.targetNode)), 0, entry)
+        refuseUnless(FCMAddress.canBeGiven(request.document.string(request.targetNode)), 0, entry)
       }
     case .list(let targets):
       var places: [[UInt8]: Int] = [:]
@@ -25,7 +25,7 @@ struct RecipientResolver {
         let last = entry.recipients.count - 1
         if case .unresolved = entry.recipients[last].state { lookUp(target, for: entry) }
         if case .fcm = target, lacksFCM {
-          if texts.isEmpty { texts = parsed.request.targetTexts }
+          if texts.isEmpty { texts = request.targetTexts }
           refuseUnless(FCMAddress.canBeGiven(texts[index]), last, entry)
         }
         let key: [UInt8]
@@ -35,7 +35,7 @@ struct RecipientResolver {
           key = [kind] + entry.recipients[last].identity
         // An unreachable entry has one dead letter, even if the list repeats it.
         case .refused:
-          if texts.isEmpty { texts = parsed.request.targetTexts }
+          if texts.isEmpty { texts = request.targetTexts }
           key = [0xFF] + texts[index]
         default: continue
         }
@@ -59,7 +59,7 @@ struct RecipientResolver {
   private func lookUp(_ target: Target, for entry: InFlight) {
     guard let lookUps, let app = entry.identity.app, let id = target.registryName else { return }
     let place = RecipientReference(request: entry.reference, recipient: entry.recipients.count - 1)
-    lookUps.append(LookUp(app: apps[app].id, registration: id, kind: entry.parsed?.kind), for: place)
+    lookUps.append(LookUp(app: apps[app].id, registration: id, kind: entry.request?.tokenKind), for: place)
     entry.registry.unresolved += 1
   }
 
@@ -68,10 +68,10 @@ struct RecipientResolver {
   ) -> Recipient {
     switch target {
     case .apns(let token):
-      guard let route = routes.apnsRoute(environment) else {
+      guard let pool = routes.apnsRoute(environment)?.pool else {
         return unreachable("the sender has no APNs credential", .mismatchSenderID, .apns, token)
       }
-      return Recipient(platform: .apns, token: token[...], pool: route.pool)
+      return Recipient(platform: .apns, token: token[...], pool: pool)
     case .channel(let id):
       guard let route = routes.ofChannels(environment) else {
         return unreachable("the sender has no APNs credential", .mismatchSenderID)

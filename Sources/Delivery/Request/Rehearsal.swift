@@ -152,10 +152,10 @@ public struct Rehearsal {
     if let rejection = intake.admit(entry, delivery, nil, firstSeen: question.published, at: question.now) {
       return .failure(rejection)
     }
-    guard let parsed = entry.parsed, let app = entry.identity.app else {
+    guard let request = entry.request, let app = entry.identity.app else {
       return .failure(Rejection(.internalServerError, "a request without an application"))
     }
-    if let rejection = apps[app].rights.refusal(ofTopic: parsed.topic) { return .failure(rejection) }
+    if let rejection = apps[app].rights.refusal(ofTopic: request.topic) { return .failure(rejection) }
     let translator = Translator(apps: apps, pages: pages)
     do throws(Rejection) {
       if let rejection = translator.route(entry, try translator.choice(of: delivery.properties.headers)) { throw rejection }
@@ -164,11 +164,11 @@ public struct Rehearsal {
       return .failure(Rejection(.expired, "its time to live has passed: it is not sent"))
     }
     let deadlineOfFCM =
-      parsed.expiration == nil
-      ? entry.identity.deadline : Intake.deadline(parsed.lifetime, delivery.properties, from: entry.identity.published)
+      request.expirationOfTokens == nil
+      ? entry.identity.deadline : Intake.deadline(request.lifetime, delivery.properties, from: entry.identity.published)
     return .success(
       Admitted(
-        entry: entry, request: parsed.request, translator: translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry,
+        entry: entry, request: request, translator: translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry,
         lacksFCM: apps[app].lacksFCM, now: question.now))
   }
 }

@@ -11,11 +11,10 @@ struct Translations {
     }
     var report: LossReport?
     let made = translator.apns(entry, pool: way.pool, isBroadcast: way.isChannel, at: now, &report)
-    if case .success(let template) = made {
-      observers.note(.translated(.apns), entry)
-      entry.route.apns = template
-      entry.route.apnsPool = way.pool
-    }
+    guard case .success(let template) = made else { return made }
+    observers.note(.translated(.apns), entry)
+    entry.route.apns = template
+    entry.route.apnsPool = way.pool
     return made
   }
 
@@ -23,7 +22,7 @@ struct Translations {
     if let template = entry.route.fcm { return .success(template) }
     var report: LossReport?
     // FCM's validation of a dry run needs no page.
-    let made = translator.fcm(entry, isRehearsed: entry.parsed?.isDryRun == true, at: now, &report)
+    let made = translator.fcm(entry, isRehearsed: entry.request?.isDryRun == true, at: now, &report)
     if case .success(let template) = made {
       observers.note(.translated(.fcm), entry)
       entry.route.fcm = template

@@ -70,11 +70,11 @@ package struct Translator {
     _ entry: InFlight, pool: Int, isBroadcast: Bool = false, isRehearsed: Bool = false, at now: Int64,
     _ report: inout LossReport?
   ) -> Result<APNsTemplate, Rejection> {
-    guard let parsed = entry.parsed, let settings = apnsSettings(of: pool, entry) else {
+    guard let request = entry.request, let settings = apnsSettings(of: pool, entry) else {
       return .failure(Rejection(.mismatchSenderID, "the sender has no APNs credential"))
     }
     return APNsTemplate.make(
-      parsed.request, settings: settings, context: context(of: entry, isRehearsed: isRehearsed, at: now),
+      request, settings: settings, context: context(of: entry, isRehearsed: isRehearsed, at: now),
       isBroadcast: isBroadcast, report: &report)
   }
 
@@ -82,22 +82,22 @@ package struct Translator {
   func fcm(
     _ entry: InFlight, isRehearsed: Bool = false, deadline: Int64? = nil, at now: Int64, _ report: inout LossReport?
   ) -> Result<FCMTemplate, Rejection> {
-    guard let parsed = entry.parsed else {
+    guard let request = entry.request else {
       return .failure(Rejection(.internalServerError, "the request is no longer there"))
     }
     return FCMTemplate.make(
-      parsed.request, settings: entry.route.routes.fcmSettings,
+      request, settings: entry.route.routes.fcmSettings,
       context: context(of: entry, isRehearsed: isRehearsed, deadline: deadline, at: now), report: &report)
   }
 
   func webpush(
     _ entry: InFlight, isRehearsed: Bool = false, at now: Int64, _ report: inout LossReport?
   ) -> Result<WebPushTemplate, Rejection> {
-    guard let parsed = entry.parsed else {
+    guard let request = entry.request else {
       return .failure(Rejection(.internalServerError, "the request is no longer there"))
     }
     return WebPushTemplate.make(
-      parsed.request, settings: entry.route.routes.webPushSettings,
+      request, settings: entry.route.routes.webPushSettings,
       context: context(of: entry, isRehearsed: isRehearsed, at: now), report: &report)
   }
 

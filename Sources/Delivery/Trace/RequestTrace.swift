@@ -40,9 +40,10 @@ struct RequestTrace {
   var deadLetters = 0
   var feedback = 0
 
-  mutating func end() {
+  /// A trace for the next request, which takes over the storage.
+  mutating func emptied() -> RequestTrace {
     pushes.removeAll(keepingCapacity: pushes.capacity <= 4)
-    self = RequestTrace(pushes: exchange(&pushes, with: []))
+    return RequestTrace(pushes: exchange(&pushes, with: []))
   }
 
   mutating func sent(_ recipient: Int, at now: MonotonicTime) {

@@ -141,7 +141,7 @@ extension InFlight {
     case nil: break
     }
     if self.recipients.isEmpty { return self.trace.refusal != nil ? "refused" : self.trace.isExpired ? "expired" : "done" }
-    if self.attempt.dryRun != nil || self.parsed?.isDryRun == true { return "dry run" }
+    if self.attempt.dryRun != nil || self.request?.isDryRun == true { return "dry run" }
     if isDelivered { return "delivered" }
     if hasReachedDevice { return "delivered in part" }
     return isEverywhere(.expired) ? "expired" : isEverywhere(.collapsed) ? "collapsed" : "failed"

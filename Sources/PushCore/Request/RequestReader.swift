@@ -7,11 +7,11 @@ struct RequestReader {
   var ignored: IgnoredNames?
 
   /// The first name tells the shapes apart: an FCM v1 body has only `message` and `validate_only`.
-  func read(into request: inout SendRequest) throws(Rejection) {
+  func read(into request: SendRequest) throws(Rejection) {
     guard document.kind(document.root) == .object else {
       throw Rejection(.invalidJSON, "expected an object, found \(document.kind(document.root).words) at byte 0")
     }
-    if isV1 { try readV1(&request) } else { try readGCM(&request) }
+    if isV1 { try readV1(request) } else { try readGCM(request) }
     try checkActivity(request)
     try checkPushType(request)
     try checkSizes(request)
@@ -48,7 +48,7 @@ struct RequestReader {
 
   // MARK: GCM
 
-  private func readGCM(_ request: inout SendRequest) throws(Rejection) {
+  private func readGCM(_ request: SendRequest) throws(Rejection) {
     var (to, notificationKey, registrationIDs, condition): (Int?, Int?, Int?, Int?)
     var (apns, android, androidV2, webpush): (Int?, Int?, Int?, Int?)
     for (name, node) in document.members(of: document.root) {
@@ -70,7 +70,7 @@ struct RequestReader {
       case .mutableContent: request.mutableContent = try looseBoolean(node)
       case .restrictedPackageName: request.restrictedPackageNameNode = try packageName(node)
       case .dryRun: request.isDryRun = try looseBoolean(node)
-      case .notification: try readNotification(node, &request)
+      case .notification: try readNotification(node, request)
       case .data:
         try checkData(node)
         request.dataNode = node
@@ -83,10 +83,10 @@ struct RequestReader {
     if apns != nil || android != nil || androidV2 != nil || webpush != nil {
       request.blocks = try PlatformBlocks(apns: apns, android: android, androidV2: androidV2, webpush: webpush, self)
     }
-    try readTarget(to: to, notificationKey: notificationKey, registrationIDs: registrationIDs, condition: condition, &request)
+    try readTarget(to: to, notificationKey: notificationKey, registrationIDs: registrationIDs, condition: condition, request)
   }
 
-  private func readNotification(_ node: Int, _ request: inout SendRequest) throws(Rejection) {
+  private func readNotification(_ node: Int, _ request: SendRequest) throws(Rejection) {
     guard document.kind(node) == .object else { throw wrongType(node, expected: "an object") }
     request.notificationNode = node
     for (name, value) in document.members(of: node) {
@@ -102,7 +102,7 @@ struct RequestReader {
 
   // MARK: FCM v1
 
-  private func readV1(_ request: inout SendRequest) throws(Rejection) {
+  private func readV1(_ request: SendRequest) throws(Rejection) {
     request.shape = .fcmV1
     let envelope = try fields(of: document.root, EnvelopeField.table) { $0 == .message ? .object : .boolean }
     request.isDryRun = envelope[.validateOnly].flatMap(document.bool) ?? false
@@ -121,7 +121,7 @@ struct RequestReader {
     request.fcmOptionsNode = slots[.fcmOptions]
     request.blocks = try PlatformBlocks(
       apns: slots[.apns], android: slots[.android], androidV2: slots[.androidV2], webpush: slots[.webpush], self)
-    try readTargetV1(token: slots[.token], fid: slots[.fid], topic: slots[.topic], condition: slots[.condition], &request)
+    try readTargetV1(token: slots[.token], fid: slots[.fid], topic: slots[.topic], condition: slots[.condition], request)
   }
 
   // MARK: Fields

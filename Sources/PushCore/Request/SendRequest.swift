@@ -6,8 +6,8 @@ public enum Priority: String, Sendable {
 /// A validated send request in either shape, GCM's or FCM v1's. Passed all checks that need no registry.
 ///
 /// Values stay in the ``document``; properties are nodes, and null counts as absent. All nodes have the types that their
-/// ``FieldName`` demands, so a translator checks nothing.
-public struct SendRequest: Sendable {
+/// ``FieldName`` demands, so a translator checks nothing. A class, so that it is never copied; it doesn't change once it is read.
+public final class SendRequest {
   public enum Shape: Sendable {
     case gcm, fcmV1
   }
@@ -50,7 +50,7 @@ public struct SendRequest: Sendable {
     do { return .success(try SendRequest(parsing: body, limits: limits)) } catch { return .failure(error) }
   }
 
-  public init(parsing body: [UInt8], limits: RequestLimits = RequestLimits()) throws(Rejection) {
+  public convenience init(parsing body: [UInt8], limits: RequestLimits = RequestLimits()) throws(Rejection) {
     try self.init(try Self.document(body, limits.json), limits: limits)
   }
 
@@ -66,15 +66,11 @@ public struct SendRequest: Sendable {
 
   /// Validates a document that was parsed with the same limits.
   public init(_ document: JSONDocument, limits: RequestLimits = RequestLimits()) throws(Rejection) {
-    self.init(document: document)
-    let reader = RequestReader(document: document, limits: limits, ignored: limits.ignoresUnknownNames ? IgnoredNames() : nil)
-    try reader.read(into: &self)
-  }
-
-  init(document: JSONDocument) {
     self.document = document
     targets = .list([])
     targetNode = document.root
+    let reader = RequestReader(document: document, limits: limits, ignored: limits.ignoresUnknownNames ? IgnoredNames() : nil)
+    try reader.read(into: self)
   }
 
   public var collapseKey: [UInt8]? { collapseKeyNode.map(document.string) }

@@ -64,37 +64,40 @@ public enum Target: Equatable, Sendable {
   ///
   /// Other forms are `InvalidRegistration`. No control, space, slash, `?`, `#` or non-ASCII byte of a target ever reaches a
   /// path or a header. A user id may have these bytes; it reaches neither.
-  public static func classify(_ text: [UInt8]) -> Result<Target, Rejection> {
+  public static func classify(_ text: [UInt8]) -> Result<Target, Rejection> { classify(text[...]) }
+
+  static func classify(_ text: ArraySlice<UInt8>) -> Result<Target, Rejection> {
     switch text.first {
     case UInt8(ascii: "/"):
-      return path(text)
-    case UInt8(ascii: "a") where text.starts(with: channelPrefix):
-      let id = text[channelPrefix.count...]
-      guard TextForm.isChannelID(id) else {
-        return refused("expected 1 to 256 characters of base64 after apns-channel:")
-      }
-      return .success(.channel(Array(id)))
+      return path(Array(text))
     case UInt8(ascii: "a") where text.starts(with: apnsPrefix):
-      let token = Array(text[apnsPrefix.count...])
+      let token = Array(text.dropFirst(apnsPrefix.count))
       guard (2...200).contains(token.count), token.count % 2 == 0, Bytes.isHex(token.span) else {
         return refused("expected an even number of 2 to 200 hexadecimal digits after apns:")
       }
       return .success(.apns(token: lowercased(token)))
+    case UInt8(ascii: "a") where text.starts(with: channelPrefix):
+      let id = text.dropFirst(channelPrefix.count)
+      guard TextForm.isChannelID(id) else {
+        return refused("expected 1 to 256 characters of base64 after apns-channel:")
+      }
+      return .success(.channel(Array(id)))
     case UInt8(ascii: "f") where text.starts(with: fcmPrefix):
-      return prefixedFCM(text[fcmPrefix.count...])
+      return prefixedFCM(text.dropFirst(fcmPrefix.count))
     case UInt8(ascii: "f") where text.starts(with: FCMAddress.installationPrefix):
-      return installation(text[4...])
+      return installation(text.dropFirst(FCMAddress.installationPrefix.count))
     case UInt8(ascii: "w") where text.starts(with: webPushPrefix):
-      return subscription(text[webPushPrefix.count...])
+      return subscription(text.dropFirst(webPushPrefix.count))
     case UInt8(ascii: "p"):
-      if let kind = RegistryID.kind(of: text) { return .success(kind == .registration ? .registration(text) : .group(text)) }
+      let id = Array(text)
+      if let kind = RegistryID.kind(of: id) { return .success(kind == .registration ? .registration(id) : .group(id)) }
     default: break
     }
     if text.count >= 64, text.count <= 200, Bytes.isHex(text.span) {
       guard text.count % 2 == 0 else { return refused("an APNs token with an odd number of digits") }
-      return .success(.apns(token: lowercased(text)))
+      return .success(.apns(token: lowercased(Array(text))))
     }
-    return fcm(text[...])
+    return fcm(text)
   }
 
   // Arrays, because `starts(with:)` is slow with the bytes of a string.

@@ -2,7 +2,7 @@
 extension RequestReader {
   /// GCM's shape. `notification_key` is the old name of `to` for groups.
   func readTarget(
-    to: Int?, notificationKey: Int?, registrationIDs: Int?, condition node: Int?, _ request: inout SendRequest
+    to: Int?, notificationKey: Int?, registrationIDs: Int?, condition node: Int?, _ request: SendRequest
   ) throws(Rejection) {
     let only = try only(to, notificationKey, registrationIDs, node, names: "to, registration_ids or condition")
     request.targetNode = only
@@ -17,24 +17,24 @@ extension RequestReader {
 
   /// FCM v1's shape. Topics and installation ids have no prefixes there.
   func readTargetV1(
-    token: Int?, fid: Int?, topic: Int?, condition node: Int?, _ request: inout SendRequest
+    token: Int?, fid: Int?, topic: Int?, condition node: Int?, _ request: SendRequest
   ) throws(Rejection) {
     let only = try only(token, fid, topic, node, names: "token, fid, topic or condition")
     request.targetNode = only
     if only == node {
       request.targets = try condition(only)
     } else if only == fid {
-      switch Target.installation(try text(only)[...]) {
+      switch Target.installation(try text(only)) {
       case .success(let target): request.targets = .one(target)
       case .failure(let refused): throw refusal(only, refused.code, refused.reason)
       }
     } else if only == topic {
       let name = try text(only)
-      guard TextForm.isTopicName(name[...]) else {
+      guard TextForm.isTopicName(name) else {
         throw refusal(
           only, .invalidRegistration, "expected a topic's name without /topics/, of the characters a-z A-Z 0-9 - _ . ~ %")
       }
-      request.targets = .one(.topic(name))
+      request.targets = .one(.topic(Array(name)))
     } else {
       let target = try target(only)
       switch target {
@@ -57,9 +57,9 @@ extension RequestReader {
     return found
   }
 
-  private func text(_ node: Int) throws(Rejection) -> [UInt8] {
+  private func text(_ node: Int) throws(Rejection) -> ArraySlice<UInt8> {
     guard document.kind(node) == .string else { throw wrongType(node, expected: "a string") }
-    let text = document.string(node)
+    let text = document.slice(node)
     guard !text.isEmpty else { throw refusal(node, .missingRegistration, "empty") }
     return text
   }
@@ -89,7 +89,7 @@ extension RequestReader {
 
   /// An invalid entry of `registration_ids` doesn't affect the others.
   private func entry(_ element: Int, _ index: Int, of list: Int) -> Target {
-    switch Target.classify(document.string(element)) {
+    switch Target.classify(document.slice(element)) {
     case .success(let target): return target
     case .failure(let refused):
       let place = "\(document.path(to: list))[\(index)]"
@@ -100,7 +100,7 @@ extension RequestReader {
   private func condition(_ node: Int) throws(Rejection) -> Targets {
     let text = try text(node)
     do {
-      return .condition(try Condition.parse(text, mostTopics: limits.conditionTopics))
+      return .condition(try Condition.parse(Array(text), mostTopics: limits.conditionTopics))
     } catch {
       throw refusal(node, .invalidParameters, "\(error.reason) (byte \(error.offset) of the condition)")
     }

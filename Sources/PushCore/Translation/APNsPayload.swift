@@ -4,7 +4,7 @@ import Wire
 enum APNsPayload {
   /// If the payload is too large and there is a page, builds it again with the page's address instead of `data.ext`.
   static func make(
-    _ request: borrowing SendRequest, _ aps: APSContent, _ type: PushType, _ settings: borrowing APNsSettings,
+    _ request: SendRequest, _ aps: APSContent, _ type: PushType, _ settings: borrowing APNsSettings,
     _ context: borrowing TranslationContext, limit: Int, usesPage: inout Bool
   ) throws(Rejection) -> [UInt8] {
     do throws(Rejection) { return try make(request, aps, type, settings, context, limit, page: nil) } catch {
@@ -15,7 +15,7 @@ enum APNsPayload {
   }
 
   private static func make(
-    _ request: borrowing SendRequest, _ aps: APSContent, _ type: PushType, _ settings: borrowing APNsSettings,
+    _ request: SendRequest, _ aps: APSContent, _ type: PushType, _ settings: borrowing APNsSettings,
     _ context: borrowing TranslationContext, _ limit: Int, page: [UInt8]?
   ) throws(Rejection) -> [UInt8] {
     let document = request.document
@@ -83,7 +83,7 @@ enum APNsPayload {
 
   /// GS-025: data keys beside `aps` under their own names, as strings. A null counts as absent.
   private static func appendData(
-    _ request: borrowing SendRequest, replacedBy custom: Set<[UInt8]>, isUPMC: Bool, page: [UInt8]?, to payload: inout [UInt8]
+    _ request: SendRequest, replacedBy custom: Set<[UInt8]>, isUPMC: Bool, page: [UInt8]?, to payload: inout [UInt8]
   ) throws(Rejection) {
     guard let data = request.dataNode else { return }
     let document = request.document

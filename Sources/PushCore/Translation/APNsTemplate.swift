@@ -39,16 +39,14 @@ public final class APNsTemplate: Sendable {
   /// (a data key `aps`), `InvalidParameters` (forbidden by the push type or for a channel), `MessageTooBig`,
   /// `InvalidPackageName` (unusable topic in the settings), `NothingForPlatform` (nothing is for an Apple device).
   public static func make(
-    _ request: borrowing SendRequest, settings: borrowing APNsSettings, context: borrowing TranslationContext,
+    _ request: SendRequest, settings: borrowing APNsSettings, context: borrowing TranslationContext,
     isBroadcast: Bool = false, report: inout LossReport?
   ) -> Result<APNsTemplate, Rejection> {
-    guard let delivery = AppleDelivery(request, standard: settings.defaultPriority, context, isBroadcast: isBroadcast) else {
-      return .failure(AppleDelivery.nothing)
-    }
     do throws(Rejection) {
+      let delivery = try AppleDelivery(request, standard: settings.defaultPriority, context, isBroadcast: isBroadcast)
       let template = try APNsTemplate(request, delivery, settings, context, isBroadcast: isBroadcast)
       report?.explain(
-        copy request, for: .apns, delivery,
+        request, for: .apns, delivery,
         movesExtension: settings.isUPMC && MPSObject.isWanted(request, delivery.content, delivery.pushType))
       if template.usesPage { report?.addPage(.apns) }
       return .success(template)
@@ -58,7 +56,7 @@ public final class APNsTemplate: Sendable {
   }
 
   private init(
-    _ request: borrowing SendRequest, _ delivery: AppleDelivery, _ settings: borrowing APNsSettings,
+    _ request: SendRequest, _ delivery: AppleDelivery, _ settings: borrowing APNsSettings,
     _ context: borrowing TranslationContext, isBroadcast: Bool
   ) throws(Rejection) {
     guard settings.isUsable else { throw Rejection(.invalidPackageName, "the app's APNs topic is no bundle ID") }
@@ -113,7 +111,7 @@ public final class APNsTemplate: Sendable {
   private static let broadcastLimit = 5120
 
   /// Refuses what Apple forbids in broadcasts ("Sending broadcast push notification requests to APNs").
-  private static func refuseNoBroadcast(_ request: borrowing SendRequest, _ aps: APSContent) throws(Rejection) {
+  private static func refuseNoBroadcast(_ request: SendRequest, _ aps: APSContent) throws(Rejection) {
     let document = request.document
     if let type = request.apnsHeader(.apnsPushType), !document.isString(type, "liveactivity") {
       throw Rejection(.invalidParameters, "apns.headers.apns-push-type: a channel takes live activities only")

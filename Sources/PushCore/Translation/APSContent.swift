@@ -13,7 +13,7 @@ struct APSContent {
   let hasPlaceholders: Bool
   private let isLiveActivity: Bool
 
-  init(_ request: borrowing SendRequest) {
+  init(_ request: SendRequest) {
     let document = request.document
     if case .automatic? = request.badge { hasPlaceholders = true } else { hasPlaceholders = false }
     payload = request.apns(.payload)
@@ -22,11 +22,8 @@ struct APSContent {
     } else {
       override = nil
     }
-    var plain = false
-    var rich = false
-    for field in Self.alertFields where request.notification[field.key] != nil {
-      if field.key == .title || field.key == .body { plain = true } else { rich = true }
-    }
+    let plain = request.notification[.title] != nil || request.notification[.body] != nil
+    let rich = Self.richKeys.contains { request.notification[$0] != nil }
     guard let override else {
       alertOverride = nil
       hasAlert = plain || rich
@@ -53,7 +50,7 @@ struct APSContent {
   func isAlertTakenAway(_ document: JSONDocument) -> Bool { alertOverride.map { document.kind($0) == .null } ?? false }
 
   /// True if the push is of type alert and shows an alert.
-  func isCountable(_ request: borrowing SendRequest) -> Bool {
+  func isCountable(_ request: SendRequest) -> Bool {
     if let type = request.apnsHeader(.apnsPushType), !request.document.isString(type, "alert") { return false }
     return !isLiveActivity && hasAlert
   }
@@ -69,13 +66,13 @@ struct APSContent {
     let key: NotificationKey
     let name: String
     /// With quotes and colon.
-    let member: [UInt8]
+    let member: String
     var isArguments: Bool { key == .titleLocArgs || key == .subtitleLocArgs || key == .bodyLocArgs }
 
     init(_ key: NotificationKey, _ name: String) {
       self.key = key
       self.name = name
-      member = Array("\"\(name)\":".utf8)
+      member = "\"\(name)\":"
     }
   }
 
@@ -86,46 +83,38 @@ struct APSContent {
     .init(.subtitleLocArgs, "subtitle-loc-args"), .init(.bodyLocKey, "loc-key"), .init(.bodyLocArgs, "loc-args"),
   ]
 
-  /// Byte arrays: the bytes of a string would be copied one by one.
-  private enum Member {
-    static let alert = Array(#""alert":{"#.utf8)
-    static let badge = Array(#""badge":"#.utf8)
-    static let sound = Array(#""sound":"#.utf8)
-    static let category = Array(#""category":"#.utf8)
-    static let contentAvailable = Array(#""content-available":1"#.utf8)
-    static let mutableContent = Array(#""mutable-content":1"#.utf8)
-  }
+  private static let richKeys = alertFields.map(\.key).filter { $0 != .title && $0 != .body }
 
   /// Appends the `aps` object: translated keys that aren't overridden, then the block's keys. A null removes its key.
   /// - Parameters:
   ///   - withAlert: false if FCM makes the alert of a plain title and body.
   ///   - isUPMC: gives an alert a sound and runs the service extension that acknowledges it (rules UP-19, UP-20).
-  func append(_ request: borrowing SendRequest, withAlert: Bool, isUPMC: Bool = false, to output: inout [UInt8]) {
+  func append(_ request: SendRequest, withAlert: Bool, isUPMC: Bool = false, to output: inout [UInt8]) {
     let document = request.document
     output.append(0x7B)
     if withAlert, alertOverride == nil || document.kind(alertOverride ?? 0) == .object {
       appendAlert(request, to: &output)
     }
     if let badge = request.badge, !isOverridden("badge", document) {
-      output.appendMember(Member.badge)
+      output.appendMember(#""badge":"#)
       output.appendBadge(badge)
     }
     if let sound = request.notification[.sound], !isOverridden("sound", document) {
-      output.appendMember(Member.sound)
+      output.appendMember(#""sound":"#)
       output.appendSound(sound, of: document)
     } else if isUPMC, hasAlert, !isOverridden("sound", document) {
       output.appendMember(#""sound":"default""#)
     }
     if let action = request.notification[.clickAction], !isOverridden("category", document) {
-      output.appendMember(Member.category)
+      output.appendMember(#""category":"#)
       document.appendQuoted(action, to: &output)
     }
     if request.contentAvailable, !isOverridden("content-available", document) {
-      output.appendMember(Member.contentAvailable)
+      output.appendMember(#""content-available":1"#)
     }
     // Service extensions run only for alerts.
     if request.mutableContent || isUPMC, hasAlert, !isOverridden("mutable-content", document) {
-      output.appendMember(Member.mutableContent)
+      output.appendMember(#""mutable-content":1"#)
     }
     if let override { appendOverride(override, document, withAlert: withAlert, to: &output) }
     output.append(0x7D)
@@ -148,12 +137,14 @@ struct APSContent {
   }
 
   /// Merges the keys of both alerts; the block's keys win.
-  private func appendAlert(_ request: borrowing SendRequest, to output: inout [UInt8]) {
+  private func appendAlert(_ request: SendRequest, to output: inout [UInt8]) {
     guard hasAlert else { return }
     let document = request.document
-    output.appendMember(Member.alert)
-    for field in Self.alertFields {
-      guard let node = request.notification[field.key] else { continue }
+    output.appendMember(#""alert":{"#)
+    let fields = Self.alertFields
+    for index in fields.indices {
+      guard let node = request.notification[fields[index].key] else { continue }
+      let field = fields[index]
       if let alertOverride, document.value(field.name, of: alertOverride) != nil { continue }
       output.appendMember(field.member)
       if field.isArguments {
@@ -185,16 +176,9 @@ extension [UInt8] {
   }
 
   /// Appends a member, or the beginning of one, as it is written in JSON.
-  @inline(__always)
-  mutating func appendMember(_ text: [UInt8]) {
-    appendMemberSeparator()
-    append(contentsOf: text)
-  }
-
-  @inline(__always)
   mutating func appendMember(_ text: String) {
     appendMemberSeparator()
-    append(contentsOf: text.utf8)
+    append(copying: text.utf8.span)
   }
 
   mutating func appendBadge(_ badge: SendRequest.Badge) {

@@ -6,7 +6,7 @@ struct AndroidConfig {
   /// The value of `data.mps`, or nil.
   let object: [UInt8]?
 
-  func append(_ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]) {
+  func append(_ request: SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]) {
     let document = request.document
     let v2 = request.blocks?.androidV2
     body.appendMember(v2 == nil ? #""android":{"# : #""android_v2":{"#)
@@ -50,7 +50,7 @@ struct AndroidConfig {
 
   /// GS-062: the rest of the lifetime in whole seconds; 0 means "now or never". `android.ttl` wins over `time_to_live`, but
   /// doesn't extend an earlier expiration of the message.
-  static func secondsLeft(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) -> Int64 {
+  static func secondsLeft(_ request: SendRequest, _ context: borrowing TranslationContext) -> Int64 {
     if (request.androidTimeToLive ?? request.timeToLive) == 0 { return 0 }
     var deadline = context.deadline
     if let own = request.androidTimeToLive, let common = request.timeToLive {
@@ -60,7 +60,7 @@ struct AndroidConfig {
     return min((deadline - context.now) / 1000, Int64(RequestLimits.longestTimeToLive))
   }
 
-  private func append(_ v2: PlatformBlocks.AndroidV2, _ request: borrowing SendRequest, to body: inout [UInt8]) {
+  private func append(_ v2: PlatformBlocks.AndroidV2, _ request: SendRequest, to body: inout [UInt8]) {
     body.appendMemberSeparator()
     guard !v2.isSync else { return body.append(contentsOf: #""background_sync":{}"#.utf8) }
     body.append(contentsOf: #""remote_notification":{"#.utf8)
@@ -72,7 +72,7 @@ struct AndroidConfig {
 
   /// In `android_v2` it also has title, body and image: FCM doesn't document that it uses the common `notification` there.
   private func appendNotification(
-    _ request: borrowing SendRequest, _ v2: PlatformBlocks.AndroidV2? = nil, to body: inout [UInt8]
+    _ request: SendRequest, _ v2: PlatformBlocks.AndroidV2? = nil, to body: inout [UInt8]
   ) {
     let isTranslated = request.shape == .gcm && request.hasNotification
     let carriesCommon = !hasCommon || (v2 != nil && isTranslated)
@@ -118,7 +118,7 @@ struct AndroidConfig {
 
   /// False if Android has no use for the value.
   private static func append(
-    _ key: NotificationKey, _ node: Int, _ form: Form, _ request: borrowing SendRequest, to body: inout [UInt8]
+    _ key: NotificationKey, _ node: Int, _ form: Form, _ request: SendRequest, to body: inout [UInt8]
   ) -> Bool {
     switch form {
     case .plain: request.document.append(node, to: &body)
@@ -145,7 +145,7 @@ struct AndroidConfig {
   }
 
   /// False if the badge is removed.
-  private static func appendCounter(_ request: borrowing SendRequest, to body: inout [UInt8]) -> Bool {
+  private static func appendCounter(_ request: SendRequest, to body: inout [UInt8]) -> Bool {
     guard let badge = request.badgeOfCounter else { return false }
     body.appendBadge(badge)
     return true

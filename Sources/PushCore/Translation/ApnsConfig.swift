@@ -11,7 +11,7 @@ struct ApnsConfig {
   private(set) var usesPage = false
 
   mutating func append(
-    _ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]
+    _ request: SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]
   ) throws(Rejection) {
     let document = request.document
     let mark = body.count
@@ -28,7 +28,7 @@ struct ApnsConfig {
     }
   }
 
-  private func appendHeaders(_ request: borrowing SendRequest, to body: inout [UInt8]) {
+  private func appendHeaders(_ request: SendRequest, to body: inout [UInt8]) {
     let mark = body.count
     body.append(contentsOf: #""headers":{"#.utf8)
     let start = body.count
@@ -44,7 +44,7 @@ struct ApnsConfig {
   }
 
   /// Omits an inferred push type of a live activity: FCM sets it.
-  private func append(_ delivery: AppleDelivery, _ request: borrowing SendRequest, to body: inout [UInt8]) {
+  private func append(_ delivery: AppleDelivery, _ request: SendRequest, to body: inout [UInt8]) {
     if delivery.pushType == .alert || delivery.pushType == .background || request.apnsHeader(.apnsPushType) != nil {
       body.appendHeader(#""apns-push-type":""#, delivery.pushType.word)
     }
@@ -68,7 +68,7 @@ struct ApnsConfig {
   }
 
   private mutating func appendPayload(
-    _ request: borrowing SendRequest, _ delivery: AppleDelivery, _ context: borrowing TranslationContext,
+    _ request: SendRequest, _ delivery: AppleDelivery, _ context: borrowing TranslationContext,
     to body: inout [UInt8]
   ) throws(Rejection) {
     let document = request.document
@@ -111,7 +111,7 @@ struct ApnsConfig {
   /// for both; otherwise it has the address of the page, if there is one.
   /// - Parameter start: of the payload.
   private mutating func appendObject(
-    _ request: borrowing SendRequest, topic: [UInt8], _ context: borrowing TranslationContext, from start: Int,
+    _ request: SendRequest, topic: [UInt8], _ context: borrowing TranslationContext, from start: Int,
     to body: inout [UInt8]
   ) {
     let mark = body.count

@@ -10,16 +10,16 @@ struct AppleDelivery {
   let collapseID: [UInt8]?
   let isBroadcast: Bool
 
-  /// Nil if nothing in the request is for an Apple device.
+  /// Throws if nothing in the request is for an Apple device.
   /// - Parameter isBroadcast: for a channel, which accepts live activities only and no collapse id.
-  init?(
-    _ request: borrowing SendRequest, standard: Priority, _ context: borrowing TranslationContext, isBroadcast: Bool = false
-  ) {
+  init(
+    _ request: SendRequest, standard: Priority, _ context: borrowing TranslationContext, isBroadcast: Bool = false
+  ) throws(Rejection) {
     let content = APSContent(request)
     let named = request.apnsHeader(.apnsPushType).flatMap { PushType(word: request.document.string($0)) }
     let type = named ?? (isBroadcast ? .liveactivity : content.inferredPushType)
     let isAsked = named != nil || request.contentAvailable || content.asksForBackground(request.document)
-    if type == .background, !isAsked, Self.isForOthersOnly(request, content) { return nil }
+    if type == .background, !isAsked, Self.isForOthersOnly(request, content) { throw Self.nothing }
     self.content = content
     self.isBroadcast = isBroadcast
     pushType = type
@@ -33,12 +33,12 @@ struct AppleDelivery {
         ?? CollapseID.make(request)
   }
 
-  static let nothing = Rejection(
+  private static let nothing = Rejection(
     .nothingForPlatform, "nothing in the request is for an Apple device: no text, badge, sound, data or apns.payload")
 
   /// True if only Android or the web show the content and there is no data: a background push would wake the app for nothing.
   /// An empty request wakes the app on purpose.
-  private static func isForOthersOnly(_ request: borrowing SendRequest, _ content: APSContent) -> Bool {
+  private static func isForOthersOnly(_ request: SendRequest, _ content: APSContent) -> Bool {
     guard content.payload.map({ request.document.count($0) == 0 }) ?? true, !request.hasData else { return false }
     return request.hasNotification || request.blocks?.androidV2?.isSync == false || request.android(.notification) != nil
       || request.android(.data) != nil
@@ -46,7 +46,7 @@ struct AppleDelivery {
   }
 
   /// GS-054; GS-057: APNs refuses 10 for a background push. In FCM v1's shape the default is 10, as in FCM.
-  private static func priority(_ request: borrowing SendRequest, _ type: PushType, _ standard: Priority) -> Int {
+  private static func priority(_ request: SendRequest, _ type: PushType, _ standard: Priority) -> Int {
     var priority: Int
     if let node = request.apnsHeader(.apnsPriority) {
       priority = request.document.isString(node, "10") ? 10 : request.document.isString(node, "5") ? 5 : 1
@@ -60,7 +60,7 @@ struct AppleDelivery {
 
   /// GS-063: 0 means "now or never". For a channel the default is 0, which a channel that stores nothing requires.
   private static func expiration(
-    _ request: borrowing SendRequest, _ context: borrowing TranslationContext, isBroadcast: Bool
+    _ request: SendRequest, _ context: borrowing TranslationContext, isBroadcast: Bool
   ) -> Int64 {
     if let expiration = request.apnsExpiration { return expiration }
     if isBroadcast, request.timeToLive == nil { return 0 }

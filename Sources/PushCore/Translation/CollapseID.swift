@@ -8,7 +8,7 @@ enum CollapseID {
   private static let mark = UInt8(ascii: "~")
   private static let digits = Array("0123456789abcdefghijklmnopqrstuv".utf8)
 
-  static func make(_ request: borrowing SendRequest) -> [UInt8]? {
+  static func make(_ request: SendRequest) -> [UInt8]? {
     request.collapseKeyNode.flatMap { make(request.document.string($0)) }
   }
 

@@ -35,7 +35,7 @@ public struct CollapseKeys {
   /// replace pushes to its device or to another activity.
   private let activity: [UInt8]?
 
-  public init(_ request: borrowing SendRequest, app: [UInt8]) {
+  public init(_ request: SendRequest, app: [UInt8]) {
     self.app = app
     kind = request.tokenKind
     apple =

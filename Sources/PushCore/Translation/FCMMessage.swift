@@ -14,13 +14,13 @@ struct FCMMessage {
   /// The same limit for FCM's own topics.
   static let topicPayloadLimit = 2048
 
-  static func payloadLimit(_ request: borrowing SendRequest) -> Int {
+  static func payloadLimit(_ request: SendRequest) -> Int {
     if case .one(.fcmTopics) = request.targets { topicPayloadLimit } else { payloadLimit }
   }
 
   /// The context's page, if the request has no room for `data.ext`.
   static func page(
-    _ request: borrowing SendRequest, _ context: borrowing TranslationContext, _ object: [UInt8]?
+    _ request: SendRequest, _ context: borrowing TranslationContext, _ object: [UInt8]?
   ) -> [UInt8]? {
     guard let page = context.page, request.extensionNode != nil, countedBytes(request, object) > payloadLimit(request) else {
       return nil
@@ -30,7 +30,7 @@ struct FCMMessage {
 
   /// Builds the body up to the comma before the target. Sets `usesPage` if the body has the address of a page.
   func head(
-    _ request: borrowing SendRequest, _ context: borrowing TranslationContext, usesPage: inout Bool
+    _ request: SendRequest, _ context: borrowing TranslationContext, usesPage: inout Bool
   ) throws(Rejection) -> [UInt8] {
     let document = request.document
     var body: [UInt8] = []
@@ -55,7 +55,7 @@ struct FCMMessage {
   }
 
   /// Appends title, body and image, which every platform shows; all else is in the platforms' blocks.
-  private func appendNotification(_ request: borrowing SendRequest, to body: inout [UInt8]) {
+  private func appendNotification(_ request: SendRequest, to body: inout [UInt8]) {
     let (title, text, image) = (request.notification[.title], request.notification[.body], request.notification[.image])
     guard title != nil || text != nil || image != nil else { return }
     body.append(contentsOf: #""notification":{"#.utf8)
@@ -65,7 +65,7 @@ struct FCMMessage {
     body.append(0x7D)
   }
 
-  private func appendData(_ request: borrowing SendRequest, to body: inout [UInt8]) {
+  private func appendData(_ request: SendRequest, to body: inout [UInt8]) {
     let document = request.document
     var isOpen = false
     func open() {
@@ -87,7 +87,7 @@ struct FCMMessage {
   }
 
   /// Browsers get GCM's icon and click action too if they are https URLs; the block wins key by key.
-  private func appendWebpush(_ request: borrowing SendRequest, hasCommon: Bool, to body: inout [UInt8]) {
+  private func appendWebpush(_ request: SendRequest, hasCommon: Bool, to body: inout [UInt8]) {
     let (icon, link) = (request.secureURL(.icon), request.secureURL(.clickAction))
     guard request.blocks != nil || icon != nil || link != nil else { return }
     var shown: [(key: String, node: Int)] = []
@@ -107,7 +107,7 @@ struct FCMMessage {
 
   /// Appends an object of the block with additional members, unless the object has them itself.
   private func append(
-    _ object: Int?, named name: String, with members: [(key: String, node: Int)], _ request: borrowing SendRequest,
+    _ object: Int?, named name: String, with members: [(key: String, node: Int)], _ request: SendRequest,
     to body: inout [UInt8]
   ) {
     let document = request.document
@@ -126,7 +126,7 @@ struct FCMMessage {
   }
 
   static func refuseOversized(
-    _ request: borrowing SendRequest, _ limit: Int, page: [UInt8]?, _ object: [UInt8]?
+    _ request: SendRequest, _ limit: Int, page: [UInt8]?, _ object: [UInt8]?
   ) throws(Rejection) {
     let bytes = Self.countedBytes(request, page: page, object)
     guard bytes > limit else { return }
@@ -134,7 +134,7 @@ struct FCMMessage {
   }
 
   /// Counts exactly: UTF-8 bytes of keys and values, without JSON's punctuation. `android.data` replaces `data` on the device.
-  static func countedBytes(_ request: borrowing SendRequest, page: [UInt8]? = nil, _ object: [UInt8]? = nil) -> Int {
+  static func countedBytes(_ request: SendRequest, page: [UInt8]? = nil, _ object: [UInt8]? = nil) -> Int {
     let document = request.document
     let ignored = Set(request.ignoredNames)
     var data = request.dataNode.map { count($0, document, without: ignored) } ?? 0

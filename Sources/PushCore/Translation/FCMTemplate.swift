@@ -17,11 +17,11 @@ public struct FCMTemplate: Sendable {
 
   /// Translates the body by the rules of ``MappingRule``; the request's blocks win. Errors: `MessageTooBig`.
   public static func make(
-    _ request: borrowing SendRequest, settings: FCMSettings = FCMSettings(), context: borrowing TranslationContext,
+    _ request: SendRequest, settings: FCMSettings = FCMSettings(), context: borrowing TranslationContext,
     report: inout LossReport?
   ) -> Result<FCMTemplate, Rejection> {
     do {
-      let apple = AppleDelivery(request, standard: settings.defaultPriority, context)
+      let apple = try? AppleDelivery(request, standard: settings.defaultPriority, context)
       let object = settings.upmcTopic.flatMap { topic in
         MPSObject.isWantedInData(request) ? MPSObject.text(request, topic: topic, context) : nil
       }
@@ -36,7 +36,7 @@ public struct FCMTemplate: Sendable {
         head: head, page: page, object: object, usesPage: usesPage, placeholder: placeholder,
         message: placeholder != nil && settings.upmcTopic != nil ? MessageKey.of(context.messageID) : 0,
         isForActivity: request.apns(.liveActivityToken) != nil)
-      report?.explain(copy request, for: .fcm, apple)
+      report?.explain(request, for: .fcm, apple)
       if object != nil { report?.add(.dataObject, .fcm) }
       if usesPage { report?.addPage(.fcm) }
       return .success(template)
@@ -58,7 +58,7 @@ public struct FCMTemplate: Sendable {
   }
 
   /// The error for entries of a list that name FCM's own topics, which have a lower limit; nil if the request fits.
-  public func refusalForTopics(of request: borrowing SendRequest) -> Rejection? {
+  public func refusalForTopics(of request: SendRequest) -> Rejection? {
     do throws(Rejection) {
       try FCMMessage.refuseOversized(request, FCMMessage.topicPayloadLimit, page: page, object)
     } catch {
@@ -68,7 +68,7 @@ public struct FCMTemplate: Sendable {
   }
 
   /// Bytes of keys and values of notification and data, which FCM counts against ``payloadLimit(toTopics:)``.
-  public func countedBytes(of request: borrowing SendRequest) -> Int { FCMMessage.countedBytes(request, page: page, object) }
+  public func countedBytes(of request: SendRequest) -> Int { FCMMessage.countedBytes(request, page: page, object) }
   public static func payloadLimit(toTopics: Bool) -> Int {
     toTopics ? FCMMessage.topicPayloadLimit : FCMMessage.payloadLimit
   }

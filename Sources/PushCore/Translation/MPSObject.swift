@@ -1,7 +1,7 @@
 /// The object `mps` beside `aps`. The app's library uses it to acknowledge a push (rules UP-17, UP-19).
 enum MPSObject {
   /// True if the push shows an alert and the request has no `mps` of its own.
-  static func isWanted(_ request: borrowing SendRequest, _ aps: APSContent, _ type: PushType) -> Bool {
+  static func isWanted(_ request: SendRequest, _ aps: APSContent, _ type: PushType) -> Bool {
     guard type == .alert, aps.hasAlert else { return false }
     if let payload = aps.payload, request.document.value(name, of: payload) != nil { return false }
     return request.dataNode.map { request.document.value(name, of: $0) == nil } ?? true
@@ -11,7 +11,7 @@ enum MPSObject {
 
   /// The value of `data.mps`: the object as a string, because Android's data has only strings. `ext` stays in `data`.
   static func text(
-    _ request: borrowing SendRequest, topic: [UInt8], _ context: borrowing TranslationContext
+    _ request: SendRequest, topic: [UInt8], _ context: borrowing TranslationContext
   ) -> [UInt8] {
     var object: [UInt8] = []
     append(request, topic: topic, context, .none, to: &object)
@@ -19,7 +19,7 @@ enum MPSObject {
   }
 
   /// True for Android if the request has no `mps` of its own.
-  static func isWantedInData(_ request: borrowing SendRequest) -> Bool {
+  static func isWantedInData(_ request: SendRequest) -> Bool {
     guard request.apns(.liveActivityToken) == nil else { return false }
     return (request.android(.data) ?? request.dataNode).map { request.document.value(name, of: $0) == nil } ?? true
   }
@@ -34,7 +34,7 @@ enum MPSObject {
   }
 
   static func append(
-    _ request: borrowing SendRequest, topic: [UInt8], _ context: borrowing TranslationContext, _ content: Extension,
+    _ request: SendRequest, topic: [UInt8], _ context: borrowing TranslationContext, _ content: Extension,
     to payload: inout [UInt8]
   ) {
     payload.append(contentsOf: #","mps":{"appid":"#.utf8)

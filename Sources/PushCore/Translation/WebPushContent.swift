@@ -16,7 +16,7 @@ struct WebPushContent {
   let isDeclarative: Bool
   let hasData: Bool
 
-  init(_ request: borrowing SendRequest) {
+  init(_ request: SendRequest) {
     let document = request.document
     let own = request.webpush(.notification)
     override = own
@@ -40,7 +40,7 @@ struct WebPushContent {
   static let nothing = Rejection(
     .nothingForPlatform, "nothing in the request is for a browser: no title, body, data or webpush.notification")
 
-  private static func optionsLink(_ request: borrowing SendRequest) -> Int? {
+  private static func optionsLink(_ request: SendRequest) -> Int? {
     guard let options = request.webpush(.fcmOptions), let link = request.document.value("link", of: options) else { return nil }
     return request.document.kind(link) == .null ? nil : link
   }
@@ -52,7 +52,7 @@ struct WebPushContent {
     /// True if browsers take `https` URLs only.
     var isAddress = false
 
-    func node(in request: borrowing SendRequest) -> Int? { isAddress ? request.secureURL(key) : request.notification[key] }
+    func node(in request: SendRequest) -> Int? { isAddress ? request.secureURL(key) : request.notification[key] }
   }
 
   static let fields = [
@@ -69,7 +69,7 @@ struct WebPushContent {
   }
 
   /// The key that wins over the click action as link; nil if there is none.
-  func winnerOverClickAction(_ request: borrowing SendRequest) -> String? {
+  func winnerOverClickAction(_ request: SendRequest) -> String? {
     winner(over: "navigate", request.document) ?? (Self.optionsLink(request) == nil ? nil : "webpush.fcm_options.link")
   }
 
@@ -83,7 +83,7 @@ struct WebPushContent {
   /// The payload. If `data` doesn't fit in both places, it is in one. If that is too large and there is a page, its address is sent
   /// instead of `data.ext`.
   func payload(
-    _ request: borrowing SendRequest, _ context: borrowing TranslationContext, usesPage: inout Bool
+    _ request: SendRequest, _ context: borrowing TranslationContext, usesPage: inout Bool
   ) throws(Rejection) -> [UInt8] {
     var (bytes, isFilled) = (0, false)
     for page in request.hasExtension && context.page != nil ? [nil, context.page] : [nil] {
@@ -104,7 +104,7 @@ struct WebPushContent {
   /// - Parameter repeatsData: writes `data` in the notification and beside it. Otherwise it is in the notification of a declarative
   ///   push, and beside that of any other push.
   private func payload(
-    _ request: borrowing SendRequest, messageID: [UInt8], page: [UInt8]?, repeatsData: Bool
+    _ request: SendRequest, messageID: [UInt8], page: [UInt8]?, repeatsData: Bool
   ) -> [UInt8] {
     var payload: [UInt8] = []
     payload.reserveCapacity(min(request.document.bytes.count + 128, 2 * Self.limit))
@@ -129,7 +129,7 @@ struct WebPushContent {
     return payload
   }
 
-  private func appendKeys(_ request: borrowing SendRequest, to payload: inout [UInt8]) {
+  private func appendKeys(_ request: SendRequest, to payload: inout [UInt8]) {
     let document = request.document
     for field in Self.fields where own(field.name, document) == nil {
       if let node = field.node(in: request) { payload.appendMember("\"\(field.name)\":", node, of: document) }
@@ -141,7 +141,7 @@ struct WebPushContent {
     }
   }
 
-  private func appendData(_ request: borrowing SendRequest, page: [UInt8]?, to payload: inout [UInt8]) {
+  private func appendData(_ request: SendRequest, page: [UInt8]?, to payload: inout [UInt8]) {
     guard hasData else { return }
     let document = request.document
     payload.appendMember(#""data":{"#)
@@ -159,7 +159,7 @@ struct WebPushContent {
   }
 
   /// - Parameter isBeside: the place is beside the notification, which has the block's own value already.
-  private func appendBadge(_ request: borrowing SendRequest, isBeside: Bool, to payload: inout [UInt8]) {
+  private func appendBadge(_ request: SendRequest, isBeside: Bool, to payload: inout [UInt8]) {
     let document = request.document
     if let own = own("app_badge", document) {
       if isBeside, document.kind(own) != .null { payload.appendMember(#""app_badge":"#, own, of: document) }
@@ -171,11 +171,11 @@ struct WebPushContent {
   }
 
   /// `auto` shows the device's counter, which a badge for iPhones may set.
-  static func badge(_ request: borrowing SendRequest) -> SendRequest.Badge? {
+  static func badge(_ request: SendRequest) -> SendRequest.Badge? {
     if case .automatic? = request.badge { request.badgeOfCounter } else { request.badge }
   }
 
-  private func appendMutable(_ request: borrowing SendRequest, isBeside: Bool, to payload: inout [UInt8]) {
+  private func appendMutable(_ request: SendRequest, isBeside: Bool, to payload: inout [UInt8]) {
     let document = request.document
     if let own = own("mutable", document) {
       if isBeside, document.kind(own) != .null { payload.appendMember(#""mutable":"#, own, of: document) }

@@ -7,7 +7,7 @@ enum WebPushHeader: String, CaseIterable {
   case topic = "Topic"
 
   /// The node of the value, a string; nil if the request doesn't set the field.
-  func node(in request: borrowing SendRequest) -> Int? {
+  func node(in request: SendRequest) -> Int? {
     guard let headers = request.webpush(.headers) else { return nil }
     for (name, value) in request.document.members(of: headers) where isNamed(request.document.string(name)) { return value }
     return nil
@@ -16,13 +16,13 @@ enum WebPushHeader: String, CaseIterable {
   private func isNamed(_ name: [UInt8]) -> Bool { TextForm.isAnyCase(name, of: rawValue.lowercased().utf8) }
 
   /// The text from which the topic is made; nil if requests don't replace each other.
-  static func topicKey(_ request: borrowing SendRequest) -> [UInt8]? {
+  static func topicKey(_ request: SendRequest) -> [UInt8]? {
     let key = (topic.node(in: request) ?? request.collapseKeyNode).map(request.document.string)
     return key?.isEmpty == true ? nil : key
   }
 
   /// FCM takes any header, so these are checked only for web push.
-  static func check(_ request: borrowing SendRequest) throws(Rejection) {
+  static func check(_ request: SendRequest) throws(Rejection) {
     guard let headers = request.webpush(.headers) else { return }
     let document = request.document
     for (name, value) in document.members(of: headers) {
@@ -78,7 +78,7 @@ struct WebPushDelivery {
   }
 
   init(
-    _ request: borrowing SendRequest, standard: Priority, _ context: borrowing TranslationContext
+    _ request: SendRequest, standard: Priority, _ context: borrowing TranslationContext
   ) throws(Rejection) {
     try WebPushHeader.check(request)
     urgency = Self.urgency(request, standard)
@@ -87,7 +87,7 @@ struct WebPushDelivery {
   }
 
   /// In FCM v1's shape, which has no priority for browsers, the default is the protocol's.
-  private static func urgency(_ request: borrowing SendRequest, _ standard: Priority) -> Urgency {
+  private static func urgency(_ request: SendRequest, _ standard: Priority) -> Urgency {
     if let node = WebPushHeader.urgency.node(in: request) { return Urgency(word: request.document.string(node)) ?? .normal }
     if request.shape == .fcmV1 { return .normal }
     if request.priority == .high { return .high }
@@ -100,7 +100,7 @@ struct WebPushDelivery {
   static func topic(of key: [UInt8]) -> [UInt8] { Base64URL.encode(Digest.sha256(key).prefix(24)) }
 
   /// GS-062. The header counts from publishing and wins over `time_to_live`.
-  private static func deadline(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) -> Int64? {
+  private static func deadline(_ request: SendRequest, _ context: borrowing TranslationContext) -> Int64? {
     let own = WebPushHeader.ttl.node(in: request).flatMap { WebPushHeader.seconds(request.document.string($0)) }
     let common = request.timeToLive ?? request.androidTimeToLive
     if (own ?? common) == 0 { return nil }

@@ -24,7 +24,7 @@ public final class WebPushTemplate: Sendable {
   /// `InvalidParameters` (another header in the block, or a wrong value), `InvalidTtl`, `MessageTooBig`, `NothingForPlatform`
   /// (nothing is for a browser).
   public static func make(
-    _ request: borrowing SendRequest, settings: borrowing WebPushSettings, context: borrowing TranslationContext,
+    _ request: SendRequest, settings: borrowing WebPushSettings, context: borrowing TranslationContext,
     report: inout LossReport?
   ) -> Result<WebPushTemplate, Rejection> {
     do throws(Rejection) {
@@ -33,7 +33,7 @@ public final class WebPushTemplate: Sendable {
       let delivery = try WebPushDelivery(request, standard: settings.defaultPriority, context)
       var usesPage = false
       let form = try content.payload(request, context, usesPage: &usesPage)
-      report?.explain(copy request, content)
+      report?.explain(request, content)
       if usesPage { report?.addPage(.webpush) }
       return .success(WebPushTemplate(form, delivery, usesPage: usesPage))
     } catch {
