@@ -6,19 +6,21 @@
 struct DuplicateWindow {
   static let capacity = 16_384
 
-  private struct Place {
-    /// The index in `order`.
-    var index: Int
+  private struct Entry {
+    let fingerprint: UInt64
     /// Unix milliseconds. From then on, the request counts as forgotten.
     var until = Int64.max
     /// True if the request is forgotten after it has been recognised once.
     var isForOne = false
   }
 
-  private var places: [UInt64: Place] = [:]
-  /// A ring. It can contain fingerprints that `places` no longer has.
-  private var order: [UInt64] = []
+  /// A ring.
+  private var entries: [Entry] = []
   private var next = 0
+  /// Places in `entries`, by fingerprint: a hash table with open addressing.
+  private var slots = [UInt16](repeating: free, count: mask + 1)
+  private static let mask = 2 * capacity - 1
+  private static let free = UInt16.max
   private let seed: UInt64
   /// Derived from the seed, and as secret.
   private let factor: UInt64
@@ -46,19 +48,20 @@ struct DuplicateWindow {
   /// - Parameter now: Unix milliseconds.
   /// - Returns: false if the window already has the request.
   mutating func insert(_ fingerprint: UInt64, at now: Int64) -> Bool {
-    if let place = places.updateValue(Place(index: next), forKey: fingerprint), now < place.until {
-      places[fingerprint] = place.isForOne ? nil : place
+    let known = slots[slot(of: fingerprint)]
+    if known != Self.free, now < entries[Int(known)].until {
+      if entries[Int(known)].isForOne { remove(fingerprint) }
       return false
     }
-    if next == order.count {
-      order.append(fingerprint)
+    if next == entries.count {
+      entries.append(Entry(fingerprint: fingerprint))
     } else {
-      // A fingerprint that was inserted again since then has another index.
-      if order[next] != fingerprint, let oldest = places.index(forKey: order[next]), places.values[oldest].index == next {
-        places.remove(at: oldest)
-      }
-      order[next] = fingerprint
+      // A request that was inserted again since then has another entry.
+      let oldest = slot(of: entries[next].fingerprint)
+      if slots[oldest] == next { clear(oldest) }
+      entries[next] = Entry(fingerprint: fingerprint)
     }
+    slots[slot(of: fingerprint)] = UInt16(next)
     next = next + 1 == Self.capacity ? 0 : next + 1
     return true
   }
@@ -66,12 +69,37 @@ struct DuplicateWindow {
   /// Limits the memory of a request that reached no device and has a copy that waits until `time` (Unix milliseconds), or that
   /// the broker delivers once more before it.
   mutating func keep(_ fingerprint: UInt64, until time: Int64, isForOne: Bool = false) {
-    places[fingerprint]?.until = time
-    places[fingerprint]?.isForOne = isForOne
+    let entry = slots[slot(of: fingerprint)]
+    guard entry != Self.free, entries[Int(entry)].until > .min else { return }
+    entries[Int(entry)].until = time
+    entries[Int(entry)].isForOne = isForOne
   }
 
   /// Forgets a request that reached no device, so that it can be sent again.
-  mutating func remove(_ fingerprint: UInt64) { places[fingerprint] = nil }
+  mutating func remove(_ fingerprint: UInt64) { keep(fingerprint, until: .min) }
+
+  /// The slot with the fingerprint, or the free one for it.
+  private func slot(of fingerprint: UInt64) -> Int {
+    var slot = Self.home(of: fingerprint)
+    while slots[slot] != Self.free, entries[Int(slots[slot])].fingerprint != fingerprint { slot = (slot + 1) & Self.mask }
+    return slot
+  }
+
+  private static func home(of fingerprint: UInt64) -> Int { Int(truncatingIfNeeded: fingerprint) & mask }
+
+  /// Frees the slot, and moves later ones up that would no longer be found.
+  private mutating func clear(_ slot: Int) {
+    var (gap, next) = (slot, (slot + 1) & Self.mask)
+    while slots[next] != Self.free {
+      let distance = (next - Self.home(of: entries[Int(slots[next])].fingerprint)) & Self.mask
+      if distance >= (next - gap) & Self.mask {
+        slots[gap] = slots[next]
+        gap = next
+      }
+      next = (next + 1) & Self.mask
+    }
+    slots[gap] = Self.free
+  }
 
   /// Hashes sixteen bytes per step. This is weaker than a keyed hash, but seed and fingerprints never leave the process.
   private func mix(_ bytes: [UInt8], into hash: inout UInt64) {
