@@ -57,16 +57,18 @@ indirect enum SettingShape: Sendable {
     }
   }
 
-  /// The members of the whole configuration. A sender has the same credential settings as an application.
+  /// The members of the whole configuration, made when a command starts. A sender has the same credential settings as an
+  /// application.
   static let configuration = fields(
     Setting.table.flatMap { $1 }.flatMap { setting in
-      [setting.path, setting.path.replacing(/<id>\.(apns|fcm|webpush)/) { "<id>.senders.<sender>.\($0.1)" }].map {
-        ($0.split(separator: ".").map(String.init)[...], setting.shape)
-      }
+      let path = setting.path.split(separator: ".").map(String.init)
+      let isCredential = path.count > 2 && path[1] == "<id>" && ["apns[]", "fcm", "webpush"].contains(path[2])
+      let ofSender = path.prefix(2) + ["senders", "<sender>"] + path.dropFirst(2)
+      return (isCredential ? [path[...], ofSender] : [path[...]]).map { ($0, setting.shape) }
     })
 
   private static func fields(_ settings: [(path: ArraySlice<String>, shape: SettingShape)]) -> Fields {
-    Dictionary(grouping: settings) { $0.path.first?.replacing("[]", with: "") ?? "" }.mapValues { members in
+    Dictionary(grouping: settings) { String(($0.path.first ?? "").prefix { $0 != "[" }) }.mapValues { members in
       let path = members[0].path
       guard path.count > 1 else { return members[0].shape }
       let isNamed = path.dropFirst().first?.hasPrefix("<") == true
