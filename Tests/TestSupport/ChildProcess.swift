@@ -103,7 +103,19 @@ public final class ChildProcess: @unchecked Sendable {
   /// Waits until the output contains a text this many times. False if the output ends before, or after the time limit.
   public func waitForOutput(_ text: String, times: Int = 1, seconds: Double) -> Bool {
     let bytes = Array(text.utf8)
-    return waitForOutput(seconds: seconds) { times == 1 ? captured.contains(bytes) : captured.ranges(of: bytes).count >= times }
+    return waitForOutput(seconds: seconds) { Self.count(bytes, in: captured[...], atMost: times) == times }
+  }
+
+  /// The number of places at which the output has these bytes.
+  private static func count(_ bytes: [UInt8], in output: ArraySlice<UInt8>, atMost limit: Int = .max) -> Int {
+    output.withUnsafeBytes { output in
+      var (count, begin) = (0, 0)
+      while count < limit, let place = output.place(of: bytes, from: begin) {
+        count += 1
+        begin = place + bytes.count
+      }
+      return count
+    }
   }
 
   /// Waits until the output has this many lines. False if the output ends before, or after the time limit.
@@ -128,7 +140,7 @@ public final class ChildProcess: @unchecked Sendable {
       if count < 0, errno == EINTR { continue }
       condition.withLock {
         captured += chunk[..<max(0, count)]
-        lineCount += chunk[..<max(0, count)].count { $0 == UInt8(ascii: "\n") }
+        lineCount += Self.count([UInt8(ascii: "\n")], in: chunk[..<max(0, count)])
         isOutputEnded = count <= 0
         condition.broadcast()
       }

@@ -37,9 +37,11 @@ public enum SpokenSecrets {
   /// The secrets found in a command's output or in a page.
   /// - Parameter command: the command line, or the page's path.
   public static func found(in output: String, of command: [String]) -> [String] {
-    let said = Data(output.utf8)
+    let said = Array(output.utf8)
     let spoken = spoken(by: command)
-    return secrets.filter { !spoken.contains($0.what) && said.range(of: Data($0.bytes)) != nil }.map(\.what)
+    return said.withUnsafeBytes { said in
+      secrets.filter { !spoken.contains($0.what) && said.place(of: $0.bytes) != nil }.map(\.what)
+    }
   }
 
   public static func look(in output: String, of command: [String]) {
