@@ -356,7 +356,7 @@ final class Site {
   /// - Parameter uri: the broker's address with another user; nil for the default.
   @discardableResult
   func peer(_ words: [String], input: String? = nil, by uri: String? = nil) throws -> String {
-    try foreign(["/usr/bin/python3", Self.support("amqp_peer.py"), "--broker", uri ?? broker.uri] + words, input: input)
+    try AMQPPeer.shared.get().run(["--broker", uri ?? broker.uri] + words, input: input)
   }
 
   /// Runs a program that is not ours to its end.

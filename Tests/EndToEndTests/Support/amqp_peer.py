@@ -14,14 +14,22 @@ consume: prints each message of a queue as {"body": …, "properties": {…}, "r
          --count messages, or after --wait seconds without a message.
 declare: declares a durable queue, with --arguments as JSON.
 delete:  deletes a queue with its messages, or with --exchange an exchange.
+serve:   prints a port on loopback, and runs these commands for its clients, until standard input ends. A client sends one line of
+         JSON: the command's `words`, and the file of its `input`. The answer is what the command prints, and a last line with its
+         status. Each command is a process of its own, in which pika is already imported: that takes longer than most commands.
 """
 
 import argparse
 import codecs
 import datetime
 import json
+import os
+import select
+import signal
+import socket
 import sys
 import time
+import traceback
 
 import pika
 import pika.exceptions
@@ -169,7 +177,43 @@ def delete(channel, options):
         channel.queue_delete(options.queue)
 
 
-def main():
+def answer(connection):
+    """Runs a client's command in this process."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    request = json.loads(connection.makefile("rb").readline())
+    os.dup2(os.open(request["input"] or os.devnull, os.O_RDONLY), 0)
+    os.dup2(connection.fileno(), 1)
+    os.dup2(connection.fileno(), 2)
+    status = 0
+    try:
+        main(request["words"])
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+        if end.code != status:
+            print(end.code)
+    except BaseException:
+        status = 1
+        traceback.print_exc()
+    print(status, flush=True)
+
+
+def serve():
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        print(server.getsockname()[1], flush=True)
+        while True:
+            ready, _, _ = select.select([server, sys.stdin], [], [])
+            if sys.stdin in ready:
+                return
+            connection, _ = server.accept()
+            if os.fork() == 0:
+                server.close()
+                answer(connection)
+                os._exit(0)
+            connection.close()
+
+
+def main(words):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--broker", default="amqp://guest:guest@127.0.0.1:5672/%2F")
     commands = parser.add_subparsers(required=True)
@@ -204,7 +248,10 @@ def main():
     deleting.add_argument("queue")
     deleting.add_argument("--exchange", action="store_true")
     deleting.set_defaults(run=delete)
-    options = parser.parse_args()
+    commands.add_parser("serve").set_defaults(run=None)
+    options = parser.parse_args(words)
+    if options.run is None:
+        return serve()
     try:
         connection = pika.BlockingConnection(pika.URLParameters(options.broker))
         options.run(connection.channel(), options)
@@ -216,4 +263,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
