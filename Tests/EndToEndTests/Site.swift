@@ -6,6 +6,7 @@ final class Site {
   static let app = "com.example.app"
 
   let broker: Broker
+  private let isBrokerShared: Bool
   let prefix: String
   let folder: URL
   let certificates: TestCertificates
@@ -18,6 +19,7 @@ final class Site {
   /// - Parameter prefix: a prefix that the broker has for this site alone; nil for a new one.
   init(broker: Broker? = nil, prefix: String? = nil) throws {
     self.broker = try broker ?? .shared
+    isBrokerShared = broker == nil
     brokerURI = self.broker.uri
     let name = "t" + UUID().uuidString.prefix(8).lowercased()
     self.prefix = prefix ?? name
@@ -28,6 +30,8 @@ final class Site {
 
   deinit {
     for child in children { child.end() }
+    // RabbitMQ looks after each quorum queue every few seconds, which adds up.
+    if isBrokerShared { try? broker.deleteQueues(prefix: "\(prefix).") }
     try? FileManager.default.removeItem(at: folder)
   }
 

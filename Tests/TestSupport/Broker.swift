@@ -169,6 +169,17 @@ public final class Broker: @unchecked Sendable {
     return answer.firstMatch(of: /\d+/).flatMap { Int($0.output) }
   }
 
+  /// Deletes the queues whose names have this prefix, and doesn't wait for it.
+  public func deleteQueues(prefix: String) throws {
+    try evaluate(
+      """
+      spawn(fun() ->
+        [catch rabbit_amqqueue:delete(Q, false, false, <<"test">>) || Q <- rabbit_amqqueue:list(<<"/">>),
+          string:prefix(element(4, amqqueue:get_name(Q)), \(Self.binary(prefix))) /= nomatch]
+      end).
+      """)
+  }
+
   public func addUser(
     _ name: String, password: String, configure: String = ".*", write: String = ".*", read: String = ".*"
   ) throws {
