@@ -128,6 +128,9 @@ struct DrawingTests {
     }
     for word in columns == 80 ? ["sending", "importing", "replaying"] : [] { #expect(bytes.contains("\r\(word) █"), "\(word)") }
     for match in bytes.matches(of: /(\d+)%/) { #expect(Int(match.1) ?? 0 <= 100, "\(match.0)") }
+    let (begun, whole) = (
+      /(sending|importing|replaying) +[█░]/, /^(sending|importing|replaying) [█░]+ \d+%( \(\d+ of \d+\))? *$/
+    )
     for step in steps {
       guard let begin = bytes.firstRange(of: "== \(step.name)\r\n"),
         let end = bytes[begin.upperBound...].firstMatch(of: /-- (\d+)\r\n/)
@@ -141,11 +144,9 @@ struct DrawingTests {
       for words in step.words { #expect(got.contains(words), "\(step.name): \(words) is not in \(screen.lines)") }
       if step.fits { #expect(screen.wrapped.isEmpty, "\(step.name): \(screen.wrapped)") }
       // A bar has its own line, and a removed one leaves nothing.
-      let bars = screen.lines.filter { $0.contains(/(sending|importing|replaying) +[█░]/) }
-      #expect(
-        bars.allSatisfy { $0.contains(/^(sending|importing|replaying) [█░]+ \d+%( \(\d+ of \d+\))? *$/) },
-        "\(step.name): \(bars)")
-      #expect(screen.wrapped.allSatisfy { !$0.contains(/[█░]/) }, "\(step.name): \(screen.wrapped)")
+      let bars = screen.lines.filter { $0.contains(begun) }
+      #expect(bars.allSatisfy { $0.contains(whole) }, "\(step.name): \(bars)")
+      #expect(screen.wrapped.allSatisfy { line in !line.contains { "█░".contains($0) } }, "\(step.name): \(screen.wrapped)")
     }
     worker.signal(15)
     #expect(worker.wait() == 0)
