@@ -53,7 +53,13 @@ protocol LiveBroker: Sendable {
 }
 
 extension Broker: LiveBroker {
-  func deleteQueue(_ name: String) throws { try control("delete_queue", name) }
+  func deleteQueue(_ name: String) throws {
+    try evaluate(
+      """
+      {ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, <<"\(name)">>)),
+      {ok, _} = rabbit_amqqueue:delete(Q, false, false, <<"test">>), ok.
+      """)
+  }
   func purgeQueue(_ name: String) throws { try control("purge_queue", name) }
   func deadLetters(of queue: String) throws -> Int {
     let answer = try evaluate(

@@ -40,7 +40,7 @@ struct FrozenBrokerTests {
     let names = Self.all.flatMap(\.connections)
     #expect(
       try eventually(seconds: 90) {
-        let shown = try broker.control("list_connections", "client_properties")
+        let shown = try broker.clientProperties()
         // The replay has one connection to publish, and one to consume.
         return names.allSatisfy { shown.contains($0) } && shown.ranges(of: "pushfleet dead replay").count == 2
       })

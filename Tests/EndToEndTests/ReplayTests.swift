@@ -17,7 +17,8 @@ struct ReplayTests {
     settings.merge(destination) { $1 }
     let text = String(decoding: try JSONSerialization.data(withJSONObject: settings), as: UTF8.self)
     try site.broker.control("set_parameter", "shovel", name, text)
-    #expect(try eventually { try !site.broker.control("list_parameters").contains(name) })
+    let listed = "lists:flatten(io_lib:format(\"~0p\", [rabbit_runtime_parameters:list()]))."
+    #expect(try eventually { try !site.broker.evaluate(listed).contains(name) })
   }
 
   @Test("sends each to its queue: pages send the rest of their broadcast, requests and changes are processed again")

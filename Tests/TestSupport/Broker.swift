@@ -215,6 +215,14 @@ public final class Broker: @unchecked Sendable {
   }
   public func clearMemoryAlarm() throws { try evaluate("ok = vm_memory_monitor:set_vm_memory_high_watermark(0.4).") }
 
+  /// The client properties of all connections, as text.
+  public func clientProperties() throws -> String {
+    try evaluate(
+      """
+      lists:flatten(io_lib:format("~0p", [[(catch rabbit_reader:info(P, [client_properties])) || P <- rabbit_networking:connections()]])).
+      """)
+  }
+
   /// Closes, like an operator, all connections whose client properties contain the word.
   public func closeConnections(named word: String) throws {
     try evaluate(
