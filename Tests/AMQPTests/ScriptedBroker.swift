@@ -136,7 +136,7 @@ class Script {
   func heard() -> [ClientFrame] { ClientFrame.parse(driver.collect(at: now)) }
 
   func say(_ frames: [UInt8]...) {
-    driver.receive(Array(frames.joined()), at: now)
+    driver.receive(frames.flatMap { $0 }, at: now)
     driver.settle(at: now)
   }
 

@@ -40,10 +40,13 @@ struct ListLetterTests {
 
     /// Confirms publications one by one until none follows, and returns the messages sent for each.
     func confirmAll(_ body: (Publication.Kind, [UInt8]) -> Void) {
-      while let slot = outbox.slots.indices.first, let publication = outbox.slots[slot] {
-        body(publication.kind, pipeline.body(of: publication))
-        outbox.confirmed(slot)
-        pipeline.dispatchAll()
+      while case let slots = outbox.slots.indices, !slots.isEmpty {
+        for slot in slots {
+          guard let publication = outbox.slots[slot] else { continue }
+          body(publication.kind, pipeline.body(of: publication))
+          outbox.confirmed(slot)
+          pipeline.dispatchAll()
+        }
       }
     }
   }
