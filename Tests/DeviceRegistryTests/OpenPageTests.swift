@@ -112,8 +112,9 @@ struct OpenPageTests {
         throw TestFailure("open")
       }
       #expect(campaign.state == state && record.extent?.copy == 7)
-      #expect(devices == (state == .cancelled ? 3 : 0), "begun, and nobody has said what became of it")
-      guard case .stopped(_, nil, 0) = try open(store, 1, copy: 9, after: 3) else { throw TestFailure("open") }
+      #expect(devices.count == (state == .cancelled ? 3 : 0), "begun, and nobody has said what became of it")
+      guard case .stopped(_, nil, let none) = try open(store, 1, copy: 9, after: 3) else { throw TestFailure("open") }
+      #expect(none.count == 0)
       guard case .taken = try open(store, 0, copy: 8, after: 0) else { throw TestFailure("not taken") }
     }
   }

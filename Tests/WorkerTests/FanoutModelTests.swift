@@ -310,6 +310,28 @@ struct FanoutModelTests {
         == [#"{"message_id":"b","success":0,"failure":0,"unknown":5}"#])
   }
 
+  @Test("cancelled after a lost channel, a page counts the pushes that were under way as unknown")
+  func cancelledAfterLostChannel() throws {
+    let model = try FanoutModel(devices: 5, workers: 2)
+    var answered = 0
+    model.workers[0].answer = { _ in
+      answered += 1
+      return answered <= 2 ? Self.refusal : nil
+    }
+    model.request("b")
+    for _ in 0..<3 where model.workers[0].sent["b"]?.count ?? 0 < 5 { try step(0, of: model) }
+    #expect(model.workers[0].sent["b"]?.count == 5)
+    model.loseChannel(0)
+    let campaign = try #require(try model.store.campaigns(limit: 1).first)
+    _ = try model.store.setState(.cancelled, of: campaign.description.id, now: 5)
+    for _ in 0..<2 { try step(1, of: model) }
+    model.finish()
+    #expect(model.isQuiet)
+    #expect(
+      model.results.map { String(decoding: $0, as: UTF8.self) }
+        == [#"{"message_id":"b","success":0,"failure":2,"unknown":3}"#])
+  }
+
   @Test("while a result awaits its confirm, another worker with the last page doesn't publish it")
   func resultUnderWay() throws {
     let model = try FanoutModel(devices: 5, workers: 2, lease: 60_000)

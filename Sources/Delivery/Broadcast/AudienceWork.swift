@@ -62,12 +62,13 @@ struct AudienceWork {
 
   /// Ends a page unsent because its campaign was cancelled. If the page was not begun, it has no successor and ends the chain.
   /// - Parameters:
-  ///   - devices: the number of devices of a begun page whose fate is unknown.
-  ///   - isRedelivered: true if a worker was lost while it had the page.
-  mutating func abandon(_ page: inout PageTicket, _ record: PageRecord?, devices: Int, isRedelivered: Bool) {
+  ///   - devices: all devices of a begun page.
+  ///   - isRedelivered: true if a worker was lost, or lost its channel, while it had the page. Its pushes may be under way.
+  mutating func abandon(_ page: inout PageTicket, _ record: PageRecord?, _ devices: DeviceRows, isRedelivered: Bool) {
     if page.pending == nil { page.isLast = record?.extent?.isLast ?? true }
     account(for: record, on: &page)
-    unknown = page.pending.map { isRedelivered ? $0.count : 0 } ?? devices
+    guard isRedelivered || page.pending == nil && record?.isUnaccounted == true else { return }
+    unknown = page.pending?.count ?? devices.rows.count { !settledBefore.contains($0.id) }
   }
 
   /// Counts the devices that earlier deliveries have settled, either of the whole page or of the ticket's pending ones. The

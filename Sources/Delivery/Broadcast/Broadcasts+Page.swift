@@ -40,7 +40,7 @@ extension Broadcasts {
       return [.conclude(campaign.isComplete ? claimResult(entry) : [])]
     case .stopped(let campaign, let record, let devices):
       entry.broadcast.work?.campaign = campaign
-      if campaign.state == .cancelled { return abandonPage(entry, record, devices: devices) }
+      if campaign.state == .cancelled { return abandonPage(entry, record, devices) }
       noteWaiting(campaign)
       return [.putOff(Self.pausedDelay, "the campaign is \(campaign.state.name)")]
     case .open(let read, let record, let campaign):
@@ -72,10 +72,9 @@ extension Broadcasts {
 
   /// The campaign was cancelled: sends nothing more, and counts what was sent. A begun page may have a successor, which must
   /// end too. A page that was not begun ends the chain.
-  private func abandonPage(_ entry: InFlight, _ record: PageRecord?, devices: Int) -> [AudienceStep] {
+  private func abandonPage(_ entry: InFlight, _ record: PageRecord?, _ devices: DeviceRows) -> [AudienceStep] {
     guard var page = entry.broadcast.page else { return [] }
-    let isRedelivered = entry.delivery.redelivered
-    entry.broadcast.work?.abandon(&page, record, devices: devices, isRedelivered: isRedelivered)
+    entry.broadcast.work?.abandon(&page, record, devices, isRedelivered: entry.delivery.redelivered)
     entry.broadcast.page = page
     return chain(entry, isChained: page.isLast || page.pending != nil, after: record?.extent?.end ?? 0)
   }

@@ -200,9 +200,9 @@ public enum OpenedPage: Sendable {
   case done(Campaign)
   /// Send nothing: another copy of its message has the page.
   case taken
-  /// Don't send now: the campaign is paused, held or cancelled. The record is nil unless the page was opened before. `devices`
-  /// is the number of devices with unknown outcome on a page of a cancelled campaign.
-  case stopped(Campaign, PageRecord?, devices: Int = 0)
+  /// Don't send now: the campaign is paused, held or cancelled. The record is nil unless the page was opened before. The
+  /// devices are those of a page that was opened before, if its campaign was cancelled.
+  case stopped(Campaign, PageRecord?, DeviceRows = DeviceRows())
   /// Send the page, without the devices that the record lists as settled.
   case open(AudiencePage, PageRecord?, Campaign)
 }

@@ -18,11 +18,10 @@ extension DeviceStore {
     if let extent = record?.extent, extent.copy != opening.copy { return .taken }
     switch campaign.state {
     case .cancelled:
-      guard case .members(let audience, let cursor, _, let limit) = opening.content, let record, record.isUnaccounted,
-        let extent = record.extent
+      guard case .members(let audience, let cursor, _, let limit) = opening.content, let extent = record?.extent
       else { return .stopped(campaign, record) }
       let devices = try all(audience, opening.kind, opening.app, after: cursor, limit, extent).devices
-      return .stopped(campaign, record, devices: devices.count)
+      return .stopped(campaign, record, devices)
     case .paused, .held: return .stopped(campaign, record)
     case .running, .completed: break
     }
