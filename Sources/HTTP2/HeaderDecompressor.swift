@@ -137,6 +137,8 @@ struct HeaderDecompressor {
   @inline(__always)
   private func field(_ index: Int) throws(ConnectionFault) -> Field {
     guard index > 0, place(index) >= evicted else { throw fault(index) }
+    // Spans are read without retaining the arrays.
+    let (fixed, entries) = (fixed.span, entries.span)
     return index <= StaticTable.count ? fixed[index - 1] : entries[place(index)].field
   }
 
