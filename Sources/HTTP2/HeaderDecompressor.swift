@@ -21,12 +21,6 @@ struct HeaderDecompressor {
     var size: Int { Int(nameSize) + Int(valueSize) + HeaderCompressor.entryOverhead }
   }
 
-  private struct Entry {
-    let field: Field
-    /// Empty if nobody reads it.
-    var value: [UInt8]
-  }
-
   /// The default of SETTINGS_HEADER_TABLE_SIZE (RFC 9113 §6.5.2).
   private static let largestTable = 4096
   /// Bytes of storage that a connection keeps for its next string.
@@ -40,7 +34,9 @@ struct HeaderDecompressor {
   private let fixedValues = allFixedValues
   private var fixed: [Field] = []
   /// The newest entry is the last one. Evicted ones are in front until there are many.
-  private var entries: [Entry] = []
+  private var entries: [Field] = []
+  /// The value of each entry; empty if nobody reads it. Apart from the fields, which are copied without retaining it.
+  private var values: [[UInt8]] = []
   private var evicted = 0
   private var size = 0
   private var limit = largestTable
@@ -89,8 +85,8 @@ struct HeaderDecompressor {
       let values = fixedValues.span
       received(field.name, values[index - 1].span.bytes, field.size)
     } else {
-      let entries = entries.span
-      received(field.name, entries[place(index)].value.span.bytes, field.size)
+      let values = values.span
+      received(field.name, values[place(index)].span.bytes, field.size)
     }
   }
 
@@ -114,7 +110,8 @@ struct HeaderDecompressor {
     makeRoom(size)
     guard size <= limit else { return }
     let field = Field(name: name, nameSize: UInt16(nameSize), valueSize: UInt16(text.count))
-    entries.append(Entry(field: field, value: name == .other ? [] : Array(text)))
+    entries.append(field)
+    values.append(name == .other ? [] : Array(text))
     self.size += size
   }
 
@@ -137,9 +134,7 @@ struct HeaderDecompressor {
   @inline(__always)
   private func field(_ index: Int) throws(ConnectionFault) -> Field {
     guard index > 0, place(index) >= evicted else { throw fault(index) }
-    // Spans are read without retaining the arrays.
-    let (fixed, entries) = (fixed.span, entries.span)
-    return index <= StaticTable.count ? fixed[index - 1] : entries[place(index)].field
+    return index <= StaticTable.count ? fixed[index - 1] : entries[place(index)]
   }
 
   private func fault(_ index: Int) -> ConnectionFault {
@@ -149,12 +144,13 @@ struct HeaderDecompressor {
   /// Evicts the oldest entries (RFC 7541 §4.4).
   private mutating func makeRoom(_ cost: Int) {
     while size + cost > limit, evicted < entries.count {
-      size -= entries[evicted].field.size
-      entries[evicted].value = []
+      size -= entries[evicted].size
+      values[evicted] = []
       evicted += 1
     }
     guard evicted > 128 || evicted == entries.count else { return }
     entries.removeFirst(evicted)
+    values.removeFirst(evicted)
     evicted = 0
   }
 

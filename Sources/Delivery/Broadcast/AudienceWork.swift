@@ -61,9 +61,8 @@ struct AudienceWork {
   }
 
   /// Ends a page unsent because its campaign was cancelled. If the page was not begun, it has no successor and ends the chain.
-  /// - Parameters:
-  ///   - devices: all devices of a begun page.
-  ///   - isRedelivered: true if a worker was lost, or lost its channel, while it had the page. Its pushes may be under way.
+  /// A redelivered page's pushes may be under way: a worker was lost, or its channel.
+  /// - Parameter devices: all devices of a begun page.
   mutating func abandon(_ page: inout PageTicket, _ record: PageRecord?, _ devices: DeviceRows, isRedelivered: Bool) {
     if page.pending == nil { page.isLast = record?.extent?.isLast ?? true }
     account(for: record, on: &page)

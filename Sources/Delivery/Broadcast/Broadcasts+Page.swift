@@ -73,9 +73,10 @@ extension Broadcasts {
   /// The campaign was cancelled: sends nothing more, and counts what was sent. A begun page may have a successor, which must
   /// end too. A page that was not begun ends the chain.
   private func abandonPage(_ entry: InFlight, _ record: PageRecord?, _ devices: DeviceRows) -> [AudienceStep] {
-    guard var page = entry.broadcast.page else { return [] }
-    entry.broadcast.work?.abandon(&page, record, devices, isRedelivered: entry.delivery.redelivered)
+    guard var page = entry.broadcast.page, var work = entry.broadcast.work else { return [] }
+    work.abandon(&page, record, devices, isRedelivered: entry.delivery.redelivered)
     entry.broadcast.page = page
+    entry.broadcast.work = work
     return chain(entry, isChained: page.isLast || page.pending != nil, after: record?.extent?.end ?? 0)
   }
 
