@@ -47,8 +47,9 @@ struct RegistryFaultTests {
     let results = try site.results()
     #expect(results["topic"]! == (50, 0, 1) && results["token"]! == (1, 0, 1) && results["now"]! == (0, 1, 1))
     let dead = try site.take("dead")
-    #expect(
-      dead.map(\.id) == ["now"] && dead.first?.header("x-push-error") == (canRead ? "InvalidRegistration" : "Unavailable"))
+    let error = dead.first?.header("x-push-error")
+    // A request without time to live that arrives while the worker connects to the registry again is not answered.
+    #expect(dead.map(\.id) == ["now"] && (error == "Unavailable" || canRead && error == "InvalidRegistration"))
   }
 
   private func site(_ registry: String) throws -> Site {
