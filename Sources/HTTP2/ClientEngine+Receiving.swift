@@ -64,7 +64,7 @@ extension ClientEngine {
     let room = configuration.maxResponseBody - streams[slot].response.body.count
     payload.append(content.prefix(max(room, 0)), to: &streams[slot].response.body)
     responseContinued(slot, frame.streamID, endsStream: frame.flags.contains(.endStream))
-    guard streams.slot(of: frame.streamID) >= 0 else { return }
+    guard !streams[slot].isAnswered else { return }
     streams[slot].unacknowledged += payload.byteCount
     if streams[slot].unacknowledged >= FlowControl.initialWindow / 2 {
       updateWindow(frame.streamID, by: streams[slot].unacknowledged)

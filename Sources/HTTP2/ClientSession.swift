@@ -326,12 +326,13 @@ public final class ClientSession: Machine {
       engine.terminate(.noError)
       state = .finishing
       transport?.outputReady()
-    case .open where engine.isBroken, .draining where engine.isBroken:
+    case .open, .draining:
+      guard let reason = engine.fault else { break }
       // Its GOAWAY is still sent.
-      fault = .failed("\(engine.isHTTP1 ? "HTTP/1.1" : "HTTP/2"): \(engine.fault ?? "the server broke the protocol")")
+      fault = .failed("\(engine.isHTTP1 ? "HTTP/1.1" : "HTTP/2"): \(reason)")
       state = .finishing
       transport?.outputReady()
-    default: break
+    case .connecting, .finishing, .ended: break
     }
     let isAvailable = sendableStreams > 0
     if isAvailable, !availabilityReported {

@@ -1,6 +1,6 @@
 import Wire
 
-/// What the session reads of a response's field name.
+/// The names of response fields that the session tells apart.
 enum ResponseFieldName: Equatable {
   case status
   /// The name's index in `ClientConfiguration.keptResponseHeaders`.
@@ -21,8 +21,6 @@ struct HeaderDecompressor {
     var size: Int { Int(nameSize) + Int(valueSize) + HeaderCompressor.entryOverhead }
   }
 
-  /// The default of SETTINGS_HEADER_TABLE_SIZE (RFC 9113 §6.5.2).
-  private static let largestTable = 4096
   /// Bytes of storage that a connection keeps for its next string.
   private static let keptCapacity = 1024
   private static let statusName = Array(":status".utf8)
@@ -39,7 +37,7 @@ struct HeaderDecompressor {
   private var values: [[UInt8]] = []
   private var evicted = 0
   private var size = 0
-  private var limit = largestTable
+  private var limit = HeaderCompressor.largestTable
   /// The latest string.
   private(set) var text: [UInt8] = []
 
@@ -155,7 +153,7 @@ struct HeaderDecompressor {
   }
 
   private mutating func limitTable(_ bytes: Int) throws(ConnectionFault) {
-    guard bytes <= Self.largestTable else { throw Self.fault("the compression table has \(bytes) bytes") }
+    guard bytes <= HeaderCompressor.largestTable else { throw Self.fault("the compression table has \(bytes) bytes") }
     limit = bytes
     makeRoom(0)
   }

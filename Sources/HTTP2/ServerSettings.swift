@@ -13,7 +13,7 @@ struct ServerSettings {
     case enablePush, maxConcurrentStreams, initialWindowSize, maxFrameSize, maxHeaderListSize
   }
 
-  var headerTableSize = 4096
+  var headerTableSize = HeaderCompressor.largestTable
   /// `Int.max` if the server sets none.
   var maxConcurrentStreams = Int.max
   var initialWindow = FlowControl.initialWindow

@@ -405,7 +405,7 @@ final class Site {
     var violations: [String]
   }
 
-  /// What has been read of the journal, to which simulators only append.
+  /// The pushes that were read from the journal, and their bytes. Simulators only append to it.
   private var journaled: (bytes: UInt64, pushes: [Push]) = (0, [])
 
   /// What the simulator has journaled so far.

@@ -115,7 +115,7 @@ private final class ModelServer {
   private var input: [UInt8] = []
   private var hasPreface = false
   private var window = 65_535
-  /// What the client has acknowledged, and what it hasn't.
+  /// The settings that the client has acknowledged, and the ones that it hasn't.
   private var settings = (window: 65_535, limit: Int.max)
   private var unacknowledged: [(window: Int, limit: Int)] = []
 
