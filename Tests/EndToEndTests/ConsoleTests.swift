@@ -450,6 +450,11 @@ struct ConsoleTests {
     #expect(try browser.shows("15 of 15 dead letters", 0))
     try browser.go("dead?app=\(Site.app)&look=1", 0)
     #expect(try browser.shows("12 of 15 dead letters", 0))
+    // The address changes in the moment in which the page before gets its answer.
+    try browser.order(0, ["value": Browser.lateStatus])
+    #expect(try browser.holds("window.answerLate !== undefined", 0))
+    try browser.order(0, ["value": "window.answerLate(); location.hash = '#/dead?app=\(Self.other)&look=1'"])
+    #expect(try browser.shows("3 of 15 dead letters", 0), "\(browser.text(0))")
     // As a campaign's page selects the letters of its devices.
     try browser.go("dead?app=\(Site.app)&id=a9&look=1", 0)
     #expect(try browser.shows("1 of 15 dead letters", 0))
@@ -670,7 +675,7 @@ struct ConsoleTests {
       try browser.look(scheme, width: width, 0)
       for (page, words) in Self.pages {
         try browser.go(page, 0)
-        #expect(try browser.shows(words, 0), "\(page) \(scheme) \(width)")
+        #expect(try browser.shows(words, 0), "\(page) \(scheme) \(width): \(browser.text(0))")
         let wide = try browser.value("document.documentElement.scrollWidth - document.documentElement.clientWidth", 0)
         #expect(wide as? Int == 0, "\(page) \(width)")
         let faint = try browser.value(Browser.faintText, 0) as? [String]
@@ -740,6 +745,11 @@ private final class Browser {
 
   func shows(_ text: String, _ page: Int) throws -> Bool {
     try holds("document.getElementById('main').innerText.includes(\(Self.quoted(text)))", page)
+  }
+
+  /// The text that the page shows, for the message of a failed test.
+  func text(_ page: Int) -> String {
+    (try? value("document.getElementById('main').innerText", page) as? String) ?? "nothing"
   }
 
   private static func quoted(_ text: String) throws -> String {
@@ -813,8 +823,8 @@ private final class Browser {
         const answer = await ask(path, ...more);
         if (!path.endsWith("/fleet/status")) return answer;
         window.fetch = ask;
-        await new Promise(resolve => { window.answerLate = resolve; });
-        return answer;
+        const { ok, status } = answer, body = await answer.json();
+        return { ok, status, json: () => new Promise(resolve => { window.answerLate = () => resolve(body); }) };
       };
     })()
     """

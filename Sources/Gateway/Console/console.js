@@ -81,7 +81,8 @@ async function poll() {
           if (name === "trace" && ![400, 403, 404].includes(error.status)) again = true;
         }
       }))]);
-    if (own !== round) return;
+    // The next page's poll begins in a moment, if the address has just changed.
+    if (own !== round || hash !== location.hash) return;
     if (status) remember(status);
     for (const name in asked) delete state.refusals[name];
     Object.assign(state.refusals, refusals);
@@ -89,7 +90,7 @@ async function poll() {
     failures = 0;
     render();
   } catch (error) {
-    if (own !== round) return;
+    if (own !== round || hash !== location.hash) return;
     if (error.status === 401) return showLogin("Log in again: the session has ended, or the key is revoked.");
     if (++failures > 1 || !shown) tell(at("state"), "bad", "no answer");
   }
