@@ -31,17 +31,16 @@ extension ClientEngine {
   private func headersReceived(_ frame: FrameHeader, _ block: RawSpan) throws(ConnectionFault) {
     try requireOpened(frame)
     let slot = streams.slot(of: frame.streamID)
+    let keepsAll = configuration.keepsHeadersOfSuccess
     var room = configuration.maxHeaderListSize
     var isWellFormed = true
-    try decompressor.read(block) { name, value, size in
+    try decompressor.read(block, into: &streams) { streams, name, value, size in
       room -= size
       guard slot >= 0, isWellFormed, room >= 0 else { return }
       switch name {
       case .status: isWellFormed = streams[slot].response.begin(statusDigits: value)
       case .kept(let index):
-        if configuration.keepsHeadersOfSuccess || streams[slot].response.status != 200 {
-          streams[slot].response.keep(value, at: Int(index))
-        }
+        if keepsAll || streams[slot].response.status != 200 { streams[slot].response.keep(value, at: Int(index)) }
       case .otherPseudo: isWellFormed = false
       case .other: break
       }

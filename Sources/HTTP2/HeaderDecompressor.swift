@@ -50,10 +50,13 @@ struct HeaderDecompressor {
     }
   }
 
-  /// Calls `received` with each field: its name, its value if the name is read, and its size in a header list
-  /// (RFC 9113 §6.5.2). Throws if the block is invalid; the table is useless then.
-  mutating func read(
-    _ block: RawSpan, _ received: (ResponseFieldName, RawSpan, Int) -> Void
+  /// Takes a field's name, its value if the name is read, and its size in a header list (RFC 9113 §6.5.2). The target is lent to
+  /// it, because a captured object would be retained for each field.
+  typealias Receiver<Target> = (_ target: inout Target, ResponseFieldName, RawSpan, Int) -> Void
+
+  /// Calls `received` with each field. Throws if the block is invalid; the table is useless then.
+  mutating func read<Target>(
+    _ block: RawSpan, into target: inout Target, _ received: Receiver<Target>
   ) throws(ConnectionFault) {
     var offset = 0
     // New limits of the table come first (RFC 7541 §4.2).
@@ -63,34 +66,34 @@ struct HeaderDecompressor {
     while offset < block.byteCount {
       let first = block.byte(at: offset)
       if first & 0x80 != 0 {
-        try readIndexed(Self.integer(block, &offset, prefix: 7), received)
+        try readIndexed(Self.integer(block, &offset, prefix: 7), &target, received)
       } else if first & 0xE0 == 0x20 {
         throw Self.fault("a new limit of the table after a header field")
       } else {
-        try readLiteral(block, &offset, isIndexed: first & 0x40 != 0, received)
+        try readLiteral(block, &offset, isIndexed: first & 0x40 != 0, &target, received)
       }
     }
     if text.capacity > Self.keptCapacity { text = [] }
   }
 
-  private func readIndexed(
-    _ index: Int, _ received: (ResponseFieldName, RawSpan, Int) -> Void
+  private func readIndexed<Target>(
+    _ index: Int, _ target: inout Target, _ received: Receiver<Target>
   ) throws(ConnectionFault) {
     let field = try field(index)
     if field.name == .other {
-      received(.other, RawSpan(), field.size)
+      received(&target, .other, RawSpan(), field.size)
     } else if index <= StaticTable.count {
       let values = fixedValues.span
-      received(field.name, values[index - 1].span.bytes, field.size)
+      received(&target, field.name, values[index - 1].span.bytes, field.size)
     } else {
       let values = values.span
-      received(field.name, values[place(index)].span.bytes, field.size)
+      received(&target, field.name, values[place(index)].span.bytes, field.size)
     }
   }
 
   /// Reads a field with a literal value (RFC 7541 §6.2).
-  private mutating func readLiteral(
-    _ block: RawSpan, _ offset: inout Int, isIndexed: Bool, _ received: (ResponseFieldName, RawSpan, Int) -> Void
+  private mutating func readLiteral<Target>(
+    _ block: RawSpan, _ offset: inout Int, isIndexed: Bool, _ target: inout Target, _ received: Receiver<Target>
   ) throws(ConnectionFault) {
     let index = try Self.integer(block, &offset, prefix: isIndexed ? 6 : 4)
     let (name, nameSize): (ResponseFieldName, Int)
@@ -103,7 +106,7 @@ struct HeaderDecompressor {
     }
     try Self.readString(block, &offset, into: &text)
     let size = nameSize + text.count + HeaderCompressor.entryOverhead
-    received(name, text.span.bytes, size)
+    received(&target, name, text.span.bytes, size)
     guard isIndexed else { return }
     makeRoom(size)
     guard size <= limit else { return }
@@ -132,7 +135,12 @@ struct HeaderDecompressor {
   @inline(__always)
   private func field(_ index: Int) throws(ConnectionFault) -> Field {
     guard index > 0, place(index) >= evicted else { throw fault(index) }
-    return index <= StaticTable.count ? fixed[index - 1] : entries[place(index)]
+    guard index > StaticTable.count else {
+      let fixed = fixed.span
+      return fixed[index - 1]
+    }
+    let entries = entries.span
+    return entries[place(index)]
   }
 
   private func fault(_ index: Int) -> ConnectionFault {

@@ -15,7 +15,7 @@ import Wire
   private func read(_ block: [UInt8], _ decompressor: inout HeaderDecompressor) -> Result<[Field], ConnectionFault> {
     var fields: [Field] = []
     do throws(ConnectionFault) {
-      try decompressor.read(block.span.bytes) { name, value, size in
+      try decompressor.read(block.span.bytes, into: &fields) { fields, name, value, size in
         var bytes: [UInt8] = []
         value.append(0..<value.byteCount, to: &bytes)
         fields.append(Field(name: name, value: name == .other ? "" : String(decoding: bytes, as: UTF8.self), size: size))

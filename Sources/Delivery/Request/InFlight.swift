@@ -211,21 +211,13 @@ package final class InFlight {
   var isWholePage: Bool { isOfCampaign || !isPage && fields.source.queue.isFanOut }
 
   /// Unix milliseconds of the earliest next attempt of a recipient; nil if none waits.
-  var earliestRetry: Int64? {
-    var earliest: Int64?
-    for recipient in fields.recipients {
-      if case .postponed(let until) = recipient.state { earliest = min(earliest ?? until, until) }
-    }
-    return earliest
-  }
+  var earliestRetry: Int64? { fields.recipients.lazy.compactMap(\.state.dueAt).min() }
 
   /// Limits the recipients' waits to the longest planned one, in case the clock was set back.
   func boundWaits(at now: Int64) {
     let latest = now + fields.attempt.longestWait
-    for index in fields.recipients.indices {
-      if case .postponed(let until) = fields.recipients[index].state, until > latest {
-        fields.recipients[index].state = .postponed(until: latest)
-      }
+    for index in fields.recipients.indices where fields.recipients[index].state.dueAt ?? .min > latest {
+      fields.recipients[index].state = .postponed(until: latest)
     }
   }
 
@@ -233,7 +225,7 @@ package final class InFlight {
   func restore(_ settled: [UInt8], at now: Int64) {
     SettledTargets.restore(
       settled, to: &fields.recipients, until: fields.identity.deadline, lag: fields.identity.clockLag)
-    for case .postponed(let until) in fields.recipients.lazy.map(\.state) {
+    for until in fields.recipients.lazy.compactMap(\.state.dueAt) {
       fields.attempt.longestWait = max(fields.attempt.longestWait, until - now)
     }
   }
@@ -270,7 +262,14 @@ package final class InFlight {
 
   /// The number of devices with each outcome, sorted by outcome.
   func outcomeCounts(open: String) -> [(key: String, value: Int)] {
-    fields.recipients.reduce(into: [:]) { $0[$1.state.outcome ?? open, default: 0] += 1 }.sorted { $0.key < $1.key }
+    var counts: [(key: String, value: Int)] = []
+    for index in fields.recipients.indices {
+      let outcome = fields.recipients[index].state.outcome ?? open
+      let place = counts.firstIndex { $0.key == outcome } ?? counts.count
+      if place == counts.count { counts.append((outcome, 0)) }
+      counts[place].value += 1
+    }
+    return counts.sorted { $0.key < $1.key }
   }
 
   var hasSettledDevice: Bool {
@@ -283,9 +282,7 @@ package final class InFlight {
   }
 
   /// At least one device was reached, so sending the request again would repeat a push.
-  var hasReachedDevice: Bool {
-    fields.recipients.indices.contains { if case .delivered = fields.recipients[$0].state { true } else { false } }
-  }
+  var hasReachedDevice: Bool { fields.recipients.indices.contains { fields.recipients[$0].state.isDelivered } }
 
   /// At least one recipient has been sent to or has ended, so the request can't go to another worker unchanged.
   package var hasBegun: Bool {
@@ -303,12 +300,8 @@ package final class InFlight {
     guard let first = fields.registry.members.first else { return { _ in true } }
     var others: Set<Int> = []
     for member in fields.registry.members {
-      if case .delivered = fields.recipients[member.place].state { continue }
-      for other in member.others {
-        guard case .delivered = fields.recipients[other].state else { continue }
-        others.insert(other)
-        break
-      }
+      if fields.recipients[member.place].state.isDelivered { continue }
+      if let first = member.others.first(where: { fields.recipients[$0].state.isDelivered }) { others.insert(first) }
     }
     return { $0 < first.others.lowerBound || others.contains($0) }
   }

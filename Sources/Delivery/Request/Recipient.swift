@@ -29,6 +29,11 @@ struct Recipient {
       }
     }
 
+    var isDelivered: Bool { if case .delivered = self { true } else { false } }
+
+    /// When it may be sent again, in unix milliseconds; nil if it isn't postponed.
+    var dueAt: Int64? { if case .postponed(let until) = self { until } else { nil } }
+
     /// The outcome in logs and in the trace; nil if none is noted.
     var outcome: String? {
       switch self {

@@ -33,6 +33,8 @@ struct RequestTrace {
   static let mostPushes = 32
 
   private(set) var pushes: [Push] = []
+  /// The last recipient among ``pushes``; most devices of a page come after it.
+  private var last = -1
   var next: Next?
   var refusal: Rejection?
   var isDuplicate = false
@@ -49,7 +51,8 @@ struct RequestTrace {
   mutating func sent(_ recipient: Int, at now: MonotonicTime) {
     if pushes.count < Self.mostPushes {
       pushes.append(Push(recipient: recipient, sentAt: now))
-    } else if let place = pushes.lastIndex(where: { $0.recipient == recipient }) {
+      last = max(last, recipient)
+    } else if let place = place(of: recipient, isPlain: true) {
       pushes[place] = Push(recipient: recipient, sentAt: now)
     }
   }
@@ -59,17 +62,15 @@ struct RequestTrace {
     _ recipient: Int, _ answer: Push.Answer, _ error: PushError?, _ reason: String, connection: Int, at now: MonotonicTime
   ) {
     guard let place = place(of: recipient, isPlain: error == nil) else { return }
-    if pushes[place].recipient != recipient { pushes[place] = Push(recipient: recipient, sentAt: now) }
-    pushes[place].answeredAt = now
-    pushes[place].answer = answer
-    pushes[place].error = error
-    pushes[place].reason = error == nil ? "" : DeadLetterLog.words(of: reason)
-    pushes[place].connection = connection
+    pushes[place] = Push(
+      recipient: recipient, sentAt: pushes[place].recipient == recipient ? pushes[place].sentAt : now, answeredAt: now,
+      answer: answer, error: error, reason: error == nil ? "" : DeadLetterLog.words(of: reason), connection: connection)
+    last = max(last, recipient)
   }
 
   /// The push's place. A failed push without a place gets that of a successful one.
   private func place(of recipient: Int, isPlain: Bool) -> Int? {
-    if let place = pushes.lastIndex(where: { $0.recipient == recipient }) { return place }
+    if recipient <= last, let place = pushes.lastIndex(where: { $0.recipient == recipient }) { return place }
     guard !isPlain else { return nil }
     return pushes.lastIndex { push in
       if case .answered = push.answer { push.error == nil } else { false }

@@ -157,9 +157,9 @@ extension WorkerResult.Target {
   fileprivate func write(to object: inout JSONObjectWriter, orElse messageID: [UInt8]) {
     switch self {
     case .accepted(let id, let registration):
-      object.set(Array("message_id".utf8), id.isEmpty ? messageID : id)
-      if let registration { object.set(Array("registration_id".utf8), registration) }
-    case .failed(let code): object.set(Array("error".utf8), code)
+      object.set("message_id", id.isEmpty ? messageID : id)
+      if let registration { object.set("registration_id", registration) }
+    case .failed(let code): object.set("error", code)
     }
   }
 }

@@ -13,11 +13,11 @@ struct GCMForm {
   init(_ body: [UInt8]) throws(Failure) {
     guard let fields = PercentEncoding.fields(body) else { throw .unreadable }
     var line = JSONObjectWriter()
-    var data: [(name: [UInt8], value: [UInt8])] = []
+    var data: [(name: String, value: [UInt8])] = []
     var seen: Set<[UInt8]> = []
     for (name, value) in fields where seen.insert(name).inserted {
       if name.starts(with: "data.".utf8) {
-        data.append((Array(name.dropFirst(5)), value))
+        data.append((String(decoding: name.dropFirst(5), as: UTF8.self), value))
         continue
       }
       let word = String(decoding: name, as: UTF8.self)

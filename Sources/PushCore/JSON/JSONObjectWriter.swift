@@ -25,13 +25,13 @@ public struct JSONObjectWriter {
     return bytes
   }
 
-  public mutating func set(_ name: [UInt8], _ value: [UInt8]) {
-    begin(name)
+  public mutating func set(_ name: String, _ value: [UInt8]) {
+    begin(name.utf8.span)
     bytes.appendSafeJSONString(value)
   }
 
-  public mutating func set(_ name: [UInt8], _ values: [[UInt8]]) {
-    begin(name)
+  public mutating func set(_ name: String, _ values: [[UInt8]]) {
+    begin(name.utf8.span)
     bytes.append(UInt8(ascii: "["))
     for (index, value) in values.enumerated() {
       if index > 0 { bytes.append(UInt8(ascii: ",")) }
@@ -42,17 +42,17 @@ public struct JSONObjectWriter {
 
   /// Sets a value that is JSON already; its line ends become spaces.
   public mutating func set(_ name: String, raw json: [UInt8]) {
-    begin(Array(name.utf8))
+    begin(name.utf8.span)
     bytes.append(contentsOf: json.lazy.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 })
   }
 
   public mutating func set(_ name: String, object members: (inout JSONObjectWriter) -> Void) {
-    begin(Array(name.utf8))
+    begin(name.utf8.span)
     append(members)
   }
 
   public mutating func set(_ name: String, objects: [(inout JSONObjectWriter) -> Void]) {
-    begin(Array(name.utf8))
+    begin(name.utf8.span)
     bytes.append(UInt8(ascii: "["))
     for (index, members) in objects.enumerated() {
       if index > 0 { bytes.append(UInt8(ascii: ",")) }
@@ -62,13 +62,14 @@ public struct JSONObjectWriter {
   }
 
   private mutating func append(_ members: (inout JSONObjectWriter) -> Void) {
-    // Moves the bytes: a second owner would copy them for each nested object.
-    var inner = JSONObjectWriter(after: exchange(&bytes, with: []))
-    members(&inner)
-    bytes = inner.closed()
+    bytes.append(UInt8(ascii: "{"))
+    isFirst = true
+    members(&self)
+    bytes.append(UInt8(ascii: "}"))
+    isFirst = false
   }
 
-  private mutating func begin(_ name: [UInt8]) {
+  private mutating func begin(_ name: Span<UInt8>) {
     if !isFirst { bytes.append(UInt8(ascii: ",")) }
     isFirst = false
     bytes.appendSafeJSONString(name)
@@ -78,16 +79,16 @@ public struct JSONObjectWriter {
   // MARK: Members that are written as null if they are absent
 
   public mutating func set(_ name: String, _ value: [UInt8]?) {
-    if let value { set(Array(name.utf8), value) } else { set(name, raw: Array("null".utf8)) }
+    if let value { set(name, value) } else { set(name, raw: Array("null".utf8)) }
   }
 
   /// Leaves out an absent member.
-  public mutating func set(_ name: String, ifKnown value: [UInt8]?) { if let value { set(Array(name.utf8), value) } }
+  public mutating func set(_ name: String, ifKnown value: [UInt8]?) { if let value { set(name, value) } }
 
   public mutating func set(_ name: String, _ value: String?) { set(name, value.map { Array($0.utf8) }) }
 
   public mutating func set(_ name: String, _ value: Int64?) {
-    begin(Array(name.utf8))
+    begin(name.utf8.span)
     if let value { bytes.appendDecimal(value) } else { bytes.append(contentsOf: "null".utf8) }
   }
 
@@ -96,8 +97,6 @@ public struct JSONObjectWriter {
   public mutating func set(_ name: String, figure: Double?) {
     set(name, raw: Array((figure.map { "\(Double(Int64(min($0, 1e15) * 10 + 0.5)) / 10)" } ?? "null").utf8))
   }
-
-  public mutating func set(_ name: String, _ values: [[UInt8]]) { set(Array(name.utf8), values) }
 
   public mutating func set(_ name: String, flag: Bool) { set(name, raw: Array((flag ? "true" : "false").utf8)) }
 

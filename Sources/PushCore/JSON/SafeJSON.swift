@@ -1,16 +1,13 @@
 extension [UInt8] {
   /// Appends `text` as a quoted JSON string that is safe to print. Escapes quotes, backslashes, control characters up to
   /// U+009F, line separators (U+2028, U+2029) and marks of direction. Invalid UTF-8 becomes U+FFFD.
-  public mutating func appendSafeJSONString(_ text: [UInt8]) { appendSafeJSONString(text[...]) }
-
-  public mutating func appendSafeJSONString(_ text: ArraySlice<UInt8>) {
+  public mutating func appendSafeJSONString(_ span: Span<UInt8>) {
     append(0x22)
-    let span = text.span
     var index = 0
     while index < span.count {
       let start = index
       while index < span.count, Self.isPlain(span[index]) { index &+= 1 }
-      if index > start { append(contentsOf: text[text.startIndex + start..<text.startIndex + index]) }
+      if index > start { append(copying: span.extracting(start..<index)) }
       guard index < span.count else { break }
       let byte = span[index]
       if byte < 0x80 {
@@ -38,7 +35,9 @@ extension [UInt8] {
     append(0x22)
   }
 
-  public mutating func appendSafeJSONString(_ text: String) { appendSafeJSONString([UInt8](text.utf8)) }
+  public mutating func appendSafeJSONString(_ text: [UInt8]) { appendSafeJSONString(text.span) }
+  public mutating func appendSafeJSONString(_ text: ArraySlice<UInt8>) { appendSafeJSONString(text.span) }
+  public mutating func appendSafeJSONString(_ text: String) { appendSafeJSONString(text.utf8.span) }
 
   @inline(__always)
   private static func isPlain(_ byte: UInt8) -> Bool {

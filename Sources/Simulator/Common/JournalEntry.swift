@@ -69,11 +69,11 @@ public struct JournalEntry: Sendable {
     json.set("path", path)
     json.set("token", token)
     json.set("headers") { json in
-      var names: [[UInt8]] = []
-      for header in headers where !names.contains(header.name) {
-        names.append(header.name)
-        let values = headers.filter { $0.name == header.name }.map(\.value)
-        if values.count == 1 { json.set(header.name, values[0]) } else { json.set(header.name, values) }
+      var names: [String] = []
+      for name in headers.map({ String(decoding: $0.name, as: UTF8.self) }) where !names.contains(name) {
+        names.append(name)
+        let values = headers.filter { $0.name.elementsEqual(name.utf8) }.map(\.value)
+        if values.count == 1 { json.set(name, values[0]) } else { json.set(name, values) }
       }
       if let authorization {
         json.set("authorization") { json in
