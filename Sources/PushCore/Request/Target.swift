@@ -13,7 +13,8 @@ public enum Platform: UInt8, CaseIterable, Sendable {
     }
   }
   /// The name in messages.
-  public var word: String { String(describing: self) }
+  public var word: String { Self.words[Int(rawValue)] }
+  private static let words = allCases.map { String(describing: $0) }
 
   /// The part of a token that distinguishes the device from others of its application: for web push, the endpoint.
   public func identity(of token: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
