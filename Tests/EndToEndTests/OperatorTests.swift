@@ -151,7 +151,7 @@ struct OperatorTests {
     #expect(paused == ["\(Site.app)/apns": "running", fcm: "paused", sender: "paused", "\(sender)/apns": "paused"])
     let list = try site.run(["credentials", "list"] + config).output
     #expect(list.contains(try Regex("\(sender)/apns +paused with its sender")), "\(list)")
-    // A busy worker answers with an earlier report.
+    // A worker's report may be a second old.
     var pools = ""
     let isShown = try eventually {
       pools = try site.run(["status", "--pools"] + config).output
