@@ -34,9 +34,17 @@ struct LadderStandstillTests {
     let section = try DocumentTests.text("docs/operate/runbook.md").components(separatedBy: "### ").first {
       $0.hasPrefix("Retries")
     }
-    for line in try #require(section).matches(of: /`(rabbitmqctl .*?)`/) {
-      try site.broker.run(["/bin/sh", "-c", String(line.1)])
+    // A busy worker doesn't declare the queue in time.
+    worker.signal(SIGSTOP)
+    for line in try #require(section).matches(of: /`(?:(rabbitmqctl .*?)|pushfleet topology)`/) {
+      if let command = line.1 {
+        try site.broker.run(["/bin/sh", "-c", String(command)])
+      } else {
+        try #require(try eventually { try site.run(["topology", "--config", site.file("pushfleet.json5")]).status == 0 })
+      }
     }
+    #expect(try eventually { try site.depths(["retry.1s", "dead"]) == [0, 0] })
+    worker.signal(SIGCONT)
     #expect(try eventually { try site.deliveries()[token(1)] == 1 })
     #expect(try eventually { try doctor().status == 0 })
     #expect(try eventually { try site.depths(["doctor", "dead"]) == [0, 0] })
