@@ -21,6 +21,12 @@ struct HeaderDecompressor {
     var size: Int { Int(nameSize) + Int(valueSize) + HeaderCompressor.entryOverhead }
   }
 
+  private struct Entry {
+    let field: Field
+    /// Empty if nobody reads it.
+    var value: [UInt8]
+  }
+
   /// Bytes of storage that a connection keeps for its next string.
   private static let keptCapacity = 1024
   private static let statusName = Array(":status".utf8)
@@ -32,9 +38,7 @@ struct HeaderDecompressor {
   private let fixedValues = allFixedValues
   private var fixed: [Field] = []
   /// The newest entry is the last one. Evicted ones are in front until there are many.
-  private var entries: [Field] = []
-  /// The value of each entry; empty if nobody reads it. Apart from the fields, which are copied without retaining it.
-  private var values: [[UInt8]] = []
+  private var entries: [Entry] = []
   private var evicted = 0
   private var size = 0
   private var limit = HeaderCompressor.largestTable
@@ -86,8 +90,8 @@ struct HeaderDecompressor {
       let values = fixedValues.span
       received(&target, field.name, values[index - 1].span.bytes, field.size)
     } else {
-      let values = values.span
-      received(&target, field.name, values[place(index)].span.bytes, field.size)
+      let entries = entries.span
+      received(&target, field.name, entries[place(index)].value.span.bytes, field.size)
     }
   }
 
@@ -111,8 +115,7 @@ struct HeaderDecompressor {
     makeRoom(size)
     guard size <= limit else { return }
     let field = Field(name: name, nameSize: UInt16(nameSize), valueSize: UInt16(text.count))
-    entries.append(field)
-    values.append(name == .other ? [] : Array(text))
+    entries.append(Entry(field: field, value: name == .other ? [] : Array(text)))
     self.size += size
   }
 
@@ -135,12 +138,7 @@ struct HeaderDecompressor {
   @inline(__always)
   private func field(_ index: Int) throws(ConnectionFault) -> Field {
     guard index > 0, place(index) >= evicted else { throw fault(index) }
-    guard index > StaticTable.count else {
-      let fixed = fixed.span
-      return fixed[index - 1]
-    }
-    let entries = entries.span
-    return entries[place(index)]
+    return index <= StaticTable.count ? fixed[index - 1] : entries[place(index)].field
   }
 
   private func fault(_ index: Int) -> ConnectionFault {
@@ -150,13 +148,12 @@ struct HeaderDecompressor {
   /// Evicts the oldest entries (RFC 7541 §4.4).
   private mutating func makeRoom(_ cost: Int) {
     while size + cost > limit, evicted < entries.count {
-      size -= entries[evicted].size
-      values[evicted] = []
+      size -= entries[evicted].field.size
+      entries[evicted].value = []
       evicted += 1
     }
     guard evicted > 128 || evicted == entries.count else { return }
     entries.removeFirst(evicted)
-    values.removeFirst(evicted)
     evicted = 0
   }
 

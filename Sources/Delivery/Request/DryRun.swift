@@ -33,7 +33,7 @@ struct DryRun {
 
   /// While FCM can't be asked because of an operator's order, the request doesn't wait for its answer.
   private func isPaused(_ entry: InFlight, _ recipient: Recipient) -> Bool {
-    if case .delivered = recipient.state { return false }
+    if recipient.state.isDelivered { return false }
     return controls.isPaused(entry.identity.app) || controls.isPaused(recipient.pool, of: entry.identity.app)
   }
 

@@ -33,7 +33,7 @@ struct RequestTrace {
   static let mostPushes = 32
 
   private(set) var pushes: [Push] = []
-  /// The last recipient among ``pushes``; most devices of a page come after it.
+  /// No recipient after this one is among ``pushes``. Most devices of a page come after it, and need no search.
   private var last = -1
   var next: Next?
   var refusal: Rejection?

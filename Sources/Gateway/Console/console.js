@@ -56,6 +56,8 @@ async function poll() {
   clearTimeout(timer);
   if (!state.me) return;
   const { page, args, query } = place(), { hash } = location, own = ++round, its = state, asked = page.asks(args, query, state), refusals = {};
+  // The next page's poll begins in a moment, if the address has just changed.
+  const isOver = () => own !== round || hash !== location.hash;
   if (page.asksOnce && (shown !== location.hash || again)) {
     Object.assign(asked, page.asksOnce(args, query));
     Object.assign(state, { letters: null, trace: null });
@@ -81,8 +83,7 @@ async function poll() {
           if (name === "trace" && ![400, 403, 404].includes(error.status)) again = true;
         }
       }))]);
-    // The next page's poll begins in a moment, if the address has just changed.
-    if (own !== round || hash !== location.hash) return;
+    if (isOver()) return;
     if (status) remember(status);
     for (const name in asked) delete state.refusals[name];
     Object.assign(state.refusals, refusals);
@@ -90,7 +91,7 @@ async function poll() {
     failures = 0;
     render();
   } catch (error) {
-    if (own !== round || hash !== location.hash) return;
+    if (isOver()) return;
     if (error.status === 401) return showLogin("Log in again: the session has ended, or the key is revoked.");
     if (++failures > 1 || !shown) tell(at("state"), "bad", "no answer");
   }

@@ -13,11 +13,11 @@ struct GCMForm {
   init(_ body: [UInt8]) throws(Failure) {
     guard let fields = PercentEncoding.fields(body) else { throw .unreadable }
     var line = JSONObjectWriter()
-    var data: [(name: String, value: [UInt8])] = []
+    var data: [(name: [UInt8], value: [UInt8])] = []
     var seen: Set<[UInt8]> = []
     for (name, value) in fields where seen.insert(name).inserted {
       if name.starts(with: "data.".utf8) {
-        data.append((String(decoding: name.dropFirst(5), as: UTF8.self), value))
+        data.append((Array(name.dropFirst(5)), value))
         continue
       }
       let word = String(decoding: name, as: UTF8.self)
@@ -33,7 +33,7 @@ struct GCMForm {
       throw .missingRegistration
     }
     if !data.isEmpty {
-      line.set("data", object: { object in for (name, value) in data { object.set(name, value) } })
+      line.set("data", object: { object in for (name, value) in data { object.set(name.span, value) } })
     }
     json = line.closed()
   }

@@ -25,8 +25,8 @@ public struct JSONObjectWriter {
     return bytes
   }
 
-  public mutating func set(_ name: String, _ value: [UInt8]) {
-    begin(name.utf8.span)
+  public mutating func set(_ name: Span<UInt8>, _ value: [UInt8]) {
+    begin(name)
     bytes.appendSafeJSONString(value)
   }
 
@@ -79,7 +79,7 @@ public struct JSONObjectWriter {
   // MARK: Members that are written as null if they are absent
 
   public mutating func set(_ name: String, _ value: [UInt8]?) {
-    if let value { set(name, value) } else { set(name, raw: Array("null".utf8)) }
+    if let value { set(name.utf8.span, value) } else { set(name, raw: Array("null".utf8)) }
   }
 
   /// Leaves out an absent member.
