@@ -148,13 +148,18 @@ import Testing
       Self.text(SendResult(messageID: [], app: [], targets: []).json(report: DryRunReport())).hasSuffix(#""report":{}}"#))
   }
 
+  /// Each byte that needs an escape, at each place in a word of eight bytes.
+  private static let specials: [String] = ["\u{7F}", "\u{1F}", "\"", "\\", "\u{80}"].flatMap { special in
+    (0..<18).map { String(repeating: "~", count: $0) + special + String(repeating: " ", count: 17 - $0) }
+  }
+
   @Test(
     "all external text is escaped, and is read back unchanged",
     arguments: [
       "plain", "quote\" back\\ slash/", "tab\tnewline\nreturn\r", "\u{0}\u{1}\u{1B}[31m\u{7F}", "\u{2028}\u{2029}",
       "雑談部屋 🇩🇰 é \u{200D}\u{A0}\u{E000}",
       "\u{8}\u{C}", "\u{80}\u{9B}31m\u{9F}\u{61C}\u{200E}\u{200F}\u{202A}\u{202E}\u{2066}\u{2069}",
-    ])
+    ] + specials)
   func escaping(text: String) throws {
     var bytes: [UInt8] = []
     bytes.appendSafeJSONString(text)

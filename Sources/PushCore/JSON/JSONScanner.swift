@@ -9,8 +9,12 @@ enum JSONScanner {
     var at = start
     while length &- at >= 8 {
       let plain = Bytes.plainPrefix(Bytes.word(bytes, at: at))
-      at &+= plain
-      if plain < 8 { return bytes[at] == 0x22 ? (at, 0) : try stringSlowly(bytes, from: at) }
+      if plain < 8 {
+        at &+= plain
+        return bytes[at] == 0x22 ? (at, 0) : try stringSlowly(bytes, from: at)
+      }
+      // A constant, so that the processor reads the next word before this one's result.
+      at &+= 8
     }
     while at < length {
       let byte = bytes[at]

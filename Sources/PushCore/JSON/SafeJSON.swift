@@ -6,7 +6,7 @@ extension [UInt8] {
     var index = 0
     while index < span.count {
       let start = index
-      while index < span.count, Self.isPlain(span[index]) { index &+= 1 }
+      index = Self.endOfPlain(span, from: start)
       if index > start { append(copying: span.extracting(start..<index)) }
       guard index < span.count else { break }
       let byte = span[index]
@@ -39,9 +39,16 @@ extension [UInt8] {
   public mutating func appendSafeJSONString(_ text: ArraySlice<UInt8>) { appendSafeJSONString(text.span) }
   public mutating func appendSafeJSONString(_ text: String) { appendSafeJSONString(text.utf8.span) }
 
-  @inline(__always)
-  private static func isPlain(_ byte: UInt8) -> Bool {
-    byte >= 0x20 && byte < 0x7F && byte != 0x22 && byte != 0x5C
+  /// The place of the first byte that isn't printable ASCII or needs an escape.
+  private static func endOfPlain(_ span: borrowing Span<UInt8>, from start: Int) -> Int {
+    var index = start
+    while span.count &- index >= 8 {
+      let plain = Bytes.printablePrefix(Bytes.word(span, at: index))
+      if plain < 8 { return index &+ plain }
+      index &+= 8
+    }
+    while index < span.count, Bytes.printablePrefix(UInt64(span[index])) > 0 { index &+= 1 }
+    return index
   }
 
   /// C1 controls, line separators and marks of direction (Unicode property Bidi_Control). False for 0.

@@ -161,8 +161,14 @@ public enum Target: Equatable, Sendable {
   private static func fcm(_ token: ArraySlice<UInt8>) -> Result<Target, Rejection> {
     guard !token.isEmpty else { return refused("an empty token") }
     guard token.count <= 4096 else { return refused("a token of \(token.count) bytes, at most 4096 allowed") }
-    for byte in token where !isFCMByte(byte) { return refused("a token has a byte beyond a-z A-Z 0-9 _ : . % -") }
-    if climbs(token) { return refused("a token with .. or an escaped dot or slash") }
+    let bytes = token.span
+    var mayClimb = false
+    for index in bytes.indices {
+      let byte = bytes[index]
+      guard isFCMByte(byte) else { return refused("a token has a byte beyond a-z A-Z 0-9 _ : . % -") }
+      mayClimb = mayClimb || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "%")
+    }
+    if mayClimb, climbs(token) { return refused("a token with .. or an escaped dot or slash") }
     return .success(.fcm(token: Array(token)))
   }
 

@@ -92,4 +92,12 @@ enum Bytes {
     let special = controls | (quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes | word
     return (special & (ones &* 0x80)).trailingZeroBitCount &>> 3
   }
+
+  /// Like ``plainPrefix(_:)``, but without U+007F, a control.
+  @inline(__always)
+  static func printablePrefix(_ word: UInt64) -> Int {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let deletes = word ^ ones &* 0x7F
+    return plainPrefix(word | (deletes &- ones) & ~deletes & (ones &* 0x80))
+  }
 }

@@ -79,20 +79,23 @@ struct AndroidConfig {
     guard isTranslated || carriesCommon || request.countsBadge || request.android(.notification) != nil else { return }
     let document = request.document
     var isOpen = false
-    for field in Self.fields {
-      let node = request.androidNotification(field.key)
-      let key = (isTranslated ? field.source : nil) ?? (carriesCommon ? field.common : nil)
+    let fields = Self.fields
+    for index in fields.indices {
+      // A copy of the whole field would retain its name.
+      let field = fields[index].key
+      let node = request.androidNotification(field)
+      let key = (isTranslated ? fields[index].source : nil) ?? (carriesCommon ? fields[index].common : nil)
       var source = node == nil ? key.flatMap { request.notification[$0] } : nil
       // Android shows the counter beside the app's icon.
-      if field.key == .notificationCount, node == nil, source == nil, isTranslated, case .automatic? = request.badge {
+      if field == .notificationCount, node == nil, source == nil, isTranslated, case .automatic? = request.badge {
         source = request.notification[.badge]
       }
-      let counts = request.countsBadge && field.key == .notificationCount && node == nil && source == nil
+      let counts = request.countsBadge && field == .notificationCount && node == nil && source == nil
       guard node != nil || source != nil || counts else { continue }
       let mark = body.count
       body.appendMemberSeparator()
       if !isOpen { body.append(contentsOf: #""notification":{"#.utf8) }
-      body.append(contentsOf: field.member.utf8)
+      body.append(contentsOf: fields[index].member.utf8)
       if let node {
         document.append(node, to: &body)
       } else if counts {
@@ -100,7 +103,7 @@ struct AndroidConfig {
           body.removeSubrange(mark...)
           continue
         }
-      } else if let source, let key, !Self.append(key, source, field.form(inV2: v2 != nil), request, to: &body) {
+      } else if let source, let key, !Self.append(key, source, fields[index].form(inV2: v2 != nil), request, to: &body) {
         body.removeSubrange(mark...)
         continue
       }
