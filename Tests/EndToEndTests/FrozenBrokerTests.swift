@@ -56,23 +56,29 @@ struct FrozenBrokerTests {
     }
   }
 
-  @Test("or dies, `pushfleet trace` waits only for a while")
-  func traced() throws {
+  @Test("or dies, commands that end by themselves wait only for a while")
+  func dead() throws {
     let broker = try Broker()
     defer { broker.stop() }
     let site = try Site(broker: broker)
     try site.configure(port: 1, settings: #"trace: { keep: "1h" },"#)
     try site.declareTopology()
-    let reader = try TraceReader(
-      try Configuration.load(path: site.file("pushfleet.json5"), environment: [:]),
-      subject: TraceSubject(TraceQuestion(.id, "m-1"), nil))
-    reader.handlesSignals = false
-    // An empty stream is read for seconds.
-    func killWhenUp() {
-      reader.loop.schedule(after: 0) { if reader.isUp { broker.kill9() } else { killWhenUp() } }
+    let configuration = try Configuration.load(path: site.file("pushfleet.json5"), environment: [:])
+    let clients: [BrokerClient] = [
+      // An empty stream is read for seconds.
+      try TraceReader(configuration, subject: TraceSubject(TraceQuestion(.id, "m-1"), nil)),
+      try FleetWatch(configuration, every: nil) { _ in },
+      try FeedbackReader(configuration, FeedbackSelection(), follows: false, command: nil),
+    ]
+    for (place, client) in clients.enumerated() {
+      if place > 0 { try broker.restart() }
+      client.handlesSignals = false
+      func killWhenUp() {
+        client.loop.schedule(after: 0) { if client.isUp { broker.kill9() } else { killWhenUp() } }
+      }
+      killWhenUp()
+      client.loop.schedule(after: 40) { client.finish() }
+      #expect(throws: CommandFailure.self, "\(type(of: client))") { try client.run() }
     }
-    killWhenUp()
-    reader.loop.schedule(after: 40) { reader.finish() }
-    #expect(throws: CommandFailure.self) { try reader.run() }
   }
 }

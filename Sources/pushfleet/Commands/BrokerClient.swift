@@ -15,7 +15,9 @@ class BrokerClient {
   let connection: BrokerConnection
   private(set) var failure: CommandFailure?
   private var lastReason = "no answer"
-  private(set) var isUp = false
+  /// Established connections so far.
+  private var connections = 0
+  var isUp: Bool { connections > 0 }
   private var hasComplained = false
 
   init(_ configuration: Configuration, connectTimeout: Double = BrokerClient.connectTimeout) throws {
@@ -28,6 +30,8 @@ class BrokerClient {
 
   /// True if SIGINT and SIGTERM end the command; false if the command handles them itself.
   var handlesSignals = true
+  /// True if the command goes on when a lost broker stays away.
+  var outlivesBroker: Bool { false }
   /// Gets notices for the operator.
   var complain: (String) -> Void = Terminal.notice
 
@@ -36,16 +40,21 @@ class BrokerClient {
     let signals = handlesSignals ? try Signals(loop: loop, [2, 15]) { [unowned self] _ in interrupt() } : nil
     defer { signals?.close() }
     connection.start()
-    loop.schedule(after: connectTimeout) { [weak self] in
-      guard let self, !isUp else { return }
-      fail(.unavailable, "the broker is unreachable: \(lastReason)")
-    }
+    limitConnecting()
     loop.run()
     if let failure { throw failure }
   }
 
+  private func limitConnecting() {
+    loop.schedule(after: connectTimeout) { [weak self, connections] in
+      guard let self, connections == self.connections else { return }
+      fail(.unavailable, "the broker is unreachable: \(lastReason)")
+    }
+  }
+
+  /// Call this whenever a connection is established.
   func up() {
-    isUp = true
+    connections += 1
     connection.established(at: loop.now)
   }
 
@@ -70,6 +79,7 @@ class BrokerClient {
     lastReason = "\(reason)"
     if reason.isFatalConfiguration { return fail(.configuration, "\(reason)") }
     if reason.isRefusal { return fail(.unavailable, "\(reason)") }
-    _ = connection.ended(at: loop.now)
+    if connection.isEstablished, !outlivesBroker { limitConnecting() }
+    connection.ended(at: loop.now)
   }
 }

@@ -47,6 +47,8 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
     }
   }
 
+  override var outlivesBroker: Bool { follows }
+
   func ready(_ consumer: Consumer) {
     up()
     self.consumer = consumer

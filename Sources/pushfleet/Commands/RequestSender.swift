@@ -53,6 +53,9 @@ final class RequestSender: PublisherClient {
     requests.complain = { [unowned self] in bar.interrupt($0) }
   }
 
+  /// ``timeout`` ends it.
+  override var outlivesBroker: Bool { true }
+
   override func dials(_ broker: BrokerURI) { user = isSigned ? Array(broker.user.utf8) : nil }
 
   /// Checks the queue first: the broker would confirm unroutable messages too, because they go to the dead letters.

@@ -45,7 +45,7 @@ final class FleetWatch: PublisherClient {
   // MARK: a round
 
   override func ready(_ publisher: Publisher) {
-    if !isUp { up() } else { connection.established(at: loop.now) }
+    up()
     self.publisher = publisher
     // The exchange was missing, so the channel was opened again: show the picture without answers.
     if isAsking { return answersAreIn() }
@@ -128,6 +128,8 @@ final class FleetWatch: PublisherClient {
       picture.campaigns = Array(try registry.campaigns(limit: 1_000).lazy.filter { !$0.state.isOver }.prefix(10))
     } catch { picture.registryProblem = "the registry can't be asked: \(error)" }
   }
+
+  override var outlivesBroker: Bool { period != nil }
 
   /// A continuous display ends normally on a signal.
   override func interrupt() { if isUp, period != nil { leave() } else { super.interrupt() } }
