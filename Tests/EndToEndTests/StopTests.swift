@@ -119,6 +119,25 @@ struct StopTests {
     #expect(last?["may_be_sent_twice"] as? Int == 1)
   }
 
+  @Test("without a broker it names what the broker delivers again")
+  func disconnected() throws {
+    let broker = try Broker()
+    defer { broker.stop() }
+    let site = try Site(broker: broker)
+    try site.startSimulator(script: ["*": ["stall": true]], settings: "drainTimeout: 1,")
+    try site.declareTopology()
+    try site.send(tokens: [token(1)])
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    #expect(journal.waitForLines(1, seconds: 60))
+    broker.kill9()
+    #expect(worker.waitForOutput(#""role":"consuming""#, seconds: 60))
+    worker.signal(Self.terminate)
+    #expect(worker.wait() == 0)
+    #expect(
+      worker.outputSoFar.contains(#""because":"drainTimeout","given_back":1,"may_be_sent_twice":1"#), "\(worker.outputSoFar)")
+  }
+
   @Test("a second signal ends it at once", arguments: [(15, 15), (2, 2)] as [(Int32, Int32)])
   func signalledTwice(_ first: Int32, _ second: Int32) throws {
     let site = try Site()

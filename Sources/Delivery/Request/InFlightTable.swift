@@ -56,8 +56,10 @@ package final class InFlightTable {
     if case .request(let index) = publication.owner { self[index] } else { nil }
   }
 
-  /// Unacknowledged requests whose channel is open.
-  package var acknowledgeable: some Sequence<InFlight> { entries.lazy.filter { $0.isInUse && !$0.ledger.isOrphan } }
+  /// Unacknowledged requests.
+  package var inHand: LazyFilterSequence<[InFlight]> { entries.lazy.filter(\.isInUse) }
+  /// Those whose channel is open.
+  package var acknowledgeable: some Sequence<InFlight> { inHand.filter { !$0.ledger.isOrphan } }
 
   /// Seconds since the arrival of the oldest request in hand; 0 if there is none.
   package func oldestAge(at now: MonotonicTime) -> Double {
@@ -67,7 +69,7 @@ package final class InFlightTable {
   /// The applications and pools of the requests in hand.
   package var uses: (apps: Set<Int>, pools: Set<Int>) {
     var (apps, pools): (Set<Int>, Set<Int>) = ([], [])
-    for entry in entries where entry.isInUse {
+    for entry in inHand {
       if let app = entry.identity.app { apps.insert(app) }
       pools.formUnion(entry.route.routes.pools)
       pools.insert(entry.route.apnsPool)

@@ -179,11 +179,10 @@ package final class Shard: TurnHook {
   /// Ends although requests are in hand; the broker delivers them again.
   private func breakOff(_ reason: String) {
     guard end == nil else { return finish(.done) }
-    let inHand = Array(pipeline.table.acknowledgeable)
-    let given = inHand.count + pipeline.backpressure.ahead.count + changes.count + acknowledgements.count
+    let given = pipeline.table.count + pipeline.backpressure.ahead.count + changes.count + acknowledgements.count
     if given > 0 {
       // Pushes without an answer, and outcomes without a confirm, may be sent again.
-      let begun = inHand.count { $0.ledger.onStreams > 0 || $0.hasBegun }
+      let begun = pipeline.table.inHand.count { $0.ledger.onStreams > 0 || $0.hasBegun }
       log.warning(
         "stopped before everything was settled: the broker delivers it again",
         ["because": reason, "given_back": given, "may_be_sent_twice": begun])
