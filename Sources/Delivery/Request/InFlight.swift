@@ -252,12 +252,7 @@ package final class InFlight {
 
   var isDelivered: Bool {
     !fields.recipients.isEmpty
-      && fields.recipients.allSatisfy {
-        switch $0.state {
-        case .delivered, .sameAs: true
-        default: false
-        }
-      }
+      && fields.recipients.allSatisfy { if case .sameAs = $0.state { true } else { $0.state.isDelivered } }
   }
 
   /// The number of devices with each outcome, sorted by outcome.

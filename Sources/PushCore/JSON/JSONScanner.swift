@@ -5,31 +5,12 @@ enum JSONScanner {
   /// Scans to the closing quote. Validates escapes and UTF-8 (RFC 3629 §4: no overlong form or surrogate, at most U+10FFFF).
   @inline(__always)
   static func string(_ bytes: borrowing Span<UInt8>, from start: Int) throws(JSONError) -> (end: Int, flags: UInt32) {
-    let length = bytes.count
-    var at = start
-    while length &- at >= 8 {
-      let plain = Bytes.plainPrefix(Bytes.word(bytes, at: at))
-      if plain < 8 {
-        at &+= plain
-        return bytes[at] == 0x22 ? (at, 0) : try stringSlowly(bytes, from: at)
-      }
-      // A constant, so that the processor reads the next word before this one's result.
-      at &+= 8
-    }
-    while at < length {
-      let byte = bytes[at]
-      if byte >= 0x20, byte < 0x80, byte != 0x22, byte != 0x5C {
-        at &+= 1
-      } else if byte == 0x22 {
-        return (at, 0)
-      } else {
-        return try stringSlowly(bytes, from: at)
-      }
-    }
-    throw JSONError(offset: length, reason: "the body ends inside a string")
+    let at = Bytes.endOfPlain(bytes, from: start)
+    guard at < bytes.count else { throw JSONError(offset: at, reason: "the body ends inside a string") }
+    return bytes[at] == 0x22 ? (at, 0) : try stringSlowly(bytes, from: at)
   }
 
-  /// Continues ``string(_:from:)`` at the first byte that isn't plain ASCII.
+  /// Continues ``string(_:from:)`` at the first byte that isn't plain.
   @inline(never)
   private static func stringSlowly(
     _ bytes: borrowing Span<UInt8>, from start: Int

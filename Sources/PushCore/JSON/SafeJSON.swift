@@ -6,7 +6,7 @@ extension [UInt8] {
     var index = 0
     while index < span.count {
       let start = index
-      index = Self.endOfPlain(span, from: start)
+      index = Bytes.endOfPlain(span, from: start)
       if index > start { append(copying: span.extracting(start..<index)) }
       guard index < span.count else { break }
       let byte = span[index]
@@ -38,18 +38,6 @@ extension [UInt8] {
   public mutating func appendSafeJSONString(_ text: [UInt8]) { appendSafeJSONString(text.span) }
   public mutating func appendSafeJSONString(_ text: ArraySlice<UInt8>) { appendSafeJSONString(text.span) }
   public mutating func appendSafeJSONString(_ text: String) { appendSafeJSONString(text.utf8.span) }
-
-  /// The place of the first byte that isn't printable ASCII or needs an escape.
-  private static func endOfPlain(_ span: borrowing Span<UInt8>, from start: Int) -> Int {
-    var index = start
-    while span.count &- index >= 8 {
-      let plain = Bytes.printablePrefix(Bytes.word(span, at: index))
-      if plain < 8 { return index &+ plain }
-      index &+= 8
-    }
-    while index < span.count, Bytes.printablePrefix(UInt64(span[index])) > 0 { index &+= 1 }
-    return index
-  }
 
   /// C1 controls, line separators and marks of direction (Unicode property Bidi_Control). False for 0.
   private static func isObeyed(_ unit: UInt16) -> Bool {

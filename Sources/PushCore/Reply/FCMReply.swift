@@ -17,37 +17,7 @@ public enum FCMReply {
 
   /// The `projects/<id>/messages/<message id>` of a success; nil if the body has none.
   public static func messageName(_ body: [UInt8]) -> [UInt8]? {
-    plainName(body) ?? ErrorBody.document(body)?.string("name")
-  }
-
-  /// Reads `{ "name": "…" }`, FCM's usual answer, without parsing it as JSON; nil for any other form.
-  private static func plainName(_ body: [UInt8]) -> [UInt8]? {
-    let span = body.span
-    var index = 0
-    func skipSpace() {
-      while index < span.count, span[index] == 0x20 || span[index] == 0x0A || span[index] == 0x0D { index += 1 }
-    }
-    func take(_ byte: UInt8) -> Bool {
-      skipSpace()
-      guard index < span.count, span[index] == byte else { return false }
-      index += 1
-      return true
-    }
-    guard take(UInt8(ascii: "{")), take(UInt8(ascii: "\"")) else { return nil }
-    for byte in "name\"".utf8 {
-      guard index < span.count, span[index] == byte else { return nil }
-      index += 1
-    }
-    guard take(UInt8(ascii: ":")), take(UInt8(ascii: "\"")) else { return nil }
-    let start = index
-    while index < span.count, span[index] != UInt8(ascii: "\"") {
-      guard span[index] > 0x20, span[index] < 0x7F, span[index] != UInt8(ascii: "\\") else { return nil }
-      index += 1
-    }
-    let end = index
-    guard take(UInt8(ascii: "\"")), take(UInt8(ascii: "}")) else { return nil }
-    skipSpace()
-    return index == span.count ? Array(body[start..<end]) : nil
+    ErrorBody.document(body)?.string("name")
   }
 
   private static func meaning(status: Int, _ error: FCMErrorBody) -> ReplyMeaning {

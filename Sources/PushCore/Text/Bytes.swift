@@ -81,23 +81,28 @@ enum Bytes {
     return true
   }
 
-  /// The number of leading bytes of a word that a JSON string holds unescaped: ASCII without controls, quotes and backslashes.
+  /// The place of the first byte from `start` on that isn't printable ASCII, or is a quote or a backslash.
   @inline(__always)
-  static func plainPrefix(_ word: UInt64) -> Int {
+  static func endOfPlain(_ bytes: borrowing Span<UInt8>, from start: Int) -> Int {
+    var index = start
+    while bytes.count &- index >= 8 {
+      let plain = plainPrefix(word(bytes, at: index))
+      if plain < 8 { return index &+ plain }
+      // A constant, so that the processor reads the next word before this one's result.
+      index &+= 8
+    }
+    while index < bytes.count, plainPrefix(UInt64(bytes[index])) > 0 { index &+= 1 }
+    return index
+  }
+
+  @inline(__always)
+  private static func plainPrefix(_ word: UInt64) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101
     // In each word, the high bit of the first matching byte is set; later bytes may be wrong.
-    let controls = (word &- ones &* 0x20) & ~word
+    let controls = (word &- ones &* 0x20) & ~word | (word &+ ones)
     let quotes = word ^ ones &* 0x22
     let backslashes = word ^ ones &* 0x5C
     let special = controls | (quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes | word
     return (special & (ones &* 0x80)).trailingZeroBitCount &>> 3
-  }
-
-  /// Like ``plainPrefix(_:)``, but without U+007F, a control.
-  @inline(__always)
-  static func printablePrefix(_ word: UInt64) -> Int {
-    let ones: UInt64 = 0x0101_0101_0101_0101
-    let deletes = word ^ ones &* 0x7F
-    return plainPrefix(word | (deletes &- ones) & ~deletes & (ones &* 0x80))
   }
 }

@@ -14,11 +14,11 @@ class BrokerClient {
   let loop: EventLoop
   let connection: BrokerConnection
   private(set) var failure: CommandFailure?
-  private var lastReason = "no answer"
+  /// nil before the first connection has failed.
+  private var lastReason: String?
   /// Established connections so far.
   private var connections = 0
   var isUp: Bool { connections > 0 }
-  private var hasComplained = false
 
   init(_ configuration: Configuration, connectTimeout: Double = BrokerClient.connectTimeout) throws {
     self.configuration = configuration
@@ -48,7 +48,7 @@ class BrokerClient {
   private func limitConnecting() {
     loop.schedule(after: connectTimeout) { [weak self, connections] in
       guard let self, connections == self.connections else { return }
-      fail(.unavailable, "the broker is unreachable: \(lastReason)")
+      fail(.unavailable, "the broker is unreachable: \(lastReason ?? "no answer")")
     }
   }
 
@@ -72,8 +72,7 @@ class BrokerClient {
 
   /// Handles the end of the connection: reconnects unless that can't help.
   func lost(_ reason: ConnectionEnd) {
-    if !isUp, !hasComplained, !reason.isRefusal, !reason.isFatalConfiguration {
-      hasComplained = true
+    if !isUp, lastReason == nil, !reason.isRefusal, !reason.isFatalConfiguration {
       complain("the broker can't be reached (\(reason)); trying again for \(Int(connectTimeout)) s")
     }
     lastReason = "\(reason)"

@@ -40,7 +40,7 @@ enum GroupsCommand: Command {
     let members = words.isEmpty ? [] : try RegistryNames.read(words, unless: interruption)
     // A group of devices always fits into one change.
     let batch = options.has("users") ? session.configuration.registryLimits.batch : max(1, members.count)
-    var key = word == "create" ? nil : try key(group, app, session.store)
+    var key = word == "create" ? nil : try record(group, app, session.store).notificationKey
     var failed: [Int] = []
     var start = 0
     repeat {
@@ -64,18 +64,9 @@ enum GroupsCommand: Command {
     if !failed.isEmpty { throw CommandFailure(.badInput, "\(failed.count) of the members are not registered devices") }
   }
 
-  private static func reference(_ group: String) -> GroupReference {
-    let text = Array(group.utf8)
-    return RegistryID.kind(of: text) == .group ? .key(text) : .name(text)
-  }
-
-  private static func key(_ group: String, _ app: [UInt8], _ store: DeviceStore) throws -> [UInt8] {
-    if case .key(let key) = reference(group) { return key }
-    return try record(group, app, store).notificationKey
-  }
-
   private static func record(_ group: String, _ app: [UInt8], _ store: DeviceStore) throws -> GroupRecord {
-    guard let record = try store.group(reference(group), app: app) else {
+    let text = Array(group.utf8)
+    guard let record = try store.group(RegistryID.kind(of: text) == .group ? .key(text) : .name(text), app: app) else {
       throw CommandFailure(.badInput, "there is no such group in \(String(decoding: app, as: UTF8.self))")
     }
     return record

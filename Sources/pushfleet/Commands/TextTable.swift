@@ -18,11 +18,10 @@ struct TextTable {
     static func figure(_ head: String, rank: Int = 0) -> Column { Column(head: head, kind: .figure, rank: rank) }
 
     static func name(_ head: String, least: Int, rank: Int = 0) -> Column {
-      Column(head: head, kind: .name, least: least, rank: rank)
+      .init(head: head, kind: .name, least: least, rank: rank)
     }
-
     static func text(_ head: String, least: Int, rank: Int = 0) -> Column {
-      Column(head: head, kind: .text, least: least, rank: rank)
+      .init(head: head, kind: .text, least: least, rank: rank)
     }
   }
 

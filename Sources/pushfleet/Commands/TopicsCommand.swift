@@ -74,10 +74,7 @@ enum RegistryNames {
   static func read(_ words: ArraySlice<String>, unless interruption: Interruption) throws -> [String] {
     var names: [String] = []
     for word in words {
-      guard word == "-" else {
-        names.append(word)
-        continue
-      }
+      guard word == "-" else { names.append(word); continue }
       guard let input = try StandardInput.read(unless: interruption) else {
         throw CommandFailure(.interrupted, "interrupted: nothing was changed")
       }

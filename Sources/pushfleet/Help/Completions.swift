@@ -37,7 +37,7 @@ enum Shell: String, CaseIterable {
         local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
         COMPREPLY=()
         if [ "$COMP_CWORD" -eq 1 ]; then
-          mapfile -t COMPREPLY < <(compgen -W '\(allNames(pages))' -- "$word")
+          mapfile -t COMPREPLY < <(compgen -W '\((pages.map(\.name) + others.map(\.0)).joined(separator: " "))' -- "$word")
           return
         fi
         case "${COMP_WORDS[1]} $before" in
@@ -136,10 +136,6 @@ enum Shell: String, CaseIterable {
       complete -c pushfleet -n '__pushfleet_action_of help' -f -a '\(pages.map(\.name).joined(separator: " "))'
       \(lines.joined(separator: "\n"))
       """
-  }
-
-  private static func allNames(_ pages: [CommandPage]) -> String {
-    (pages.map(\.name) + others.map(\.0)).joined(separator: " ")
   }
 
   /// Quotes the text as one word for each of the shells.
