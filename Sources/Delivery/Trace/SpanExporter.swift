@@ -145,12 +145,12 @@ package final class SpanExporter {
       ("service.name", service), ("service.version", version), ("service.instance.id", ThisProcess.name),
       ("host.name", ThisProcess.host),
     ]
-    var resource = JSONObjectWriter()
-    resource.set(
-      "attributes",
-      objects: texts.map { SpanWriter.attribute($0, .text(Array($1.utf8))) } + [
+    let attributes =
+      texts.map { SpanWriter.attribute($0, .text(Array($1.utf8))) } + [
         SpanWriter.attribute("process.pid", .number(Int64(ThisProcess.pid)))
-      ])
+      ]
+    var resource = JSONObjectWriter()
+    resource.set("attributes", objects: attributes.count) { attributes[$0](&$1) }
     return resource.closed()
   }
 }

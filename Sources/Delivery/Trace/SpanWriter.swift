@@ -42,7 +42,7 @@ struct SpanWriter {
 
   /// - Parameter error: the span's error; nil leaves the status unset, as OpenTelemetry recommends.
   consuming func ended(error: String?) -> [UInt8] {
-    span.set("attributes", objects: attributes)
+    span.set("attributes", objects: attributes.count) { attributes[$0](&$1) }
     span.set("status") {
       guard let error else { return }
       $0.set("code", 2)

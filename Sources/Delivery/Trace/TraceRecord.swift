@@ -38,7 +38,7 @@ struct TraceRecord {
     object.set("devices", Int64(entry.recipients.count))
     object.set("registered", flag: entry.registry.rows != nil)
     let pushes = entry.trace.pushes.filter { entry.recipients.indices.contains($0.recipient) }
-    object.set("pushes", objects: pushes.map { push in { set(push, entry.recipients[push.recipient], in: &$0) } })
+    object.set("pushes", objects: pushes.count) { set(pushes[$0], entry.recipients[pushes[$0].recipient], in: &$1) }
     setTargets(in: &object)
     if entry.recipients.count > 1 {
       object.set("outcomes") {

@@ -81,7 +81,7 @@ public enum ChangeAnswer: Equatable, Sendable {
     case .registration(let id), .moved(let id, _): answer.set("registration", id)
     case .done: break
     case .results(let results):
-      answer.set("results", objects: results.map { error in { if let error { $0.set("error", error.rawValue) } } })
+      answer.set("results", objects: results.count) { if let error = results[$0] { $1.set("error", error.rawValue) } }
     case .notificationKey(let key, let failed):
       answer.set("notification_key", key)
       guard !failed.isEmpty else { break }

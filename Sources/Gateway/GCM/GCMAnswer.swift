@@ -100,7 +100,7 @@ struct GCMAnswer {
       body.set("success", success)
       body.set("failure", Int64(targets.count) - success)
       body.set("canonical_ids", canonical)
-      body.set("results", objects: targets.map { target in { target.write(to: &$0, orElse: messageID) } })
+      body.set("results", objects: targets.count) { targets[$0].write(to: &$1, orElse: messageID) }
     }
     return .json(200, line: body)
   }

@@ -92,6 +92,6 @@ extension [UInt8]: JSONElement {
 
 extension JSONObject: JSONElement {
   public static func set(_ name: String, _ values: [JSONObject], in line: inout JSONObjectWriter) {
-    line.set(name, objects: values.map { $0.write })
+    line.set(name, objects: values.count) { values[$0].write(to: &$1) }
   }
 }

@@ -51,12 +51,14 @@ public struct JSONObjectWriter {
     append(members)
   }
 
-  public mutating func set(_ name: String, objects: [(inout JSONObjectWriter) -> Void]) {
+  /// Sets an array of objects.
+  /// - Parameter members: sets the members of the object with an index.
+  public mutating func set(_ name: String, objects count: Int, _ members: (Int, inout JSONObjectWriter) -> Void) {
     begin(name.utf8.span)
     bytes.append(UInt8(ascii: "["))
-    for (index, members) in objects.enumerated() {
+    for index in 0..<count {
       if index > 0 { bytes.append(UInt8(ascii: ",")) }
-      append(members)
+      append { members(index, &$0) }
     }
     bytes.append(UInt8(ascii: "]"))
   }

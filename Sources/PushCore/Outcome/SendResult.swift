@@ -90,14 +90,12 @@ public struct SendResult: Sendable {
     result.set("failure", Int64(failure))
     if unknown > 0 { result.set("unknown", Int64(unknown)) }
     if !failed.isEmpty { result.set("failed_registration_ids", failed) }
-    let counts = failures.map { count in
-      { (object: inout JSONObjectWriter) in
-        object.set("error", count.error.rawValue)
-        object.set("platform", ifKnown: count.platform.map { Array($0.word.utf8) })
-        object.set("count", count.devices)
-      }
+    guard !failures.isEmpty else { return result.closed() }
+    result.set("failures", objects: failures.count) {
+      $1.set("error", failures[$0].error.rawValue)
+      $1.set("platform", ifKnown: failures[$0].platform.map { Array($0.word.utf8) })
+      $1.set("count", failures[$0].devices)
     }
-    if !counts.isEmpty { result.set("failures", objects: counts) }
     return result.closed()
   }
 }

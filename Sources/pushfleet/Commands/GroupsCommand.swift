@@ -40,7 +40,8 @@ enum GroupsCommand: Command {
     let members = words.isEmpty ? [] : try RegistryNames.read(words, unless: interruption)
     // A group of devices always fits into one change.
     let batch = options.has("users") ? session.configuration.registryLimits.batch : max(1, members.count)
-    var key = word == "create" ? nil : try record(group, app, session.store).notificationKey
+    var key: [UInt8]?
+    if word != "create" { key = isKey(group) ? Array(group.utf8) : try record(group, app, session.store).notificationKey }
     var failed: [Int] = []
     var start = 0
     repeat {
@@ -64,9 +65,11 @@ enum GroupsCommand: Command {
     if !failed.isEmpty { throw CommandFailure(.badInput, "\(failed.count) of the members are not registered devices") }
   }
 
+  private static func isKey(_ group: String) -> Bool { RegistryID.kind(of: Array(group.utf8)) == .group }
+
   private static func record(_ group: String, _ app: [UInt8], _ store: DeviceStore) throws -> GroupRecord {
     let text = Array(group.utf8)
-    guard let record = try store.group(RegistryID.kind(of: text) == .group ? .key(text) : .name(text), app: app) else {
+    guard let record = try store.group(isKey(group) ? .key(text) : .name(text), app: app) else {
       throw CommandFailure(.badInput, "there is no such group in \(String(decoding: app, as: UTF8.self))")
     }
     return record

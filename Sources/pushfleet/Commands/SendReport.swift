@@ -63,7 +63,12 @@ final class SendReport {
       let reason = (target["reason"] as? String).map { ": \($0)" } ?? ""
       return (success + failure > 1 ? "target \(index + 1): " : "") + (error + reason).printable
     }
-    let why = reasons + Self.counts(result["failures"] as? [[String: Any]] ?? [])
+    let why =
+      reasons
+      + (result["failures"] as? [[String: Any]] ?? []).compactMap { failure in
+        guard let error = failure["error"] as? String, let count = failure["count"] as? Int else { return nil }
+        return "\(count) \(error)".printable
+      }
     var words =
       success > 0 ? "accepted by \(provider(result, awaited.app)) for \(success)" : failure > 0 ? "failed" : "reached no device"
     if success > 0, failure > 0 { words += ", failed for \(failure)" }
@@ -90,13 +95,6 @@ final class SendReport {
     let sets = configuration.apps.filter { app == nil || Array($0.id.utf8) == app }.flatMap(\.sets).map(\.set)
     return Platform.allCases.filter { platform in sets.contains { $0.reaches(platform) } }.map(\.label)
       .joined(separator: " or ")
-  }
-
-  private static func counts(_ failures: [[String: Any]]) -> [String] {
-    failures.compactMap { failure in
-      guard let error = failure["error"] as? String, let count = failure["count"] as? Int else { return nil }
-      return "\(count) \(error)".printable
-    }
   }
 
   func unknown(_ id: [UInt8], _ place: String) {
