@@ -63,6 +63,7 @@ struct FrozenBrokerTests {
     let site = try Site(broker: broker)
     try site.configure(port: 1, settings: #"trace: { keep: "1h" },"#)
     try site.declareTopology()
+    #expect(eventually { broker.isOnDisk(queue: "\(site.prefix).feedback") })
     let configuration = try Configuration.load(path: site.file("pushfleet.json5"), environment: [:])
     let clients: [BrokerClient] = [
       // An empty stream is read for seconds.
@@ -79,6 +80,7 @@ struct FrozenBrokerTests {
       killWhenUp()
       client.loop.schedule(after: 40) { client.finish() }
       #expect(throws: CommandFailure.self, "\(type(of: client))") { try client.run() }
+      #expect(client.isUp, "\(type(of: client))")
     }
   }
 }

@@ -148,7 +148,7 @@ import Testing
       Self.text(SendResult(messageID: [], app: [], targets: []).json(report: DryRunReport())).hasSuffix(#""report":{}}"#))
   }
 
-  /// Each byte that needs an escape, at each place in a word of eight bytes.
+  /// Characters that need an escape, at each place in a word of eight bytes.
   private static let specials: [String] = ["\u{7F}", "\u{1F}", "\"", "\\", "\u{80}"].flatMap { special in
     (0..<18).map { String(repeating: "~", count: $0) + special + String(repeating: " ", count: 17 - $0) }
   }
@@ -165,6 +165,7 @@ import Testing
     bytes.appendSafeJSONString(text)
     #expect(try JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed) as? String == text)
     #expect(!bytes.contains { $0 < 0x20 || $0 == 0x7F })
+    #expect(bytes.count { $0 == UInt8(ascii: "~") } == text.utf8.count { $0 == UInt8(ascii: "~") })
     #expect(
       !Self.text(bytes).unicodeScalars.contains {
         (0x80..<0xA0).contains($0.value) || $0.properties.isBidiControl || $0.value == 0x2028 || $0.value == 0x2029

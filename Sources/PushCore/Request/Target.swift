@@ -184,7 +184,7 @@ public enum Target: Equatable, Sendable {
     return false
   }
 
-  /// Letters, digits, `-`, `:` and `_`. Each constant has a bit for each of 64 bytes, because tokens are long.
+  /// Letters, digits, `-`, `:` and `_`. Each constant has a bit for each of 64 bytes: one shift is faster than five comparisons.
   @inline(__always)
   private static func isUsualInFCM(_ byte: UInt8) -> Bool {
     let usual: UInt64 = byte < 64 ? 0x07FF_2000_0000_0000 : 0x07FF_FFFE_87FF_FFFE

@@ -81,7 +81,7 @@ enum Bytes {
     return true
   }
 
-  /// The place of the first byte from `start` on that isn't printable ASCII, or is a quote or a backslash.
+  /// The place of the first byte from `start` on that isn't printable ASCII, or is a quote or a backslash; the end if there is none.
   @inline(__always)
   static func endOfPlain(_ bytes: borrowing Span<UInt8>, from start: Int) -> Int {
     var index = start

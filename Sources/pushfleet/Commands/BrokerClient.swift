@@ -16,7 +16,7 @@ class BrokerClient {
   private(set) var failure: CommandFailure?
   /// nil before the first connection has failed.
   private var lastReason: String?
-  /// Established connections so far.
+  /// Established connections so far, and reopened channels.
   private var connections = 0
   var isUp: Bool { connections > 0 }
 
@@ -30,7 +30,7 @@ class BrokerClient {
 
   /// True if SIGINT and SIGTERM end the command; false if the command handles them itself.
   var handlesSignals = true
-  /// True if the command goes on when a lost broker stays away.
+  /// True while the command goes on although a lost broker stays away.
   var outlivesBroker: Bool { false }
   /// Gets notices for the operator.
   var complain: (String) -> Void = Terminal.notice
@@ -48,6 +48,7 @@ class BrokerClient {
   private func limitConnecting() {
     loop.schedule(after: connectTimeout) { [weak self, connections] in
       guard let self, connections == self.connections else { return }
+      if isUp, outlivesBroker { return limitConnecting() }
       fail(.unavailable, "the broker is unreachable: \(lastReason ?? "no answer")")
     }
   }
@@ -78,7 +79,7 @@ class BrokerClient {
     lastReason = "\(reason)"
     if reason.isFatalConfiguration { return fail(.configuration, "\(reason)") }
     if reason.isRefusal { return fail(.unavailable, "\(reason)") }
-    if connection.isEstablished, !outlivesBroker { limitConnecting() }
+    if connection.isEstablished { limitConnecting() }
     connection.ended(at: loop.now)
   }
 }

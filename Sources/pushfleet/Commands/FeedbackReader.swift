@@ -47,7 +47,7 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
     }
   }
 
-  override var outlivesBroker: Bool { follows }
+  override var outlivesBroker: Bool { follows || isRunning }
 
   func ready(_ consumer: Consumer) {
     up()
@@ -113,9 +113,7 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
     }
   }
 
-  private func close() {
-    if let consumer { consumer.close() } else { finish() }
-  }
+  private func close() { if let consumer { consumer.close() } else { finish() } }
 
   /// Acknowledges what is printed; the rest stays in the queue. Waits for a running command, unless a second signal arrives.
   override func interrupt() {

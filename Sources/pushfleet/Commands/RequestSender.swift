@@ -53,7 +53,7 @@ final class RequestSender: PublisherClient {
     requests.complain = { [unowned self] in bar.interrupt($0) }
   }
 
-  /// ``timeout`` ends it.
+  /// The command ends after ``timeout`` without progress.
   override var outlivesBroker: Bool { true }
 
   override func dials(_ broker: BrokerURI) { user = isSigned ? Array(broker.user.utf8) : nil }

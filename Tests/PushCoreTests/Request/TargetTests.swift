@@ -43,6 +43,16 @@ import Testing
 
   static let fid = "cXyZ0123456789_-AbCdEf"
 
+  @Test("a token of FCM has letters, digits and a few signs, and no other byte")
+  func bytesOfTokens() {
+    let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:.%-".utf8)
+    for byte in UInt8.min ... .max {
+      let token = Array("fcm:a".utf8) + [byte] + Array("z".utf8)
+      let isAccepted = if case .success(.fcm(token: Array(token[4...]))) = Target.classify(token) { true } else { false }
+      #expect(isAccepted == allowed.contains(byte), "\(byte)")
+    }
+  }
+
   @Test("beside tokens FCM accepts an installation, one of its own topics, or a condition over them")
   func addresses() {
     for first in ["c", "d", "e", "f"] {

@@ -148,6 +148,7 @@ final class FleetWatch: PublisherClient {
   override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     self.publisher = nil
     isAsking = false
+    round += 1
     if reason == .closedHere { return finish() }
     if isUp, period != nil {
       picture.problem = "the broker can't be reached: \(reason)"
