@@ -57,9 +57,9 @@ package final class InFlightTable {
   }
 
   /// Unacknowledged requests.
-  package var inHand: LazyFilterSequence<[InFlight]> { entries.lazy.filter(\.isInUse) }
+  package var inHand: some Sequence<InFlight> { entries.lazy.filter { $0.isInUse } }
   /// Those whose channel is open.
-  package var acknowledgeable: some Sequence<InFlight> { inHand.filter { !$0.ledger.isOrphan } }
+  package var acknowledgeable: some Sequence<InFlight> { entries.lazy.filter { $0.isInUse && !$0.ledger.isOrphan } }
 
   /// Seconds since the arrival of the oldest request in hand; 0 if there is none.
   package func oldestAge(at now: MonotonicTime) -> Double {
