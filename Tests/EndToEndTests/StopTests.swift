@@ -99,15 +99,21 @@ struct StopTests {
     #expect(results.count == 1 && results.first?.json["success"] as? Int == reached.count)
   }
 
-  @Test("while the provider stalls the worker ends at drainTimeout with status 0, and leaves the rest to the broker")
-  func stalled() throws {
-    let site = try Site()
-    try site.startSimulator(script: ["*": ["stall": true]], settings: "drainTimeout: 1,")
+  /// A worker whose provider doesn't answer its first push.
+  private func startStalled(_ site: Site, drainTimeout: Int, pushes: Int) throws -> ChildProcess {
+    try site.startSimulator(script: ["*": ["stall": true]], settings: "drainTimeout: \(drainTimeout),")
     try site.declareTopology()
-    try site.send(tokens: (0..<50).map(token))
+    try site.send(tokens: (0..<pushes).map(token))
     let journal = try site.followJournal()
     let worker = try site.startWorker()
     #expect(journal.waitForLines(1, seconds: 60))
+    return worker
+  }
+
+  @Test("while the provider stalls the worker ends at drainTimeout with status 0, and leaves the rest to the broker")
+  func stalled() throws {
+    let site = try Site()
+    let worker = try startStalled(site, drainTimeout: 1, pushes: 50)
     worker.signal(Self.terminate)
     let begin = Date()
     #expect(worker.wait() == 0)
@@ -124,12 +130,7 @@ struct StopTests {
     let broker = try Broker()
     defer { broker.stop() }
     let site = try Site(broker: broker)
-    try site.startSimulator(script: ["*": ["stall": true]], settings: "drainTimeout: 1,")
-    try site.declareTopology()
-    try site.send(tokens: [token(1)])
-    let journal = try site.followJournal()
-    let worker = try site.startWorker()
-    #expect(journal.waitForLines(1, seconds: 60))
+    let worker = try startStalled(site, drainTimeout: 1, pushes: 1)
     broker.kill9()
     #expect(worker.waitForOutput(#""role":"consuming""#, seconds: 60))
     worker.signal(Self.terminate)
@@ -141,12 +142,7 @@ struct StopTests {
   @Test("a second signal ends it at once", arguments: [(15, 15), (2, 2)] as [(Int32, Int32)])
   func signalledTwice(_ first: Int32, _ second: Int32) throws {
     let site = try Site()
-    try site.startSimulator(script: ["*": ["stall": true]], settings: "drainTimeout: 600,")
-    try site.declareTopology()
-    try site.send(tokens: [token(1)])
-    let journal = try site.followJournal()
-    let worker = try site.startWorker()
-    #expect(journal.waitForLines(1, seconds: 60))
+    let worker = try startStalled(site, drainTimeout: 600, pushes: 1)
     worker.signal(first)
     #expect(worker.waitForOutput(#""draining""#, seconds: 90))
     #expect(worker.isRunning)

@@ -179,7 +179,7 @@ package final class Shard: TurnHook {
   /// Ends although requests are in hand; the broker delivers them again.
   private func breakOff(_ reason: String) {
     guard end == nil else { return finish(.done) }
-    let given = pipeline.table.count + pipeline.backpressure.ahead.count + changes.count + acknowledgements.count
+    let given = inHand + pipeline.backpressure.ahead.count
     if given > 0 {
       // Pushes without an answer, and outcomes without a confirm, may be sent again.
       let begun = pipeline.table.inHand.count { $0.ledger.onStreams > 0 || $0.hasBegun }

@@ -79,9 +79,9 @@ final class FleetWatch: PublisherClient {
   }
 
   private func ask(_ publisher: Publisher) {
+    isAsking = true
     guard publisher.canPublish else { return answersAreIn() }
     round += 1
-    isAsking = true
     let asked = round
     publisher.askWorkers(
       topology, asksForPools ? StatusQuestion.pools : StatusQuestion.plain, id: Array("\(asked)".utf8), tag: 0)
@@ -101,7 +101,7 @@ final class FleetWatch: PublisherClient {
   }
 
   private func answersAreIn() {
-    guard isAsking || !(publisher?.canPublish ?? false) else { return }
+    guard isAsking else { return }
     isAsking = false
     picture.workers.sort { $0.name < $1.name }
     addHolds()
@@ -148,7 +148,6 @@ final class FleetWatch: PublisherClient {
   override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     self.publisher = nil
     isAsking = false
-    round += 1
     if reason == .closedHere { return finish() }
     if isUp, period != nil {
       picture.problem = "the broker can't be reached: \(reason)"
