@@ -372,6 +372,10 @@ struct ConsoleTests {
     try browser.go("audit?app=\(Site.app)", operator_)
     #expect(try browser.holds("document.querySelectorAll('tbody tr').length === 6", operator_))
 
+    // An address with a sign that isn't percent-encoded.
+    try browser.go("lanes/%", viewer)
+    #expect(try browser.holds("document.querySelector('nav [aria-current]').hash === '#/lanes'", viewer))
+
     // A webhook that its receiver has ended.
     try browser.go("apps/\(Site.app)", operator_)
     try browser.click("/v1/fleet/apps/\(Site.app)/rate", operator_, ["rate": "20"])

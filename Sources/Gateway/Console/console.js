@@ -33,8 +33,13 @@ async function ask(path, body, headers) {
   return json;
 }
 
+/// A text that isn't percent-encoded stays as it is.
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+
 function place() {
-  const [path, query] = location.hash.slice(2).split("?"), [name, ...args] = path.split("/").map(decodeURIComponent);
+  const [path, query] = location.hash.slice(2).split("?"), [name, ...args] = path.split("/").map(decoded);
   return { page: pages[name] || pages.fleet, args, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
