@@ -28,33 +28,37 @@ enum Fleetsim {
   }
 
   private static func trace(_ options: Options) throws -> Int32 {
-    let outcome = try FleetSimulation(
-      seed: options.first, kinds: options.kinds, events: options.events, keepsTrace: true
-    ).run()
+    let outcome = try Run(seed: options.first, kinds: options.kinds, events: options.events).outcome(keepsTrace: true)
     for line in outcome.trace { print(line) }
     print(outcome.summary)
     return outcome.failures.isEmpty ? 0 : 1
   }
 
   private static func search(_ options: Options) throws -> Int32 {
-    var progress = Progress(total: options.count)
+    let runs = options.runs
+    var progress = Progress(total: UInt64(runs.count))
     var totals = Totals()
     CrashNote.install()
-    for seed in options.first..<options.first + options.count {
-      CrashNote.seed.store(seed, ordering: .relaxed)
-      let outcome = try FleetSimulation(seed: seed, kinds: options.kinds, events: options.events).run()
+    for run in runs {
+      CrashNote.seed.store(run.seed, ordering: .relaxed)
+      let outcome = try run.outcome()
       totals.add(outcome)
-      if seed % 16 == 0 || options.count == 1 {
-        let again = try FleetSimulation(seed: seed, kinds: options.kinds, events: options.events).run()
+      if run.seed % 16 == 0 || runs.count == 1 {
+        let again = try run.outcome()
         if again.traceHash != outcome.traceHash {
           totals.failed += 1
           progress.clear()
-          print("seed \(seed) does not repeat itself: \(outcome.traceHash) and \(again.traceHash)")
+          print("seed \(run.seed) does not repeat itself: \(outcome.traceHash) and \(again.traceHash)")
         }
+      }
+      if run.events == nil, let kinds = run.kinds, Set(outcome.faultKinds) != kinds {
+        totals.failed += 1
+        progress.clear()
+        print("seed \(run.seed) has other kinds of faults: \(outcome.faultKinds.map(\.rawValue))")
       }
       if !outcome.failures.isEmpty {
         progress.clear()
-        let shortest = options.kinds == nil && !options.isPlain ? try Reduction(outcome) : nil
+        let shortest = run.kinds == nil && !options.isPlain ? try Reduction(outcome) : nil
         print((shortest?.outcome ?? outcome).summary)
         if let shortest { print("  again: fleetsim \(shortest.options) --trace") }
         if totals.failed >= options.mostFailures { break }

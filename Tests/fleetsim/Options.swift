@@ -8,6 +8,7 @@ struct Options {
   var kinds: Set<FaultKind>?
   var events: Set<Int>?
   var isTraced = false
+  private var isFixed = false
   var wantsHelp = false
   /// Failing seeds after which the search ends, because reducing each takes time.
   private(set) var mostFailures = 5
@@ -23,6 +24,7 @@ struct Options {
       case "--kinds": kinds = try Self.kinds(&rest)
       case "--events": events = try Self.events(&rest)
       case "--trace": isTraced = true
+      case "--fixed": isFixed = true
       case "--first-failure":
         mostFailures = 1
         isPlain = true
@@ -30,6 +32,10 @@ struct Options {
       default: throw Usage(problem: "unexpected argument \(word)")
       }
     }
+  }
+
+  var runs: [Run] {
+    isFixed ? Run.fixed : (first..<first + count).map { Run(seed: $0, kinds: kinds, events: events) }
   }
 
   private static func number(_ option: String, _ rest: inout ArraySlice<String>) throws(Usage) -> UInt64 {
@@ -67,12 +73,14 @@ struct Options {
 
     usage: fleetsim [--seed N] [--seeds N] [--kinds KIND,… | --kinds none] [--events N,…] [--trace]
                     [--first-failure]
+           fleetsim --fixed
 
       --seed N      the first seed (1)
       --seeds N     number of seeds to run (1)
       --kinds       kinds of faults, instead of the seed's choice
       --events      numbers of the events to keep, in order of time
       --trace       print every line of one seed
+      --fixed       run each kind of fault by itself, and the runs that failed once
       --first-failure  stop at the first failing seed and don't reduce it
 
     examples:
