@@ -1,3 +1,5 @@
+import PushCore
+
 /// The status of an error response (Apple, "Binary Provider API", table A-1).
 enum BinaryStatus: UInt8, CaseIterable, Sendable {
   case processingError = 1
@@ -12,20 +14,8 @@ enum BinaryStatus: UInt8, CaseIterable, Sendable {
   case protocolError = 128
   case unknown = 255
 
-  /// The status in log lines and metrics.
-  var word: String {
-    switch self {
-    case .processingError: "processing_error"
-    case .missingToken: "missing_token"
-    case .missingTopic: "missing_topic"
-    case .missingPayload: "missing_payload"
-    case .invalidTokenSize: "invalid_token_size"
-    case .invalidPayloadSize: "invalid_payload_size"
-    case .shutdown: "shutdown"
-    case .protocolError: "protocol_error"
-    case .unknown: "unknown"
-    }
-  }
+  /// The status in log lines and metrics, such as `processing_error`.
+  var word: String { spelling("\(self)", separator: "_") }
 }
 
 /// The only message to a sender: six bytes, then the connection closes.

@@ -12,9 +12,10 @@ extension FieldName {
   public var wireName: String { spelling(String(describing: self), separator: "_") }
 }
 
-func spelling(_ caseName: String, separator: String) -> String {
+/// A name of several words: `titleLocKey` as `title_loc_key`.
+package func spelling(_ caseName: String, separator: String) -> String {
   caseName.reduce(into: "") { name, letter in
-    name += letter.isUppercase ? separator + letter.lowercased() : String(letter)
+    name += letter.isASCII && letter.isUppercase ? separator + letter.lowercased() : String(letter)
   }
 }
 

@@ -53,7 +53,8 @@ struct FCMMessageCheck {
     var seen: Set<String> = []
     for (name, value) in document.members(of: node) {
       let given = document.text(name)
-      let field = FCMSchema.snakeCase(given)
+      // `collapseKey` and `collapse_key` are the same field (Protocol Buffers' JSON mapping).
+      let field = spelling(given, separator: "_")
       let place = path.isEmpty ? field : "\(path).\(field)"
       guard let kind = fields[field] else {
         let at = path.isEmpty ? "" : " at '\(path)'"
@@ -183,7 +184,7 @@ struct FCMMessageCheck {
   /// The value of a field in either spelling; nil if it is absent or null.
   private func field(_ name: String, of node: Int) -> Int? {
     for (key, value) in document.members(of: node)
-    where document.kind(value) != .null && FCMSchema.snakeCase(document.text(key)) == name {
+    where document.kind(value) != .null && spelling(document.text(key), separator: "_") == name {
       return value
     }
     return nil

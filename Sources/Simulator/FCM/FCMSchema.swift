@@ -70,17 +70,4 @@ enum FCMSchema {
     "headers": .stringMap, "data": .stringMap, "notification": .free,
     "fcm_options": .object(["link": .string, "analytics_label": .string]),
   ]
-
-  /// `collapseKey` and `collapse_key` are the same field (Protocol Buffers' JSON mapping).
-  static func snakeCase(_ name: String) -> String {
-    var snake = ""
-    for character in name {
-      if character.isASCII, character.isUppercase {
-        snake += "_" + character.lowercased()
-      } else {
-        snake.append(character)
-      }
-    }
-    return snake
-  }
 }
