@@ -15,16 +15,6 @@ public final class HTTPServer: @unchecked Sendable {
   /// the body. If false, the handler gets an empty body.
   public typealias Keeps = @Sendable (_ headers: [String: [UInt8]]) -> Bool
 
-  /// A large body that is still being received.
-  private struct Unfinished {
-    var descriptor: Int32
-    var bytes = 0
-    /// Number in the order of beginning.
-    var number: Int
-    /// True if its connection has been shut down and the library hasn't noticed yet.
-    var isEnded = false
-  }
-
   private struct Open {
     /// Requests that the handler has.
     var replies: [ObjectIdentifier: HTTPReply] = [:]
@@ -33,39 +23,33 @@ public final class HTTPServer: @unchecked Sendable {
     var isStopping = false
     /// Bytes of incomplete bodies.
     var unfinished = 0
-    var large: [ObjectIdentifier: Unfinished] = [:]
-    var begun = 0
+    /// Requests with large incomplete bodies and their connections, in the order of beginning.
+    var large: [(reply: HTTPReply, descriptor: Int32)] = []
     /// Bytes of bodies whose connections have been shut down.
     var ending = 0
 
     /// Counts bytes of a body. When full, shuts down the oldest large upload: a normal client finishes sooner.
     /// - Returns: true if there is room.
     mutating func add(_ count: Int, of reply: HTTPReply, _ descriptor: Int32) -> Bool {
-      let id = ObjectIdentifier(reply)
-      if large[id]?.isEnded == true { return false }
+      if reply.isShutDown { return false }
+      let wasSmall = reply.unfinished <= HTTPServer.smallBody
       unfinished += count
       reply.unfinished += count
-      if reply.unfinished > HTTPServer.smallBody {
-        if large[id] == nil {
-          begun += 1
-          large[id] = Unfinished(descriptor: descriptor, number: begun)
-        }
-        large[id]?.bytes = reply.unfinished
-      }
+      if wasSmall, reply.unfinished > HTTPServer.smallBody { large.append((reply, descriptor)) }
       while unfinished - ending > HTTPServer.mostUnfinished {
-        let oldest = large.lazy.filter { !$0.value.isEnded }.min { $0.value.number < $1.value.number }
-        guard let (oldestID, oldest) = oldest, oldestID != id else { return false }
+        guard let oldest = large.first(where: { !$0.reply.isShutDown }), oldest.reply !== reply else { return false }
         shutdown(oldest.descriptor, Int32(SHUT_RDWR))
-        large[oldestID]?.isEnded = true
-        ending += oldest.bytes
+        oldest.reply.isShutDown = true
+        ending += oldest.reply.unfinished
       }
       return true
     }
 
     mutating func forget(_ reply: HTTPReply) {
       unfinished -= reply.unfinished
+      if reply.isShutDown { ending -= reply.unfinished }
       reply.unfinished = 0
-      if let body = large.removeValue(forKey: ObjectIdentifier(reply)), body.isEnded { ending -= body.bytes }
+      large.removeAll { $0.reply === reply }
     }
   }
 
@@ -278,7 +262,7 @@ public final class HTTPServer: @unchecked Sendable {
 
   /// The last value, without trailing white space (RFC 9110, section 5.5).
   private func header(_ name: String, _ connection: OpaquePointer) -> [UInt8]? {
-    guard let value = pushfleet_mhd_header(connection, name) else { return nil }
+    guard let value = name.withCString({ pushfleet_mhd_header(connection, $0) }) else { return nil }
     let bytes = UnsafeRawBufferPointer(start: value, count: strlen(value))
     return bytes.lastIndex { $0 != 0x20 && $0 != 0x09 }.map { Array(bytes[...$0]) } ?? []
   }
@@ -297,10 +281,13 @@ public final class HTTPServer: @unchecked Sendable {
     let response = answer.body.withUnsafeBytes { pushfleet_mhd_response($0.baseAddress, $0.count) }
     guard let response else { return pushfleet_mhd_refuse() }
     defer { MHD_destroy_response(response) }
-    MHD_add_response_header(response, "Content-Type", answer.contentType)
+    // Without `withCString`, a string that isn't a literal is copied to an array first.
+    _ = answer.contentType.withCString { MHD_add_response_header(response, "Content-Type", $0) }
     // The library parses chunks leniently. A proxy may see another end of the body, so nothing may follow it as a request.
     if reply.isChunked || open.withLock({ _ in daemon.isRetired }) { MHD_add_response_header(response, "Connection", "close") }
-    for (name, value) in answer.headers { MHD_add_response_header(response, name, value) }
+    for (name, value) in answer.headers {
+      _ = name.withCString { name in value.withCString { MHD_add_response_header(response, name, $0) } }
+    }
     return MHD_queue_response(connection, UInt32(answer.status), response)
   }
 }

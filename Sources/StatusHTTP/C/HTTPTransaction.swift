@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// While the answer is awaited, the library suspends the connection: it doesn't read and doesn't count idle time.
 public final class HTTPReply: @unchecked Sendable {
-  // Everything except `state` is used on the serving thread only.
+  // Everything except `state` is used on the serving thread only, or under the server's lock.
 
   enum Step {
     /// The headers are complete. → `body`, `over`.
@@ -47,6 +47,8 @@ public final class HTTPReply: @unchecked Sendable {
   var isChunked = false
   /// Bytes counted as incomplete body.
   var unfinished = 0
+  /// True if the connection has been shut down during the body, and the library hasn't noticed yet.
+  var isShutDown = false
   /// Received bytes of the body.
   var received = 0
   private let state = Mutex(State())
