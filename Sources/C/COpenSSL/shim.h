@@ -65,6 +65,14 @@ static inline void shim_sha1_block(shim_sha1_state *state, const uint32_t words[
   state->h[3] = context.h3;
   state->h[4] = context.h4;
 }
+// SHA-256. The interface by EVP allocates for each call.
+static inline void shim_sha256(const unsigned char *message, size_t count, unsigned char digest[32]) {
+  SHA256_CTX context;
+  SHA256_Init(&context);
+  SHA256_Update(&context, message, count);
+  SHA256_Final(digest, &context);
+}
+
 // HMAC with SHA-256 (RFC 2104) and a key of at most one block, 64 bytes. The interface by EVP looks the algorithm up and allocates
 // for each key, and takes ten times as long for a short message.
 static inline void shim_hmac_sha256(
