@@ -63,6 +63,9 @@ final class FleetStatus {
     if let latest, loop.now.seconds(since: latest.at) < Self.fresh { return then(latest.json) }
     callers.append(then)
     guard callers.count == 1 else { return }
+    queues = []
+    workers = []
+    waiting = [:]
     if !isStarted { connection.start() }
     isStarted = true
     limit = loop.schedule(after: Self.patience) { [weak self] in self?.end(problem: "the broker doesn't answer") }
@@ -83,9 +86,6 @@ final class FleetStatus {
     guard let publisher, publisher.isReady, !isGathering, !callers.isEmpty else { return }
     isGathering = true
     round += 1
-    queues = []
-    workers = []
-    waiting = [:]
     count(topology.queues.map(\.name)[...], publisher, round)
   }
 
@@ -152,7 +152,7 @@ extension FleetStatus: PublisherHandler {
       answer.kind(answer.root) == .object
     else { return }
     let shards = answer.value("shards", of: answer.root).flatMap { try? answer.integer($0) } ?? 1
-    workers.append((reply.body, Int(clamping: max(shards, 0))))
+    workers.append((reply.body, Int(min(max(shards, 0), 1 << 20))))
     for row in answer.value("waiting", of: answer.root).map({ Array(answer.elements(of: $0)) }) ?? [] {
       guard let credential = answer.string("credential", of: row), let pushes = answer.value("pushes", of: row),
         let count = try? answer.integer(pushes)
