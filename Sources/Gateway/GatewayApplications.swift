@@ -65,6 +65,7 @@ struct GatewayApplications {
 
   /// The application that a request is for: the key's only one, or the one that `restricted_package_name` names.
   func app(of key: GatewayKey, _ document: JSONDocument) throws(Rejection) -> App {
+    if key.apps.count == 1, let app = apps[key.apps[0]] { return app }
     let known = key.apps.compactMap { apps[$0] }
     if known.count == 1 { return known[0] }
     guard !known.isEmpty else { throw Rejection(.invalidParameters, "the key's applications are no longer configured") }

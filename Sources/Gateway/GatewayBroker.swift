@@ -80,21 +80,19 @@ final class GatewayBroker {
   ///   - isPatient: waits for the confirm however long the broker blocks; other callers get an unknown outcome.
   ///   - then: called once; during this call if the message is refused at once.
   func publish(
-    exchange: String, routingKey: String, properties: BasicProperties, body: [UInt8], question: UInt64? = nil,
+    exchange: [UInt8], routingKey: [UInt8], properties: consuming BasicProperties, body: [UInt8], question: UInt64? = nil,
     isPatient: Bool = false, then: @escaping Confirmation
   ) {
     guard let publisher, isReady else {
       figures.published(.refused(""))
       return then(.refused(reason))
     }
-    var properties = properties
     if let question {
       properties.replyTo = Publisher.replyTo
       properties.correlationID = Array(String(question).utf8)
     }
     let tag = confirmations.insert(Waiting(isPatient: isPatient, then: then))
-    publisher.publish(
-      exchange: Array(exchange.utf8), routingKey: Array(routingKey.utf8), properties: properties, body: body, tag: tag)
+    publisher.publish(exchange: exchange, routingKey: routingKey, properties: properties, body: body, tag: tag)
   }
 
   private var reason: String {

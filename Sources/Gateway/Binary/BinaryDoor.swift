@@ -40,7 +40,7 @@ final class BinaryDoor: Door {
     log = context.log
     drainTime = Double(configuration.drainTimeout)
     figures = context.figures.binary
-    publishing = BinaryPublishing(time: loop.time, broker: context.broker)
+    publishing = BinaryPublishing(time: loop.time, publishOnce: context.broker.publish(_:_:))
     limits = configuration.limits
     apps = try configuration.binarySenders()
     only = settings.app.map { Array($0.utf8) }

@@ -15,7 +15,8 @@ final class BinaryPublishing {
   }
 
   private let time: Turn
-  private let broker: any BinaryBroker
+  /// Publishes once and reports whether the broker confirmed the message.
+  private let publishOnce: (BinaryRequest, _ answered: @escaping (Bool) -> Void) -> Void
   /// When everything must be settled because the gateway stops.
   private var end = MonotonicTime.distantFuture
   private var flights: [Int: Flight] = [:]
@@ -23,9 +24,9 @@ final class BinaryPublishing {
   private var waiting = Ring<BinaryConnection>()
   private var isWaiting: Set<ObjectIdentifier> = []
 
-  init(time: Turn, broker: any BinaryBroker) {
+  init(time: Turn, publishOnce: @escaping (BinaryRequest, _ answered: @escaping (Bool) -> Void) -> Void) {
     self.time = time
-    self.broker = broker
+    self.publishOnce = publishOnce
   }
 
   var open: Int { flights.count }
@@ -57,7 +58,7 @@ final class BinaryPublishing {
 
   private func attempt(_ request: BinaryRequest, _ flight: Int, _ backoff: Backoff) {
     guard flights[flight] != nil else { return }
-    broker.publish(request) { [self] isConfirmed in
+    publishOnce(request) { [self] isConfirmed in
       guard !isConfirmed else { return settle(flight, isTaken: true) }
       var backoff = backoff
       time.schedule(after: backoff.next(using: &time.random)) { [self] in attempt(request, flight, backoff) }

@@ -10,7 +10,7 @@ final class FeedbackService {
 
   private let topology: Topology
   private let loop: EventLoop
-  private let broker: any BinaryBroker
+  private let broker: GatewayBroker
   private let brokers: [BrokerAddress]
   private var lists: [ObjectIdentifier: FeedbackList] = [:]
   private var waiting: [FeedbackTurn] = []
@@ -20,7 +20,7 @@ final class FeedbackService {
   private let listsBadTokens: Bool
 
   init(
-    _ topology: Topology, loop: EventLoop, broker: any BinaryBroker, brokers: [BrokerAddress], figures: BinaryFigures,
+    _ topology: Topology, loop: EventLoop, broker: GatewayBroker, brokers: [BrokerAddress], figures: BinaryFigures,
     listsBadTokens: Bool
   ) {
     self.listsBadTokens = listsBadTokens

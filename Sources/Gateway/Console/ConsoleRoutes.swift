@@ -3,13 +3,11 @@ import PushCore
 import Reactor
 import Settings
 import StatusHTTP
-import Wire
 
 /// `/console/…`: the files of the console, and its logins. All data comes from `/v1/fleet/…`.
 struct ConsoleRoutes {
   let sessions: ConsoleSessions
   let isTLS: Bool
-  let time: Turn
 
   /// Nil if the path doesn't exist.
   func route(_ call: HTTPCall, _ path: [String]) -> Route? {
@@ -29,7 +27,7 @@ struct ConsoleRoutes {
   static let rights: Set<KeyRight> = [.view, .operate]
 
   private func logIn(_ call: HTTPCall, _ key: GatewayKey) {
-    let secret = sessions.open(key, at: time.now)
+    let secret = sessions.open(key, at: call.time.now)
     call.answer(Self.description(key, cookie: cookie(String(decoding: secret, as: UTF8.self), ConsoleSessions.lifetime, call)))
   }
 

@@ -1,12 +1,10 @@
 import DeviceRegistry
 import PushCore
 import StatusHTTP
-import Wire
 
 /// `POST …/acks` and `PUT …/badge`: receipts of devices and their badges. Each is published, and a worker stores it.
 struct Acknowledgements {
   let changes: ChangeService
-  let time: Turn
 
   /// `DELETE /v1/apps/<app>/installations/<id>/badge`: sets the badge to 0.
   func clearBadge(_ call: HTTPCall, _ caller: InstallationCaller) {
@@ -80,12 +78,12 @@ struct Acknowledgements {
 
   private func publish(_ call: HTTPCall, _ body: [UInt8], _ app: [UInt8]) {
     let id = call.idempotencyKey.map { Self.id(of: body, key: $0) }
-    let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: app, messageID: id, now: time.wallClock)
+    let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: app, messageID: id, now: call.time.wallClock)
     if case .failure(let refusal) = parsed { return call.refuse(refusal.code.rawValue, refusal.reason) }
     changes.acknowledge(body, app: app, id: id) { outcome in
       switch outcome {
-      case .accepted, .answered: call.answer(.json(202, [:]))
-      case .refused(let reason), .unknown(let reason): call.refuse(.unavailable(reason))
+      case .success: call.answer(.json(202, [:]))
+      case .failure(let fault): call.refuse(fault)
       }
     }
   }

@@ -7,14 +7,9 @@ import Wire
 
 /// Publishes changes of the registry and waits for their answers. Confined to the loop's thread.
 final class ChangeService {
-  enum Outcome {
-    case answered(JSONDocument)
-    /// The broker has the change. A worker will apply it.
-    case accepted
-    case refused(String)
-    /// Accepted or not: the same change may be sent again.
-    case unknown(String)
-  }
+  /// The worker's answer; nil if the broker has the change and a worker will apply it. After a failure, the same change may be
+  /// sent again.
+  typealias Outcome = Result<JSONDocument?, Fault>
 
   /// Seconds to wait for the broker's confirm.
   private static let confirmTime = 15.0
@@ -38,13 +33,10 @@ final class ChangeService {
       then(outcome)
     }
     question = context.broker.expectAnswer { answer in
-      guard let document = try? JSONDocument(answer, limits: JSONLimits(bytes: 4 << 20)) else {
-        return outcome.end(as: .accepted)
-      }
-      outcome.end(as: .answered(document))
+      outcome.end(as: .success(try? JSONDocument(answer, limits: JSONLimits(bytes: 4 << 20))))
     }
     publish(change, to: context.topology.registryExchange, Topology.changeKey, properties(app), question, outcome) { [wait] in
-      outcome.end(after: wait, as: .accepted)
+      outcome.end(after: wait, as: .success(nil))
     }
   }
 
@@ -57,36 +49,36 @@ final class ChangeService {
   ) {
     self.change(change, app: app) { outcome in
       switch outcome {
-      case .answered(let document): then(document)
-      case .accepted:
+      case .success(let document?): then(document)
+      case .success(nil):
         call.answer(late ?? call.errorFormat.answer(.unavailable("the change is accepted but not applied yet")))
-      case .refused(let reason), .unknown(let reason): call.refuse(.unavailable(reason))
+      case .failure(let fault): call.refuse(fault)
       }
     }
   }
 
-  /// Publishes acknowledgements of devices; ends as `accepted` when the broker has confirmed them.
+  /// Publishes acknowledgements of devices; ends without an answer when the broker has confirmed them.
   /// - Parameter then: called once.
   func acknowledge(_ body: [UInt8], app: [UInt8], id: [UInt8]?, then: @escaping (Outcome) -> Void) {
     var properties = properties(app)
     if let id { properties.messageID = id }
     let outcome = Awaited<Outcome>(context.loop.time, then: then)
     let (exchange, key) = (context.topology.acknowledgementExchange, Topology.acknowledgementKey)
-    publish(body, to: exchange, key, properties, nil, outcome) { outcome.end(as: .accepted) }
+    publish(body, to: exchange, key, properties, nil, outcome) { outcome.end(as: .success(nil)) }
   }
 
   private func publish(
     _ body: [UInt8], to exchange: String, _ routingKey: String, _ properties: BasicProperties, _ question: UInt64?,
     _ outcome: Awaited<Outcome>, confirmed: @escaping () -> Void
   ) {
-    outcome.end(after: Self.confirmTime, as: .unknown("the broker has not confirmed it in time"))
+    outcome.end(after: Self.confirmTime, as: .failure(.unavailable("the broker has not confirmed it in time")))
     context.broker.publish(
-      exchange: exchange, routingKey: routingKey, properties: properties, body: body, question: question
+      exchange: Array(exchange.utf8), routingKey: Array(routingKey.utf8), properties: properties, body: body,
+      question: question
     ) { confirmation in
       switch confirmation {
       case .confirmed: confirmed()
-      case .refused(let reason): outcome.end(as: .refused(reason))
-      case .unknown(let reason): outcome.end(as: .unknown(reason))
+      case .refused(let reason), .unknown(let reason): outcome.end(as: .failure(.unavailable(reason)))
       }
     }
   }

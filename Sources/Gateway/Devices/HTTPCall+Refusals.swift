@@ -7,9 +7,10 @@ extension HTTPCall {
 
   /// Asks the registry. If it doesn't answer, answers the call with an error instead.
   func ask<Answer>(
-    _ registry: RegistryClient, _ question: RegistryCall<Answer>, orElse words: String = "the registry can't be read for now",
+    _ question: RegistryCall<Answer>, orElse words: String = "the registry can't be read for now",
     then: @escaping (Answer) -> Void
   ) {
+    guard let registry = context.registry else { return refuse(.unavailable(words)) }
     registry.call(question) { [self] result in
       switch result {
       case .success(let answer): then(answer)

@@ -8,7 +8,6 @@ import Wire
 struct Installations {
   let applications: GatewayApplications
   let changes: ChangeService
-  let registry: RegistryClient
   /// True if devices may set their user themselves; otherwise only backends may.
   let takesUsersOfDevices: Bool
 
@@ -17,7 +16,7 @@ struct Installations {
   /// Devices don't get their tokens: they have them anyway, and the secret may be stolen.
   func get(_ call: HTTPCall, _ caller: InstallationCaller) {
     devices(call, caller) { records in
-      call.ask(registry, .read { try $0.badge(ofInstallation: caller.installation, app: caller.app) }) { badge in
+      call.ask(.read { try $0.badge(ofInstallation: caller.installation, app: caller.app) }) { badge in
         call.answer(
           .json(
             200,
@@ -69,7 +68,7 @@ struct Installations {
       return self.register(call, caller, register)
     }
     let holder = DeviceReference.token(registration.platform, registration.token)
-    call.ask(registry, .read { try $0.device(holder, app: caller.app) }) { records in
+    call.ask(.read { try $0.device(holder, app: caller.app) }) { records in
       let holders = records.filter { $0.state != .gone }
       guard holders.allSatisfy({ $0.device.installation == caller.installation }) else {
         return call.refuse("NotAllowed", "token: another device has it", status: 409)
@@ -96,7 +95,7 @@ struct Installations {
     let removal = RegistryCall.write(.devices) { store, _ in
       try store.removeSecret(ofInstallation: caller.installation, app: caller.app)
     }
-    call.ask(registry, removal, orElse: Self.unwritten) { _ in
+    call.ask(removal, orElse: Self.unwritten) { _ in
       applied(call, caller, caller.message("unregister"))
     }
   }
@@ -121,7 +120,7 @@ struct Installations {
     let setting = RegistryCall.write(.devices) {
       try $0.setSecret(hash, ofInstallation: caller.installation, app: caller.app, replacing: replacing, now: $1)
     }
-    call.ask(registry, setting, orElse: Self.unwritten) { isSet in then(isSet ? secret.text : nil) }
+    call.ask(setting, orElse: Self.unwritten) { isSet in then(isSet ? secret.text : nil) }
   }
 
   // MARK: user
@@ -206,7 +205,7 @@ struct Installations {
 
   /// The installation's registrations. If there are none, answers the call with an error instead.
   private func devices(_ call: HTTPCall, _ caller: InstallationCaller, then: @escaping ([DeviceRecord]) -> Void) {
-    call.ask(registry, .read { try $0.device(.installation(caller.installation), app: caller.app) }) { records in
+    call.ask(.read { try $0.device(.installation(caller.installation), app: caller.app) }) { records in
       let present = records.filter { $0.state != .gone }
       guard !present.isEmpty else { return call.refuse("NotRegistered", "the installation is not registered", status: 404) }
       then(present)

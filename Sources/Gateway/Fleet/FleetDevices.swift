@@ -4,12 +4,10 @@ import StatusHTTP
 
 /// `GET /v1/fleet/devices`: the devices of a user, or those of a token, registration or installation, as `pushfleet devices show`
 /// finds them, and those that are gone since a time. The answer has no tokens.
-struct FleetDevices {
-  let registry: RegistryClient
-
+enum FleetDevices {
   private static let most = 1_000
 
-  func find(_ call: HTTPCall, _ key: GatewayKey) {
+  static func find(_ call: HTTPCall, _ key: GatewayKey) {
     guard let app = call.query("app"), key.apps.contains(app) else { return call.refuse(.foreignApp) }
     guard let question = question(call, app) else {
       return call.refuse(
@@ -17,12 +15,12 @@ struct FleetDevices {
           "expected one of user, installation, device (a token or a registration) and gone_since (a time such as 2026-11-20T21:22:00Z)"
         ))
     }
-    call.ask(registry, question, orElse: "the registry can't be used for now") { records in
+    call.ask(question, orElse: "the registry can't be used for now") { records in
       call.answer(.json(200, ["devices": records.map(Self.description)]))
     }
   }
 
-  private func question(_ call: HTTPCall, _ app: [UInt8]) -> RegistryCall<[DeviceRecord]>? {
+  private static func question(_ call: HTTPCall, _ app: [UInt8]) -> RegistryCall<[DeviceRecord]>? {
     switch (call.query("user"), call.query("installation"), call.query("device"), call.query("gone_since")) {
     case (let user?, nil, nil, nil): .read { try $0.devices(ofUser: user, app: app, limit: Self.most) }
     case (nil, let installation?, nil, nil): .read { try $0.device(.installation(installation), app: app) }

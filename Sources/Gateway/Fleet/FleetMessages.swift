@@ -6,7 +6,6 @@ import StatusHTTP
 /// `/v1/fleet/apps/<app>/explain`, `…/test`, `…/messages/<id>` and `…/trace`: a request as an operator tries it, and what became of it.
 struct FleetMessages {
   let applications: GatewayApplications
-  let registry: RegistryClient
   let messages: Messages
   let states: MessageStates
   let configuration: Configuration
@@ -55,7 +54,7 @@ struct FleetMessages {
     } catch { return call.answer(.own(400, error.code.rawValue, error.reason)) }
     let operation = FleetOperation(.test(app: app, target: kind), by: key.title, from: call.origin)
     let record = RegistryCall.write(.campaigns) { try $0.perform(operation, now: $1) }
-    call.ask(registry, record, orElse: "the registry can't be used for now") { [order] _ in
+    call.ask(record, orElse: "the registry can't be used for now") { [order] _ in
       messages.send(call.request.body, order) { _, answer in call.answer(answer) }
     }
   }

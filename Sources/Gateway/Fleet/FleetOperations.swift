@@ -2,15 +2,12 @@ import Broker
 import DeviceRegistry
 import PushCore
 import StatusHTTP
-import Wire
 
 /// `/v1/fleet/…`: the operations of `pushfleet apps`, `credentials`, `lanes`, `webhooks`, `campaigns` and `audit`. A key sees and controls its applications.
 /// The status and the lanes concern all applications, so they need a key for all of them.
 struct FleetOperations {
   let applications: GatewayApplications
-  let registry: RegistryClient
   let status: FleetStatus
-  let time: Turn
   let letters: LetterRoutes
   let messages: FleetMessages
 
@@ -32,7 +29,7 @@ struct FleetOperations {
       ("v1/fleet/credentials", listPausable("credential")), ("v1/fleet/webhooks", listPausable("webhook")),
       ("v1/fleet/campaigns", .view(listCampaigns)), ("v1/fleet/campaigns/*", .view(showCampaign)),
       ("v1/fleet/campaigns/*/unreached", .view(listUnreached)), ("v1/fleet/audit", .view(listAudit)),
-      ("v1/fleet/devices", .view(FleetDevices(registry: registry).find)),
+      ("v1/fleet/devices", .view(FleetDevices.find)),
     ] + controls + changes
   }
 
@@ -78,9 +75,8 @@ struct FleetOperations {
   }
 
   private func list(_ subjects: [ControlSubject], as name: String, _ call: HTTPCall) {
-    let time = time
     ask(.read { try $0.controls() }, call) { controls in
-      let now = time.wallClock
+      let now = call.time.wallClock
       var listed = subjects.map { controls.inForce(for: $0, at: now) }
       func answer() {
         call.answer(.json(200, [name: listed.map { $0.namedJSON(at: now) }]))
@@ -114,7 +110,7 @@ struct FleetOperations {
       guard isKnown, let operation = Self.operation(verb, on: subject) else { return call.refuse(.noSuchPlace) }
       guard isAllowed else { return call.refuse(subject.app == nil ? .notAllApps : .foreignApp) }
       read(call, with: operation.members) { body throws(Fault) in
-        perform(try operation.action(body, time.wallClock), body, call, key)
+        perform(try operation.action(body, call.time.wallClock), body, call, key)
       }
     }
   }
@@ -219,6 +215,6 @@ struct FleetOperations {
   }
 
   private func ask<Answer>(_ question: RegistryCall<Answer>, _ call: HTTPCall, then: @escaping (Answer) -> Void) {
-    call.ask(registry, question, orElse: "the registry can't be used for now", then: then)
+    call.ask(question, orElse: "the registry can't be used for now", then: then)
   }
 }

@@ -94,15 +94,16 @@ struct GCMAnswer {
       success += 1
       if registration != nil { canonical += 1 }
     }
-    // Most requests get this answer, so it is written without intermediate objects.
-    let body = JSONObjectWriter.object { body in
-      body.set("multicast_id", number)
-      body.set("success", success)
-      body.set("failure", Int64(targets.count) - success)
-      body.set("canonical_ids", canonical)
-      body.set("results", objects: targets.count) { targets[$0].write(to: &$1, orElse: messageID) }
-    }
-    return .json(200, line: body)
+    // Most requests get this answer, so it is written without intermediate objects into memory that is large enough.
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(128 + 64 * targets.count)
+    var body = JSONObjectWriter(after: consume bytes)
+    body.set("multicast_id", number)
+    body.set("success", success)
+    body.set("failure", Int64(targets.count) - success)
+    body.set("canonical_ids", canonical)
+    body.set("results", objects: targets.count) { targets[$0].write(to: &$1, orElse: messageID) }
+    return .json(200, line: body.closed())
   }
 
   // MARK: lines of text

@@ -17,7 +17,7 @@ struct GCMSend {
       }
     }
     do throws(Rejection) {
-      send(try SendRequest.document(form.json, applications.limits.json), call, key, .form)
+      send(try SendRequest.document(form.json, applications.limits.json), call, key, isForm: true)
     } catch {
       refuse(error, call, .form)
     }
@@ -29,22 +29,21 @@ struct GCMSend {
     do throws(JSONError) { document = try JSONDocument(body, limits: applications.limits.json) } catch {
       return call.answer(.text(400, GCMCheck.line(error, body) + "\n"))
     }
-    let isGCM = call.path.first.map { $0 == Array("gcm".utf8) } ?? false
+    let isGCM = call.path.first?.elementsEqual("gcm".utf8) == true
     if let line = GCMCheck(document: document, isGCM: isGCM).line { return call.answer(.text(400, line + "\n")) }
-    send(document, call, key, GCMAnswer.Shape(unread: document))
+    send(document, call, key, isForm: false)
   }
 
-  /// - Parameter shape: the answer's shape if the request can't be read.
-  private func send(_ document: JSONDocument, _ call: HTTPCall, _ key: GatewayKey, _ shape: GCMAnswer.Shape) {
+  private func send(_ document: JSONDocument, _ call: HTTPCall, _ key: GatewayKey, isForm: Bool) {
     let app: GatewayApplications.App
     let request: SendRequest
     do throws(Rejection) {
       app = try applications.app(of: key, document)
       request = try SendRequest(document, limits: app.limits)
     } catch {
-      return refuse(error, call, shape)
+      return refuse(error, call, isForm ? .form : GCMAnswer.Shape(unread: document))
     }
-    let shape = shape == .form ? .form : GCMAnswer.Shape(request.targets)
+    let shape = isForm ? .form : GCMAnswer.Shape(request.targets)
     service.send(
       SendService.Request(
         app: app.id, key: key, body: document.bytes, isHigh: request.isHigh(orElse: app.defaultPriority),

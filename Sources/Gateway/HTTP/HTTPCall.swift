@@ -12,7 +12,7 @@ final class HTTPCall {
   let path: [[UInt8]]
   private let query: [(name: [UInt8], value: [UInt8])]
   private let reply: HTTPReply
-  private let context: GatewayContext
+  let context: GatewayContext
   /// The route's error format; our own until the route is known.
   var errorFormat = ErrorFormat.own
   private let began = SystemClock.monotonic
@@ -43,6 +43,8 @@ final class HTTPCall {
   private static func isText(_ bytes: [UInt8]) -> Bool {
     bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && String(validating: bytes, as: UTF8.self) != nil
   }
+
+  var time: Turn { context.loop.time }
 
   func answer(_ answer: HTTPAnswer) {
     let seconds = SystemClock.monotonic.seconds(since: began)

@@ -253,7 +253,7 @@ final class HTTPDoor: Door, TurnHook {
         work(call, InstallationCaller(app: app, installation: installation, isBackend: true))
       }
     }
-    call.ask(registry, .read { try $0.secret(ofInstallation: installation, app: app) }) { [weak self] hash in
+    call.ask(.read { try $0.secret(ofInstallation: installation, app: app) }) { [weak self] hash in
       guard let self else { return }
       guard let hash, Digest.areEqual(Digest.sha256(secret), hash) else { return deny(call, route, .wrongKey) }
       guard rates.admits([app, installation], at: context.loop.now) else { return call.refuse(.tooMany) }

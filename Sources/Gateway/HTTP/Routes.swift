@@ -5,7 +5,7 @@ import StatusHTTP
 import Wire
 
 /// The handler of a path.
-struct Route {
+final class Route {
   enum Work {
     /// For all callers.
     case open((HTTPCall) -> Void)
@@ -66,26 +66,21 @@ final class Routes {
   private var imports: TokenImport {
     TokenImport(changes: services.changes, registry: registry, takesUnknown: http?.registersUnknown ?? true)
   }
-  private lazy var groups = DeviceGroups(
-    applications: applications, changes: services.changes, registry: registry, imports: imports)
-  private lazy var instances = InstanceID(
-    applications: applications, changes: services.changes, registry: registry, imports: imports)
+  private lazy var groups = DeviceGroups(applications: applications, changes: services.changes, imports: imports)
+  private lazy var instances = InstanceID(applications: applications, changes: services.changes, imports: imports)
   private lazy var installations = Installations(
-    applications: applications, changes: services.changes, registry: registry, takesUsersOfDevices: http?.deviceUsers ?? true)
+    applications: applications, changes: services.changes, takesUsersOfDevices: http?.deviceUsers ?? true)
   private lazy var subscriptions = TopicSubscriptions(
-    applications: applications, changes: services.changes, registry: registry, imports: imports, time: context.loop.time)
-  private lazy var acknowledgements = Acknowledgements(changes: services.changes, time: context.loop.time)
-  private lazy var console = ConsoleRoutes(
-    sessions: services.sessions, isTLS: http?.identity != nil, time: context.loop.time)
+    applications: applications, changes: services.changes, imports: imports)
+  private lazy var acknowledgements = Acknowledgements(changes: services.changes)
+  private lazy var console = ConsoleRoutes(sessions: services.sessions, isTLS: http?.identity != nil)
   private lazy var letters = LetterRoutes(
-    applications: applications, registry: registry, jobs: services.letters, topology: context.topology,
-    time: context.loop.time)
+    applications: applications, registry: registry, jobs: services.letters, topology: context.topology)
   private lazy var fleetMessages = FleetMessages(
-    applications: applications, registry: registry, messages: messages, states: messageStates,
-    configuration: configuration, explain: context.explain, traces: services.traces)
+    applications: applications, messages: messages, states: messageStates, configuration: configuration,
+    explain: context.explain, traces: services.traces)
   private lazy var fleet = FleetOperations(
-    applications: applications, registry: registry, status: context.fleet, time: context.loop.time, letters: letters,
-    messages: fleetMessages)
+    applications: applications, status: context.fleet, letters: letters, messages: fleetMessages)
 
   /// The parts that outlive a change of the applications.
   struct Services {
@@ -151,8 +146,8 @@ final class Routes {
   private var table: Route.Table {
     [
       ("livez", probe { .text(200, "alive\n") }), ("readyz", probe { [context] in context.readiness }),
-      ("token", Route(["POST"], .oauth, .account { [time = context.loop.time] in Self.giveToken($0, $1, time) })),
-      ("pages/*", Route(["GET", "HEAD"], .own, .open(ContentPages(registry: registry).take))),
+      ("token", Route(["POST"], .oauth, .account(Self.giveToken))),
+      ("pages/*", Route(["GET", "HEAD"], .own, .open(ContentPages.take))),
       ("gcm/send", Route(["POST"], .legacy, .keyed([.send], send.take))),
       ("fcm/send", Route(["POST"], .legacy, .keyed([.send], send.take))),
       ("gcm/notification", Route(["GET", "POST"], .instance, .keyed(Self.senders, groups.take))),
@@ -193,8 +188,8 @@ final class Routes {
   }
 
   /// Answers a token request (RFC 6749 §5.1).
-  private static func giveToken(_ call: HTTPCall, _ key: GatewayKey, _ time: Turn) {
-    let token = AccessToken(for: key, at: time.wallClock / 1_000)
+  private static func giveToken(_ call: HTTPCall, _ key: GatewayKey) {
+    let token = AccessToken(for: key, at: call.time.wallClock / 1_000)
     call.answer(
       .json(
         200, headers: ["Cache-Control": "no-store"],

@@ -6,7 +6,6 @@ import StatusHTTP
 struct DeviceGroups {
   let applications: GatewayApplications
   let changes: ChangeService
-  let registry: RegistryClient
   let imports: TokenImport
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
@@ -20,7 +19,7 @@ struct DeviceGroups {
     guard let name = call.query("notification_key_name"), !name.isEmpty else {
       return call.answer(.instance(400, "notification_key_name: missing"))
     }
-    call.ask(registry, .read { try $0.group(.name(name), app: app) }) { group in
+    call.ask(.read { try $0.group(.name(name), app: app) }) { group in
       guard let group else { return call.answer(.instance(400, "notification_key not found")) }
       call.answer(.json(200, ["notification_key": group.notificationKey]))
     }

@@ -6,7 +6,6 @@ import StatusHTTP
 struct InstanceID {
   let applications: GatewayApplications
   let changes: ChangeService
-  let registry: RegistryClient
   let imports: TokenImport
 
   /// Most tokens of one import, and of one call that joins or leaves.
@@ -26,7 +25,7 @@ struct InstanceID {
     guard let app = app(call, key) else { return }
     guard let reference = DeviceReference(text: call.path[2]) else { return call.answer(.instance(400, "InvalidToken")) }
     let isDetailed = call.has("details")
-    call.ask(registry, .read { try $0.device(reference, app: app.id) }) { records in
+    call.ask(.read { try $0.device(reference, app: app.id) }) { records in
       guard let record = records.first, record.state != .gone else {
         return call.answer(.instance(404, "No information found about this instance id."))
       }

@@ -31,8 +31,8 @@ struct TokenImport {
       }
       changes.change(change, app: app) { outcome in
         switch outcome {
-        case .answered(let answer): answers.set(index, .success(answer.string("registration")))
-        case .accepted, .refused, .unknown: answers.set(index, .failure(Self.unsettled))
+        case .success(let answer?): answers.set(index, .success(answer.string("registration")))
+        case .success(nil), .failure: answers.set(index, .failure(Self.unsettled))
         }
       }
     }

@@ -2,7 +2,6 @@ import Broker
 import DeviceRegistry
 import PushCore
 import StatusHTTP
-import Wire
 
 /// `/v1/fleet/dead`, `/v1/fleet/apps/<app>/held` and `/v1/fleet/jobs`: the operations of `pushfleet dead`, `held`,
 /// `apps discard` and `lanes discard`. An operation that changes a queue is a job: the call answers with its number, and the job's progress can be asked for.
@@ -11,7 +10,6 @@ struct LetterRoutes {
   let registry: RegistryClient
   let jobs: LetterJobs
   let topology: Topology
-  let time: Turn
 
   private static let mostShown = 200
   private static let usuallyShown = 50
@@ -84,7 +82,7 @@ struct LetterRoutes {
       let order = LetterOrder(action: .drop, queue: queue, filter: body.filter)
       let (unknown, running) = ("the registry can't be used for now", subject.refusalOfDiscard)
       func ask(_ then: @escaping (Control.Mode?) -> Void) {
-        registry.call(.read { try $0.control(subject) }) { then((try? $0.get())?.mode(at: time.wallClock)) }
+        registry.call(.read { try $0.control(subject) }) { then((try? $0.get())?.mode(at: call.time.wallClock)) }
       }
       ask { mode in
         guard let mode else { return call.refuse(.unavailable(unknown)) }

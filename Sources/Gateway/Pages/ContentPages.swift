@@ -3,16 +3,14 @@ import PushCore
 import StatusHTTP
 
 /// `GET /pages/<name>`: content that was too large for a push (rule UP-21), for anybody who knows its name.
-struct ContentPages {
-  let registry: RegistryClient
-
+enum ContentPages {
   /// Unknown, expired and invalid names have the same answer.
-  func take(_ call: HTTPCall) {
+  static func take(_ call: HTTPCall) {
     let name = call.path[1]
-    guard ContentPage.isName(name) else { return call.answer(Self.missing) }
+    guard ContentPage.isName(name) else { return call.answer(missing) }
     let question = RegistryCall.read { try $0.content(ofPage: name, now: $1) }
-    call.ask(registry, question, orElse: "the pages can't be read for now") { content in
-      call.answer(content.map { Self.answer(200, Self.page($0)) } ?? Self.missing)
+    call.ask(question, orElse: "the pages can't be read for now") { content in
+      call.answer(content.map { answer(200, page($0)) } ?? missing)
     }
   }
 

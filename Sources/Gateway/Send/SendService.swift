@@ -65,7 +65,8 @@ final class SendService {
   private static let confirmTime = 15.0
 
   private let context: GatewayContext
-  private let exchange: String
+  private let exchange: [UInt8]
+  private static let (high, normal) = (Array("high".utf8), Array("normal".utf8))
   /// Most seconds to wait for a worker's result.
   let wait: Int
   /// Requests without and with an idempotency key.
@@ -77,7 +78,7 @@ final class SendService {
   init(_ context: GatewayContext, wait: Int, retransmission: Int, sharesAll: Bool) {
     self.context = context
     self.wait = wait
-    exchange = context.topology.sendExchange
+    exchange = Array(context.topology.sendExchange.utf8)
     func window(_ lifetime: Double, isShared: Bool) -> RequestWindow {
       let shared = context.registry.map {
         SharedRequests(
@@ -102,18 +103,15 @@ final class SendService {
   /// - Parameter then: called once; during this call if the answer is known.
   func send(_ request: Request, then: @escaping Completion) {
     let now = context.loop.now
-    let digest = Digest.sha256(request.body)
     let isKeyed = request.idempotencyKey != nil
     let window = isKeyed ? keyed : plain
-    let identity = Self.identity(request, digest)
-    var name = Name(window: window, identity: identity, digest: RequestDigest(identity), messageID: [])
     guard window.lifetime > 0 else {
-      name.messageID = UUIDText.random()
+      let name = Name(window: window, identity: [], digest: RequestDigest([]), messageID: UUIDText.random())
       return publish(request, name, wait: request.wait ?? wait, then)
     }
-    // A repeat in a later period is meant as a new request, also for the workers.
-    let occasion = isKeyed ? 0 : context.loop.wallClock / Int64(window.lifetime * 1000)
-    name.messageID = UUIDText.named(Digest.sha256(identity + digest + Array(String(occasion).utf8)))
+    let digest = Digest.sha256(request.body)
+    let identity = Self.identity(request, digest)
+    var name = Name(window: window, identity: identity, digest: RequestDigest(identity), messageID: [])
     let body = RequestDigest(digest)
     plain.sweep(at: now)
     keyed.sweep(at: now)
@@ -129,6 +127,9 @@ final class SendService {
       }
       window.resume(name.digest, as: name.messageID)
     } else {
+      // A repeat in a later period is meant as a new request, also for the workers.
+      let occasion = isKeyed ? 0 : context.loop.wallClock / Int64(window.lifetime * 1000)
+      name.messageID = UUIDText.named(Digest.sha256(identity + digest + Array(String(occasion).utf8)))
       window.begin(name.digest, name.messageID, app: request.app, body: body, isSought: request.wait != nil)
     }
     claim(request, name, body: digest, then)
@@ -148,9 +149,11 @@ final class SendService {
   }
 
   private static func identity(_ request: Request, _ body: [UInt8]) -> [UInt8] {
+    let parts = [request.key.id, request.app, request.idempotencyKey ?? body]
     var text: [UInt8] = []
-    for part in [request.key.id, request.app, request.idempotencyKey ?? body] {
-      text.append(contentsOf: String(part.count).utf8)
+    text.reserveCapacity(parts.reduce(16) { $0 + $1.count })
+    for part in parts {
+      text.appendDecimal(part.count)
       text.append(0x3A)
       text.append(contentsOf: part)
     }
@@ -186,7 +189,7 @@ final class SendService {
     ended.end(after: max(wait, Self.confirmTime), as: .unknown("the broker has not confirmed it in time"))
     let began = context.loop.now
     context.broker.publish(
-      exchange: exchange, routingKey: request.isHigh ? "high" : "normal", properties: properties(request, name.messageID),
+      exchange: exchange, routingKey: request.isHigh ? Self.high : Self.normal, properties: properties(request, name.messageID),
       body: request.body, question: flight.question
     ) { [weak self] outcome in
       guard let self else { return }

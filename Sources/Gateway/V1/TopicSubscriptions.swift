@@ -1,16 +1,13 @@
 import DeviceRegistry
 import PushCore
 import StatusHTTP
-import Wire
 
 /// `/v1/projects/<id>/registrations/<token>/topicSubscriptions`: the topics of one device, as newer Firebase libraries join and
 /// leave them. The topics are those of the registry.
 struct TopicSubscriptions {
   let applications: GatewayApplications
   let changes: ChangeService
-  let registry: RegistryClient
   let imports: TokenImport
-  let time: Turn
 
   // MARK: the collection
 
@@ -52,7 +49,7 @@ struct TopicSubscriptions {
     let isNew = !record.device.topics.contains(topic)
     change(call, app, "subscribe", record, topic) {
       // The registry doesn't store when an existing subscription was made.
-      let created: JSONObject = isNew ? ["createTime": Timestamp.text(time.wallClock)] : [:]
+      let created: JSONObject = isNew ? ["createTime": Timestamp.text(call.time.wallClock)] : [:]
       call.answer(.json(200, description(call, topic) + created))
     }
   }
@@ -93,7 +90,7 @@ struct TopicSubscriptions {
     _ references: ArraySlice<DeviceReference>, _ app: [UInt8], _ call: HTTPCall, then: @escaping (DeviceRecord?) -> Void
   ) {
     guard let reference = references.first else { return then(nil) }
-    call.ask(registry, .read { try $0.device(reference, app: app) }) { records in
+    call.ask(.read { try $0.device(reference, app: app) }) { records in
       if let record = records.first, record.state != .gone { return then(record) }
       find(references.dropFirst(), app, call, then: then)
     }

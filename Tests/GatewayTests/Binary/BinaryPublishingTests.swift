@@ -4,10 +4,9 @@ import Wire
 
 @testable import Gateway
 
-private final class TestBroker: BinaryBroker {
+private final class TestBroker {
   var answers: [(Bool) -> Void] = []
   func publish(_ request: BinaryRequest, _ answered: @escaping (Bool) -> Void) { answers.append(answered) }
-  func countReady(_ queue: String, _ answered: @escaping (Int?) -> Void) {}
 }
 
 @Suite("Publishing for old senders")
@@ -16,7 +15,7 @@ struct BinaryPublishingTests {
   private let time = Turn(now: MonotonicTime(nanoseconds: 0), wallClock: 0)
   private let publishing: BinaryPublishing
 
-  init() { publishing = BinaryPublishing(time: time, broker: broker) }
+  init() { publishing = BinaryPublishing(time: time, publishOnce: broker.publish) }
 
   private func request() throws -> BinaryRequest {
     try BinaryRequest(
