@@ -83,4 +83,32 @@ struct FrozenBrokerTests {
       #expect(client.isUp, "\(type(of: client))")
     }
   }
+
+  @Test("or dies, the state of the fleet shows nothing of an earlier one")
+  func stale() throws {
+    let broker = try Broker()
+    defer { broker.stop() }
+    let site = try Site(broker: broker)
+    let port = try FreePorts.take(1)[0]
+    try site.configure(port: 1, settings: #"registry: "sqlite:registry.db", "# + Door.settings(port))
+    try site.declareTopology()
+    let worker = try site.startWorker()
+    let door = try Door(site, port: port)
+    let view = try door.key("view").key
+    func status() throws -> (problem: String?, workers: Int, queues: Int) {
+      let json = try door.json("GET", "/v1/fleet/status", view)
+      return (json["problem"] as? String, (json["workers"] as? [Any])?.count ?? -1, (json["queues"] as? [Any])?.count ?? -1)
+    }
+    #expect(try eventually { try status().workers == 1 })
+    broker.kill9()
+    var shown = try status()
+    #expect(
+      try eventually {
+        shown = try status()
+        return shown.problem != nil
+      })
+    #expect(shown.workers == 0 && shown.queues == 0, "\(shown)")
+    worker.signal(SIGKILL)
+    _ = worker.wait()
+  }
 }
