@@ -126,13 +126,7 @@ public final class Consumer: ConnectionRole {
   /// Stops new deliveries. The channel stays open to acknowledge the deliveries in hand.
   public func cancelConsumers() {
     isDraining = true
-    guard connection.isOpen else { return }
-    for (queue, state) in states.enumerated() {
-      switch state {
-      case .active, .starting: cancel(queue)
-      case .cancelling, .cancelled: continue
-      }
-    }
+    if connection.isOpen { cancelActive() }
   }
 
   /// Closes in order: all acknowledgements reach their queues before the connection ends.
@@ -160,7 +154,8 @@ public final class Consumer: ConnectionRole {
   /// True if nothing is consumed, so no delivery follows.
   package var isCancelled: Bool { states.allSatisfy { $0 == .cancelled } }
 
-  /// Cancels active consumers only. RabbitMQ 3.10 crashes a channel if a consumer that is still starting is cancelled.
+  /// Cancels active consumers only; those that are still starting follow when they are active, except during `close`. RabbitMQ
+  /// 3.10 crashes a channel if a consumer that is still starting is cancelled.
   private func cancelActive(_ isMeant: (Subscription) -> Bool = { _ in true }) {
     isDraining = true
     for queue in states.indices where channels[Int(channel(of: queue)) - 1].isOpen && isMeant(subscriptions[queue]) {
@@ -360,7 +355,7 @@ public final class Consumer: ConnectionRole {
     case .consumeOK(let tag):
       guard let queue = current(tag, payload), case .starting = states[queue] else { return }
       states[queue] = .active
-      if !isWanted[queue] || isClosingInTurn { cancel(queue) }
+      if !isWanted[queue] || isDraining && !isClosing { cancel(queue) }
       // A queue without a majority may answer late. The deliveries of other queues must not be returned because of that.
       connection.becameReady()
       closeNextChannel()

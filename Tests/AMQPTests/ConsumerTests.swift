@@ -426,6 +426,31 @@ struct ConsumerTests {
     #expect(script.wait(ConsumerChannel.longestDelay).map(\.tag) == [3])
   }
 
+  @Test("While draining, a consumer that is still starting is cancelled only when it has started")
+  func drainingAtStart() {
+    let script = ConsumerScript(queues: 2, isReady: false)
+    script.say(Script.handshake, Say.channelOpenOK(), Say.qosOK, Say.consumeOK("0.1"))
+    _ = script.heard()
+    script.consumer.cancelConsumers()
+    #expect(script.heard().map(\.name) == ["60.30"])
+    script.say(Say.qosOK, Say.consumeOK("1.1"))
+    #expect(script.heard().map(\.name) == ["60.30"])
+    script.say(Say.cancelOK("0.1"), Say.cancelOK("1.1"))
+    #expect(script.consumer.isCancelled && script.recorder.events.isEmpty)
+  }
+
+  @Test("A connection that is drained while all consumers are starting stays open")
+  func drainingBeforeAll() {
+    let script = ConsumerScript(isReady: false)
+    script.say(Script.handshake, Say.channelOpenOK())
+    _ = script.heard()
+    script.consumer.cancelConsumers()
+    #expect(script.heard().isEmpty)
+    script.say(Say.qosOK, Say.consumeOK("0.1"), Say.cancelOK("0.1"))
+    script.beat(60)
+    #expect(script.driver.isOpen && script.consumer.isCancelled && script.recorder.events.isEmpty)
+  }
+
   @Test(
     "An optional consumer comes and goes under another tag each time, whichever way cancels and answers cross, and nobody is told"
   )
