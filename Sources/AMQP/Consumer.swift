@@ -228,8 +228,16 @@ public final class Consumer: ConnectionRole {
   /// Starts or stops an optional subscription. Don't do this often: on a cancel, RabbitMQ returns some messages that it is
   /// sending, and counts that as a delivery.
   public func want(_ isWanted: Bool, queue: Int) {
+    let wasWanted = self.isWanted[queue]
     self.isWanted[queue] = isWanted
-    if isWanted { consume(queue: queue) } else if connection.isOpen, case .active = states[queue] { cancel(queue) }
+    if isWanted { return consume(queue: queue) }
+    guard wasWanted, connection.isOpen else { return }
+    switch states[queue] {
+    case .active: cancel(queue)
+    // The others may have waited for this queue only, after the broker cancelled it.
+    case .cancelling, .cancelled: if !isDraining { reportReady() }
+    case .starting: return
+    }
   }
 
   private func cancel(_ queue: Int) {

@@ -451,6 +451,18 @@ struct ConsumerTests {
     #expect(script.driver.isOpen && script.consumer.isCancelled && script.recorder.events.isEmpty)
   }
 
+  @Test("A consumer is ready again if the queue that the broker cancelled is no longer wanted", arguments: [false, true])
+  func cancelledAndUnwanted(_ isAtStart: Bool) {
+    let script = ConsumerScript(queues: 2, isReady: !isAtStart)
+    if isAtStart { script.say(Script.handshake, Say.channelOpenOK(), Say.qosOK, Say.consumeOK("0.1")) }
+    script.say(Say.cancel("0.1"))
+    if isAtStart { script.say(Say.qosOK, Say.consumeOK("1.1")) }
+    #expect(script.recorder.events == [.cancelled(0)] && !script.consumer.isReady)
+    script.consumer.want(false, queue: 0)
+    script.consumer.want(false, queue: 0)
+    #expect(script.recorder.events == [.cancelled(0), .ready] && script.consumer.isReady)
+  }
+
   @Test(
     "An optional consumer comes and goes under another tag each time, whichever way cancels and answers cross, and nobody is told"
   )

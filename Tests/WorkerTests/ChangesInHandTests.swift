@@ -101,6 +101,15 @@ struct ChangesInHandTests {
     #expect(changes.count == 0)
   }
 
+  @Test("count as acknowledged unless they are lost")
+  func acknowledged() {
+    deliver("no change at all")
+    changes.registryChangesLost()
+    deliver("no change at all")
+    for slot in outbox.slots.indices { outbox.confirmed(slot) }
+    #expect(changes.count == 0 && changes.counters.acknowledged == 1)
+  }
+
   @Test("that were lost before the registry failed don't count as stuck")
   func lostBeforeFailure() {
     deliver(#"{"platform":"fcm","token":"t0"}"#)
