@@ -51,7 +51,7 @@ package struct Figures {
       letterReasons.note(app: entry.identity.app, error: letter.error, reason: letter.reason)
     case .feedback: counters.feedback += 1
     case .result: counters.results += 1
-    case .acknowledged: counters.acknowledged += 1
+    case .acknowledged: if !entry.ledger.isOrphan { counters.acknowledged += 1 + entry.source.repeats.count }
     }
   }
 

@@ -238,20 +238,16 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
   /// alone, it would undo a later change of its device.
   private func acknowledge(_ number: Int) {
     changes[number]?.isAnswered = true
-    if changes[number]?.isLost == true { end(number) }
+    if changes[number]?.isLost == true { changes[number] = nil }
     while oldest < nextNumber {
       if let change = changes[oldest], !change.isLost {
         guard change.isAnswered else { return }
         feed?.acknowledge(change.delivery)
-        end(oldest)
+        counters.acknowledged += 1
+        changes[oldest] = nil
       }
       oldest += 1
     }
-  }
-
-  private func end(_ number: Int) {
-    changes[number] = nil
-    counters.acknowledged += 1
   }
 
   /// To be called about once a second.
