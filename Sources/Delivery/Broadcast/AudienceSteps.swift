@@ -2,36 +2,6 @@ import Broker
 import DeviceRegistry
 import PushCore
 
-/// Something that happened to a request to an audience, or to a page.
-enum AudienceEvent {
-  case begun(Audience)
-  case surveyed(AudienceEstimate)
-  /// The campaign that another copy of the request has begun, if any.
-  case found(Campaign?)
-  case created(Campaign)
-  case read(AudiencePage)
-  /// The devices of a small audience that earlier attempts have left.
-  case restRead(Resolution)
-  case opened(OpenedPage)
-  case pageConfirmed
-  /// Every device of the page has ended or waits for its next attempt.
-  case devicesEnded
-  /// The deadline has passed for the remaining devices of a small audience.
-  case expired(PageTicket, [PageTicket.Device])
-  /// The page must begin again without the devices that have ended.
-  case beginsAgain
-  /// The record of such a page must be saved.
-  case saveDue
-  case saved
-  case notSaved(RegistryError)
-  case reportDue
-  /// The campaign after the report; nil if the registry doesn't have it.
-  case reported(Campaign?)
-  case resultClaimed(ResultClaim)
-  /// The registry can't accept the report, or the claim of the result, now.
-  case notReported(RegistryError)
-}
-
 /// The next action for a request to an audience.
 enum AudienceStep {
   case ask((InFlight, Pipeline) -> Void)
@@ -83,10 +53,13 @@ extension AudienceStep {
 
 extension AudienceStep {
   /// Asks the registry.
-  /// - Parameter failure: the event when the registry can't answer. If nil, the request goes to the ladder then.
+  /// - Parameters:
+  ///   - begins: the answer begins pushes, so a stopping worker ignores it: the broker delivers the message to another worker.
+  ///   - failure: follows if the registry can't answer. If nil, the request goes to the ladder then.
   static func ask<Answer>(
-    _ call: RegistryCall<Answer>, orElse failure: ((RegistryError) -> AudienceEvent)? = nil,
-    then event: @escaping (Answer) -> AudienceEvent
+    _ call: RegistryCall<Answer>, begins: Bool = false,
+    orElse failure: ((Broadcasts, InFlight, RegistryError) -> [AudienceStep])? = nil,
+    then next: @escaping (Broadcasts, InFlight, Answer) -> [AudienceStep]
   ) -> AudienceStep {
     .ask { entry, pipeline in
       let reference = entry.reference
@@ -94,9 +67,11 @@ extension AudienceStep {
         guard let pipeline, let entry = pipeline.table[reference] else { return }
         switch result {
         case .success(let answer):
-          if failure != nil || !entry.ledger.isConcluded { pipeline.handle(event(answer), entry) }
+          guard failure != nil || !entry.ledger.isConcluded, !begins || !pipeline.dispatcher.isDraining else { return }
+          pipeline.carryOut(next(pipeline.broadcasts, entry, answer), entry)
         case .failure(let error):
-          if let failure { pipeline.handle(failure(error), entry) } else { pipeline.refuseOrPutOff(entry, error) }
+          guard let failure else { return pipeline.refuseOrPutOff(entry, error) }
+          pipeline.carryOut(failure(pipeline.broadcasts, entry, error), entry)
         }
       }
     }

@@ -11,7 +11,7 @@ extension Broadcasts {
     let rest = page.pending?.map { DeviceRows.registration(id: $0.id, salt: $0.salt) }
     if page.campaign.isEmpty {
       let lookUps = (rest ?? []).map { LookUp(app: app, registration: $0) }
-      return [.ask(.read { try $0.resolve(lookUps) }) { .restRead($0) }]
+      return [.ask(.read { try $0.resolve(lookUps) }, begins: true) { $0.restRead($1, $2) }]
     }
     if rest?.isEmpty == true {
       entry.broadcast.work?.ends()
@@ -22,7 +22,7 @@ extension Broadcasts {
     let opening = PageOpening(
       campaign: page.campaign, page: page.number, copy: page.copy, app: app, kind: entry.request?.tokenKind ?? .alert,
       content: content)
-    return [.ask(.write(.campaigns) { try $0.openPage(opening, now: $1) }) { .opened($0) }]
+    return [.ask(.write(.campaigns) { try $0.openPage(opening, now: $1) }, begins: true) { $0.pageOpened($1, $2) }]
   }
 
   func pageOpened(_ entry: InFlight, _ opened: OpenedPage) -> [AudienceStep] {
@@ -110,7 +110,7 @@ extension Broadcasts {
     let page = RegistryCall.read {
       try $0.page(of: audience, kind: kind, app: app, after: 0, upTo: .max, limit: Self.smallAudience)
     }
-    return .ask(page) { .read($0) }
+    return .ask(page, begins: true) { $0.smallAudienceRead($1, $2) }
   }
 
   func restRead(_ entry: InFlight, _ rest: Resolution) -> [AudienceStep] {

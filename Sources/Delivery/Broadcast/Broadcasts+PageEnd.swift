@@ -60,7 +60,11 @@ extension Broadcasts {
 
   func savePage(_ entry: InFlight) -> [AudienceStep] {
     guard let page = entry.broadcast.page, let record = entry.broadcast.work?.unsaved else { return [] }
-    return [.ask(Self.save(record, of: page), orElse: { .notSaved($0) }) { _ in .saved }]
+    return [
+      .ask(Self.save(record, of: page), orElse: { $0.pageNotSaved($1, $2) }) { broadcasts, entry, _ in
+        broadcasts.pageSaved(entry)
+      }
+    ]
   }
 
   func pageSaved(_ entry: InFlight) -> [AudienceStep] {
@@ -114,7 +118,7 @@ extension Broadcasts {
       campaign: page.campaign, page: page.number, isLast: page.isLast, sent: page.sent, failed: page.failed,
       unknown: Int64(entry.broadcast.work?.unknown ?? 0), failures: page.failureCounts)
     let call = RegistryCall.write(.campaigns) { try $0.pageDone(ending, now: $1) }
-    return [.ask(call, orElse: { .notReported($0) }) { .reported($0) }]
+    return [.ask(call, orElse: { $0.oweReport($1, "\($2)") }) { $0.pageReported($1, $2) }]
   }
 
   func pageReported(_ entry: InFlight, _ campaign: Campaign?) -> [AudienceStep] {
@@ -138,7 +142,9 @@ extension Broadcasts {
     entry.ledger.owes()
     let claimant = UUIDText.random(using: &time.random)
     entry.broadcast.work?.claimant = claimant
-    return [.ask(finishing(page.campaign, as: claimant), orElse: { .notReported($0) }) { .resultClaimed($0) }]
+    return [
+      .ask(finishing(page.campaign, as: claimant), orElse: { $0.oweReport($1, "\($2)") }) { $0.resultClaimed($1, $2) }
+    ]
   }
 
   private func finishing(_ campaign: [UInt8], as claimant: [UInt8]) -> RegistryCall<ResultClaim> {

@@ -6,9 +6,9 @@ import PushCore
 import Wire
 
 /// The state machine of requests to audiences: request, first page on the fan-out queue, further pages, campaign's result.
-/// Events come in, steps go out. ``InFlight/BroadcastState`` has a request's progress. The request is acknowledged as soon as
-/// its first page is on the queue. From then on, the campaign's record in the registry and the one unopened page are its whole
-/// state, so any worker can continue after a crash. Confined to the shard's thread.
+/// Each function returns the next steps. ``InFlight/BroadcastState`` has a request's progress. The request is acknowledged as
+/// soon as its first page is on the queue. From then on, the campaign's record in the registry and the one unopened page are its
+/// whole state, so any worker can continue after a crash. Confined to the shard's thread.
 final class Broadcasts {
   let publisher: OutcomePublisher
   let resolver: RecipientResolver
@@ -50,33 +50,9 @@ final class Broadcasts {
   var messages: OutcomePublications { publisher.messages }
   func appID(of entry: InFlight) -> [UInt8] { resolver.apps.id(of: entry.identity.app) }
 
-  /// - Parameter isDraining: the worker is stopping and begins no further page: the broker delivers it to another worker.
-  func handle(_ event: AudienceEvent, _ entry: InFlight, isDraining: Bool) -> [AudienceStep] {
-    switch event {
-    case .begun(let audience): begin(entry, audience)
-    case .surveyed(let survey): surveyed(entry, survey)
-    case .found(let campaign): campaign.map { campaignCreated(entry, $0) } ?? [.expire]
-    case .created(let campaign): campaignCreated(entry, campaign)
-    case .read(let read): isDraining ? [] : smallAudienceRead(entry, read)
-    case .restRead(let rest): isDraining ? [] : restRead(entry, rest)
-    case .opened(let opened): isDraining ? [] : pageOpened(entry, opened)
-    case .pageConfirmed: pageConfirmed(entry)
-    case .devicesEnded: devicesEnded(entry)
-    case .expired(let page, let left): expired(entry, page, left)
-    case .beginsAgain: beginAgain(entry)
-    case .saveDue: savePage(entry)
-    case .saved: pageSaved(entry)
-    case .notSaved(let error): pageNotSaved(entry, error)
-    case .reportDue: reportPage(entry)
-    case .reported(let campaign): pageReported(entry, campaign)
-    case .resultClaimed(let claim): resultClaimed(entry, claim)
-    case .notReported(let error): oweReport(entry, "\(error)")
-    }
-  }
-
   // MARK: the request
 
-  private func begin(_ entry: InFlight, _ audience: Audience) -> [AudienceStep] {
+  func begin(_ entry: InFlight, _ audience: Audience) -> [AudienceStep] {
     entry.broadcast.work = AudienceWork(audience)
     guard registry != nil else {
       var reason = "to: needs a registry, and none is configured"
@@ -88,11 +64,15 @@ final class Broadcasts {
       // Another copy of the request may have begun the campaign in time.
       guard entry.isNamed else { return [.expire] }
       let id = campaignID(of: entry)
-      return [.ask(.read { try $0.campaign(id) }) { .found($0) }]
+      return [
+        .ask(.read { try $0.campaign(id) }) { broadcasts, entry, campaign in
+          campaign.map { broadcasts.campaignCreated(entry, $0) } ?? [.expire]
+        }
+      ]
     }
     if !audience.isSmall, !entry.isNamed { return nameAndPublishAgain(entry) }
     let app = appID(of: entry)
-    let survey = AudienceStep.ask(.read { try $0.survey(audience, app: app) }) { .surveyed($0) }
+    let survey = AudienceStep.ask(.read { try $0.survey(audience, app: app) }) { $0.surveyed($1, $2) }
     return audience.isSmall ? [survey, readSmallAudience(entry, audience)] : [survey]
   }
 
@@ -136,7 +116,7 @@ final class Broadcasts {
     let description = CampaignDescription(
       id: campaignID(of: entry), app: appID(of: entry), messageID: entry.identity.messageID,
       target: request.document.string(request.targetNode), total: survey.estimate, highWater: survey.highWater)
-    return [.ask(.write(.campaigns) { try $0.createCampaign(description, now: $1) }) { .created($0) }]
+    return [.ask(.write(.campaigns) { try $0.createCampaign(description, now: $1) }) { $0.campaignCreated($1, $2) }]
   }
 
   /// The same for all deliveries of a request. A different request with the same message id gets another campaign.

@@ -15,10 +15,10 @@ extension Pipeline: OutboxOwner {
     switch step {
     case .nothing: return
     case .conclude: conclude(entry) { publishConsequences(of: entry) }
-    case .report: handle(.reportDue, entry)
+    case .report: carryOut(broadcasts.reportPage(entry), entry)
     case .putOff:
       if entry.broadcast.work?.beginsAgain == true {
-        handle(.beginsAgain, entry)
+        carryOut(broadcasts.beginAgain(entry), entry)
       } else {
         publisher.publishRetry(of: entry, at: entry.attempt.copyDue)
       }
@@ -52,7 +52,7 @@ extension Pipeline: OutboxOwner {
 
   /// Publishes the copy for the ladder, or the result, once every recipient has ended or waits.
   private func publishConsequences(of entry: InFlight) {
-    if entry.isPage { return handle(.devicesEnded, entry) }
+    if entry.isPage { return carryOut(broadcasts.devicesEnded(entry), entry) }
     if entry.earliestRetry != nil {
       putOffWhenSafe(entry)
     } else if entry.wantsResult(publisher.results) {
@@ -77,7 +77,7 @@ extension Pipeline: OutboxOwner {
     conclude(entry) {
       publisher.expireAll(of: entry)
       if let page = entry.broadcast.page, let left = page.pending {
-        handle(.expired(page, left), entry)
+        carryOut(broadcasts.expired(entry, page, left), entry)
       } else {
         publisher.publishResult(of: entry, targets: entry.recipients.isEmpty ? [.failed(.expired)] : entry.resultTargets)
       }
@@ -155,7 +155,7 @@ extension Pipeline: OutboxOwner {
   package func publicationConfirmed(_ publication: Publication) {
     guard let entry = table.owner(of: publication) else { return }
     publisher.left(publication, entry, isConfirmed: true)
-    if publication.kind == .page { handle(.pageConfirmed, entry) } else { consequenceEnded(of: entry) }
+    if publication.kind == .page { carryOut(broadcasts.pageConfirmed(entry), entry) } else { consequenceEnded(of: entry) }
   }
 
   package func replyReachedNobody() { observers.figures.counters.repliesUnroutable += 1 }
@@ -181,9 +181,5 @@ extension Pipeline: OutboxOwner {
 }
 
 extension Pipeline {
-  func handle(_ event: AudienceEvent, _ entry: InFlight) {
-    carryOut(broadcasts.handle(event, entry, isDraining: dispatcher.isDraining), entry)
-  }
-
   func carryOut(_ steps: [AudienceStep], _ entry: InFlight) { for step in steps { step.carryOut(entry, in: self) } }
 }

@@ -224,7 +224,7 @@ package final class Pipeline {
     } else if request?.isDryRun == true, audience != nil {
       concludeDryRunOfAudience(entry)
     } else if let audience {
-      handle(.begun(audience), entry)
+      carryOut(broadcasts.begin(entry, audience), entry)
     } else if case .automatic? = request?.badgeOfCounter, !entry.isNamed, registry != nil {
       carryOut(broadcasts.nameAndPublishAgain(entry), entry)
     } else {
@@ -346,7 +346,9 @@ package final class Pipeline {
   package func lookAtPages() {
     broadcasts.findStopped(table) { [weak self] in if let self { dispatcher.takeOutStopped($0, for: self) } }
     broadcasts.renewResultClaims(table)
-    for reference in broadcasts.takeUnsaved() { if let entry = table[reference] { handle(.saveDue, entry) } }
+    for reference in broadcasts.takeUnsaved() {
+      if let entry = table[reference] { carryOut(broadcasts.savePage(entry), entry) }
+    }
   }
 }
 
