@@ -22,12 +22,13 @@ package final class Shard: TurnHook {
   private let acknowledgements: AcknowledgementQueue
   let registry: RegistryClient?
   /// Set in the first shard if there is a registry.
-  private let reports: RegistryReports?
+  private let audit: AuditPublisher?
+  /// Set in the first shard if there is a registry and devices become stale.
+  private let stale: StaleWatch?
   let outbox: Outbox
   private let replyQueues: ReplyQueues
   let broker: BrokerSession
   let pools: PoolSet
-  let spans: SpanExporter?
   private var emptiness: EmptinessCheck?
   private var batchNotice = BatchNotice()
   private var isReloading = false
@@ -69,18 +70,20 @@ package final class Shard: TurnHook {
       apps: apps, registry: registry, publications: publications, wantsReceipts: configuration.receipts, outbox: outbox,
       time: time,
       log: log)
-    reports = registry.flatMap { [outbox, time] registry in
-      number > 0
-        ? nil
-        : RegistryReports(
-          staleAfter: setup.configuration.registryStaleAfter, registry: registry, publications: publications, outbox: outbox,
-          time: time)
+    let first = number == 0 ? registry : nil
+    audit = first.map { [outbox, time] in
+      AuditPublisher(registry: $0, publications: publications, outbox: outbox, time: time)
+    }
+    stale = first.flatMap { [configuration, outbox, time] registry in
+      configuration.registryStaleAfter.map {
+        StaleWatch(after: $0, registry: registry, publications: publications, outbox: outbox, time: time)
+      }
     }
     pipeline = Pipeline(
       configuration, apps: apps, pools: pools.lanes, messages: publications, outbox: outbox, registry: registry,
       replyQueues: replyQueues, time: time, log: log)
     let (holds, controls) = (pipeline.dispatcher.holds, pipeline.dispatcher.controls)
-    spans = try configuration.traces.map { [time, log] (traces) throws(ConfigurationError) in
+    pipeline.observers.spans.exporter = try configuration.traces.map { [time, log] (traces) throws(ConfigurationError) in
       try SpanExporter(traces, version: setup.version, time: time, dialer: host, log: log)
     }
     broker = BrokerSession(setup, host: host, log: log, shard: number, isBatch: isUntilEmpty, outbox: outbox)
@@ -89,7 +92,6 @@ package final class Shard: TurnHook {
     broker.shard = self
     pipeline.backpressure.acknowledger = broker
     pipeline.observers.trace.recorder = broker.trace?.recorder
-    pipeline.observers.spans.exporter = spans
     holds.broker = broker
     broker.holds.handler = self
     broker.holds.onQueueLost = { holds.lost() }
@@ -146,10 +148,11 @@ package final class Shard: TurnHook {
     var counters = pipeline.observers.figures.counters
     counters += changes.counters
     counters += acknowledgements.counters
-    if let reports { counters += reports.counters }
+    if let stale { counters += stale.counters }
     return counters
   }
 
+  var spans: SpanExporter? { pipeline.observers.spans.exporter }
   var inHand: Int { pipeline.table.count + changes.count + acknowledgements.count }
   var isDraining: Bool { drainDeadline != nil }
   private var isIdle: Bool { pipeline.isIdle && changes.count == 0 && acknowledgements.count == 0 }
@@ -226,7 +229,8 @@ package final class Shard: TurnHook {
     acknowledgements.retry()
     broker.acknowledgements?.check()
     registry?.lookAfter()
-    reports?.look()
+    stale?.look()
+    audit?.look()
     pipeline.lookAtPages()
     pipeline.observers.steps.reportDeadLetters()
     changes.reportDeadLetters()
