@@ -85,40 +85,6 @@ struct AudienceWork {
     page.sent += Int64(settledBefore.sent)
     page.failed += Int64(settledBefore.failed)
   }
-
-  /// The step after all devices of a page have ended or wait for their next attempt.
-  enum PageEnd: Equatable {
-    case retry
-    /// Too many devices remain for a message. The page begins again, without those that the registry has as settled.
-    case beginAgain(at: Int64)
-    case result
-    case report
-  }
-
-  mutating func end(_ page: inout PageTicket, _ recipients: [Recipient], _ rows: DeviceRows?) -> PageEnd {
-    stage = .ending
-    var counted = page
-    var pending: [PageTicket.Device] = []
-    var earliest = Int64.max
-    for recipient in recipients {
-      switch recipient.state {
-      case .delivered: counted.sent += 1
-      case .failed(let error):
-        counted.failed += 1
-        counted.failureCounts.add(error, on: recipient.platform)
-        if page.campaign.isEmpty, let row = rows?[recipient.row] { counted.failures.append(.init(id: row.id, salt: row.salt)) }
-      case .postponed(let until):
-        earliest = min(earliest, until)
-        if let row = rows?[recipient.row] { pending.append(.init(id: row.id, salt: row.salt)) }
-      case .waiting, .unresolved, .gone, .sent, .refused, .sameAs: continue
-      }
-    }
-    if pending.count > PageTicket.mostPending { return .beginAgain(at: earliest) }
-    counted.pending = pending
-    page = counted
-    if !pending.isEmpty { return .retry }
-    return page.campaign.isEmpty ? .result : .report
-  }
 }
 
 extension SettledDevices {

@@ -5,22 +5,37 @@ import PushCore
 extension Broadcasts {
   /// Every device of the page has ended or waits for its next attempt.
   func devicesEnded(_ entry: InFlight) -> [AudienceStep] {
-    guard var page = entry.broadcast.page, var work = entry.broadcast.work else { return [] }
+    guard var page = entry.broadcast.page, entry.broadcast.work != nil else { return [] }
     noteUnreached(entry)
-    let end = work.end(&page, entry.recipients, entry.registry.rows)
-    entry.broadcast.page = page
-    entry.broadcast.work = work
-    switch end {
-    case .beginAgain(let earliest):
+    entry.broadcast.work?.ends()
+    let rows = entry.registry.rows
+    var pending: [PageTicket.Device] = []
+    var earliest = Int64.max
+    for recipient in entry.recipients {
+      switch recipient.state {
+      case .delivered: page.sent += 1
+      case .failed(let error):
+        page.failed += 1
+        page.failureCounts.add(error, on: recipient.platform)
+        if page.campaign.isEmpty, let row = rows?[recipient.row] { page.failures.append(.init(id: row.id, salt: row.salt)) }
+      case .postponed(let until):
+        earliest = min(earliest, until)
+        if let row = rows?[recipient.row] { pending.append(.init(id: row.id, salt: row.salt)) }
+      case .waiting, .unresolved, .gone, .sent, .refused, .sameAs: continue
+      }
+    }
+    if pending.count > PageTicket.mostPending {
+      // Too many for a message. The page begins again, without those that the registry has as settled.
       entry.broadcast.work?.beginsAgain = true
       return [.putOffWhenSafe(until: earliest)]
-    case .retry: return [.putOffWhenSafe(until: nil)]
-    case .result:
-      return [
-        .result(.init(success: page.sent, failure: page.failed, failed: page.failures, failures: page.failureCounts))
-      ]
-    case .report: return [.report]
     }
+    page.pending = pending
+    entry.broadcast.page = page
+    if !pending.isEmpty { return [.putOffWhenSafe(until: nil)] }
+    guard page.campaign.isEmpty else { return [.report] }
+    return [
+      .result(.init(success: page.sent, failure: page.failed, failed: page.failures, failures: page.failureCounts))
+    ]
   }
 
   /// Adds the failed devices of a campaign's page to its list in the registry, each once, and those that are not registered any more.
