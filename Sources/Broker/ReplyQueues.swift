@@ -1,38 +1,16 @@
 import AMQP
 import Wire
 
-package enum ReplyQueueKind {
-  /// Another connection owns the queue exclusively.
-  case exclusive
-  /// Every user with read permission can consume the queue.
-  case shared
-  case missing
-
-  /// Interprets the answer to a passive declaration; nil if it says nothing about the queue.
-  /// - Parameter isConnected: false if the connection ended with the answer. Its end may have another cause.
-  package init?(_ answer: Result<CommandAnswer, ConnectionEnd>, isConnected: Bool) {
-    switch answer {
-    case .success: self = .shared
-    case .failure where !isConnected: return nil
-    // An exclusive queue is locked for every other connection.
-    case .failure(.resourceLocked): self = .exclusive
-    case .failure(.notFound): self = .missing
-    case .failure(.accessRefused), .failure(.preconditionFailed), .failure(.closedByBroker): self = .shared
-    case .failure: return nil
-    }
-  }
-}
-
 package protocol ReplyBroker: AnyObject {
   var isReachable: Bool { get }
-  func inspect(_ queue: String, _ completion: @escaping (ReplyQueueKind?) -> Void)
+  func inspect(_ queue: String, _ completion: @escaping (ReplyQueues.Verdict?) -> Void)
 }
 
 /// Decides to which queues results and answers may go: direct reply-to, exclusive queues, and the queues in the setting.
 ///
-/// If only the name is known, the broker is asked, one question at a time. The answer "exclusive" is remembered for a minute,
-/// "shared" for a second, and "missing" not at all, because the owner may be about to declare the queue. The caller keeps the
-/// waiting message and calls ``verdict(on:of:)`` again. Confined to the shard's thread.
+/// If only the name is known, the broker is asked, one question at a time. ``Verdict/allowed`` is remembered for a minute,
+/// ``Verdict/refused`` for a second, and ``Verdict/dropped`` not at all, because the owner may be about to declare the queue. The
+/// caller keeps the waiting message and calls ``verdict(on:of:)`` again. Confined to the shard's thread.
 package final class ReplyQueues {
   package enum Verdict {
     case allowed, refused
@@ -42,6 +20,21 @@ package final class ReplyQueues {
     case unknown
     /// The producer has too many open questions. Try again later.
     case crowded
+
+    /// Interprets the answer to a passive declaration; nil if it says nothing about the queue.
+    /// - Parameter isConnected: false if the connection ended with the answer. Its end may have another cause.
+    package init?(_ answer: Result<CommandAnswer, ConnectionEnd>, isConnected: Bool) {
+      switch answer {
+      // Every user with read permission can consume the queue.
+      case .success: self = .refused
+      case .failure where !isConnected: return nil
+      // An exclusive queue is locked for every other connection.
+      case .failure(.resourceLocked): self = .allowed
+      case .failure(.notFound): self = .dropped
+      case .failure(.accessRefused), .failure(.preconditionFailed), .failure(.closedByBroker): self = .refused
+      case .failure: return nil
+      }
+    }
   }
 
   package weak var broker: (any ReplyBroker)?
@@ -49,14 +42,14 @@ package final class ReplyQueues {
   /// The queues in the setting. If nil, results may go to every queue except the fleet's own.
   package var listed: Set<[UInt8]>?
   private let time: Turn
-  private var answers: [[UInt8]: (kind: ReplyQueueKind, until: MonotonicTime)] = [:]
+  private var answers: [[UInt8]: (verdict: Verdict, until: MonotonicTime)] = [:]
   private var questions = Ring<[UInt8]>()
   /// The producer that first named each queue.
   private var asked: [[UInt8]: [UInt8]] = [:]
   private var open = Tally<[UInt8]>()
   private var isAsking = false
 
-  /// Seconds for which an answer is valid: an exclusive queue, and any other answer.
+  /// Seconds for which an answer is valid: that a queue is allowed, and any other answer.
   static let (lifetime, lifetimeOfRefusal) = (60.0, 1.0)
   /// Delay in milliseconds of a request whose producer has too many open questions.
   package static let delayOfCrowded: Int64 = 1_000
@@ -91,19 +84,11 @@ package final class ReplyQueues {
   private func decided(_ queue: [UInt8]?) -> Verdict? {
     guard let listed, let queue, !queue.isEmpty else { return .allowed }
     if listed.contains(queue) || Self.own.contains(where: queue.starts(with:)) { return .allowed }
-    if let answer = answers[queue], time.now < answer.until { return Self.verdict(on: answer.kind) }
+    if let answer = answers[queue], time.now < answer.until { return answer.verdict }
     guard let name = String(validating: queue, as: UTF8.self), name.unicodeScalars.allSatisfy({ $0.value >= 0x20 }) else {
       return .refused
     }
     return nil
-  }
-
-  private static func verdict(on kind: ReplyQueueKind) -> Verdict {
-    switch kind {
-    case .exclusive: .allowed
-    case .shared: .refused
-    case .missing: .dropped
-    }
   }
 
   /// Asks the next question. Also call it about once a second, for questions that couldn't be asked.
@@ -115,17 +100,17 @@ package final class ReplyQueues {
   }
 
   private func ask(_ broker: any ReplyBroker, _ queue: [UInt8]) {
-    broker.inspect(String(decoding: queue, as: UTF8.self)) { [weak self] kind in
+    broker.inspect(String(decoding: queue, as: UTF8.self)) { [weak self] verdict in
       guard let self else { return }
       isAsking = false
       if let producer = asked.removeValue(forKey: queue) { open.remove(from: producer) }
-      if let kind {
+      if let verdict {
         if answers.count >= Self.most { answers.removeAll(keepingCapacity: true) }
-        let seconds = kind == .exclusive ? Self.lifetime : Self.lifetimeOfRefusal
-        answers[queue] = (kind, time.now.advanced(bySeconds: seconds))
+        let seconds = verdict == .allowed ? Self.lifetime : Self.lifetimeOfRefusal
+        answers[queue] = (verdict, time.now.advanced(bySeconds: seconds))
       }
       onAnswer?()
-      if kind == .missing { answers[queue] = nil }
+      if verdict == .dropped { answers[queue] = nil }
       ask()
     }
   }

@@ -16,12 +16,12 @@ struct ReplyQueuesTests {
   private final class Asked: ReplyBroker {
     var isReachable = true
     var questions: [String] = []
-    private var completions: [(ReplyQueueKind?) -> Void] = []
-    func inspect(_ queue: String, _ completion: @escaping (ReplyQueueKind?) -> Void) {
+    private var completions: [(ReplyQueues.Verdict?) -> Void] = []
+    func inspect(_ queue: String, _ completion: @escaping (ReplyQueues.Verdict?) -> Void) {
       questions.append(queue)
       completions.append(completion)
     }
-    func answer(_ kind: ReplyQueueKind?) { completions.removeFirst()(kind) }
+    func answer(_ verdict: ReplyQueues.Verdict?) { completions.removeFirst()(verdict) }
   }
 
   private let loop: EventLoop
@@ -103,7 +103,7 @@ struct ReplyQueuesTests {
       send(to: queue)
       turn()
       #expect(broker.questions.last == queue && takeAll() == [] && pipeline.table.count == 2)
-      broker.answer(isExclusive ? .exclusive : .shared)
+      broker.answer(isExclusive ? .allowed : .refused)
       #expect(
         takeAll()
           == (isExclusive ? ["MismatchSenderId", "MismatchSenderId", "to mine", "to mine"] : ["NotAllowed", "NotAllowed"]))
@@ -118,18 +118,18 @@ struct ReplyQueuesTests {
   func missing() throws {
     send(to: "mine")
     turn()
-    broker.answer(.missing)
+    broker.answer(.dropped)
     let letter = try #require(outbox.slots.indices.first.flatMap { outbox.slots[$0] })
     #expect(letter.properties.replyTo == nil && takeAll() == ["MismatchSenderId"])
     // Its owner has come back.
     send(to: "mine")
     turn()
-    broker.answer(.exclusive)
+    broker.answer(.allowed)
     #expect(takeAll() == ["MismatchSenderId", "to mine"] && broker.questions == ["mine", "mine"])
     // The unreadable request was not checked further: its replay is checked again.
     send(to: "another", "no JSON")
     turn()
-    broker.answer(.missing)
+    broker.answer(.dropped)
     let unread = try #require(outbox.slots.indices.first.flatMap { outbox.slots[$0] })
     #expect(unread.properties.replyTo == Array("another".utf8) && takeAll() == ["InvalidJSON"])
   }
@@ -138,20 +138,20 @@ struct ReplyQueuesTests {
   func missingForChange() throws {
     changes.registryChangeDelivered(delivery(to: "mine", "first", by: ""))
     turn()
-    broker.answer(.missing)
+    broker.answer(.dropped)
     #expect(takeAll() != ["NotAllowed"] && changes.count == 0)
   }
 
   @Test("the broker's answer to the check decides, not the end of the connection")
   func kinds() {
-    #expect(ReplyQueueKind(.success(.queue(messages: 0, consumers: 1)), isConnected: true) == .shared)
-    #expect(ReplyQueueKind(.failure(.resourceLocked("")), isConnected: true) == .exclusive)
-    #expect(ReplyQueueKind(.failure(.notFound("")), isConnected: true) == .missing)
-    #expect(ReplyQueueKind(.failure(.accessRefused("")), isConnected: true) == .shared)
+    #expect(ReplyQueues.Verdict(.success(.queue(messages: 0, consumers: 1)), isConnected: true) == .refused)
+    #expect(ReplyQueues.Verdict(.failure(.resourceLocked("")), isConnected: true) == .allowed)
+    #expect(ReplyQueues.Verdict(.failure(.notFound("")), isConnected: true) == .dropped)
+    #expect(ReplyQueues.Verdict(.failure(.accessRefused("")), isConnected: true) == .refused)
     for end in [ConnectionEnd.closedByBroker(code: 501, ""), .preconditionFailed(""), .notFound(""), .accessRefused("")] {
-      #expect(ReplyQueueKind(.failure(end), isConnected: false) == nil, "\(end)")
+      #expect(ReplyQueues.Verdict(.failure(end), isConnected: false) == nil, "\(end)")
     }
-    #expect(ReplyQueueKind(.failure(.heartbeatMissed), isConnected: false) == nil)
+    #expect(ReplyQueues.Verdict(.failure(.heartbeatMissed), isConnected: false) == nil)
   }
 
   @Test("for a producer without rights no check is made, and a reply is sent only to a queue known as allowed")
@@ -180,7 +180,7 @@ struct ReplyQueuesTests {
     #expect(pipeline.table.entries.filter { $0.isInUse && $0.source.reply == .unknown }.count == 65)
     for _ in 0..<65 {
       turn()
-      broker.answer(.shared)
+      broker.answer(.refused)
     }
     #expect(takeAll().count == 65 && pipeline.table.count == 0)
     // It comes back, and its queue is checked.
@@ -190,7 +190,7 @@ struct ReplyQueuesTests {
     pipeline.accept(returned, from: .sendNormal)
     turn()
     #expect(broker.questions.last == later.properties.replyTo.map { String(decoding: $0, as: UTF8.self) })
-    broker.answer(.exclusive)
+    broker.answer(.allowed)
     #expect(takeAll() == ["MismatchSenderId", "to q64"])
   }
 
@@ -198,7 +198,7 @@ struct ReplyQueuesTests {
   func unread() {
     send(to: "another's", "no JSON")
     turn()
-    broker.answer(.shared)
+    broker.answer(.refused)
     #expect(takeAll() == ["NotAllowed"])
   }
 
@@ -237,7 +237,7 @@ struct ReplyQueuesTests {
     replyQueues.ask()
     for _ in 0..<3 {
       turn()
-      broker.answer(.exclusive)
+      broker.answer(.allowed)
     }
     #expect(broker.questions == ["q0", "q1", "q2", "q0"] && takeAll() == ["MismatchSenderId", "to q2"])
   }
@@ -259,10 +259,10 @@ struct ReplyQueuesTests {
     }
     turn()
     #expect(takeAll() == [] && changes.count == 3)
-    broker.answer(.exclusive)
+    broker.answer(.allowed)
     #expect(takeAll() == ["to billing.replies", "to mine"])
     turn()
-    broker.answer(.shared)
+    broker.answer(.refused)
     #expect(takeAll() == ["NotAllowed"] && changes.count == 0)
     changes.registryChangeDelivered(delivery(to: "other", "lost", by: ""))
     changes.registryChangesLost()

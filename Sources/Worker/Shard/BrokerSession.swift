@@ -429,10 +429,10 @@ extension BrokerSession: HoldBroker {
 extension BrokerSession: ReplyBroker {
   var isReachable: Bool { publisher?.isReady == true }
 
-  func inspect(_ queue: String, _ completion: @escaping (ReplyQueueKind?) -> Void) {
+  func inspect(_ queue: String, _ completion: @escaping (ReplyQueues.Verdict?) -> Void) {
     guard let publisher, publisher.isReady else { return completion(nil) }
     publisher.perform(.queueInspect(name: queue)) { [weak publisher] answer in
-      completion(ReplyQueueKind(answer, isConnected: publisher?.isReady == true))
+      completion(ReplyQueues.Verdict(answer, isConnected: publisher?.isReady == true))
     }
   }
 }
