@@ -70,7 +70,7 @@ struct LedgerTests {
     ledger.owes()
     #expect(ledger.closed() == .conclude)
     ledger.conclude()
-    #expect(ledger.owesReport() == .nothing)
+    #expect(ledger.owes(.report) == .nothing)
     #expect(ledger.concluded() == .nothing)
     #expect(ledger.met() == .report)
     ledger.owes()
@@ -82,7 +82,7 @@ struct LedgerTests {
     open(1)
     _ = ledger.closed()
     ledger.conclude()
-    #expect(ledger.owesReport() == .report)
+    #expect(ledger.owes(.report) == .report)
   }
 
   @Test("lets a copy leave once earlier consequences are confirmed, and makes none if the original is redelivered")
@@ -92,7 +92,7 @@ struct LedgerTests {
     _ = ledger.closed()
     #expect(ledger.closed() == .conclude)
     ledger.conclude()
-    #expect(ledger.owesCopy() == .nothing)
+    #expect(ledger.owes(.putOff) == .nothing)
     #expect(ledger.concluded() == .nothing)
     var lost = ledger
     #expect(ledger.met() == .putOff)
@@ -103,7 +103,7 @@ struct LedgerTests {
     #expect(lost.redelivered() == .resume)
     ledger = Ledger()
     ledger.conclude()
-    #expect(ledger.owesCopy() == .putOff)
+    #expect(ledger.owes(.putOff) == .putOff)
   }
 
   @Test("drops an orphan instead of concluding it, and continues when it is redelivered")

@@ -43,7 +43,7 @@ extension AudienceStep {
     case .letter(let letter): publisher.publish(letter, for: entry)
     case .expiredLetter(let id): publisher.publishOptionalLetter(.expired, registration: id, for: entry)
     case .result(let result): publisher.publishResult(of: entry, result)
-    case .report: pipeline.perform(entry.ledger.owesReport(), entry)
+    case .report: pipeline.perform(entry.ledger.owes(.report), entry)
     case .putOffWhenSafe(let due): pipeline.putOffWhenSafe(entry, until: due)
     case .retry(let due): publisher.publishRetry(of: entry, at: due)
     case .met: pipeline.consequenceEnded(of: entry)

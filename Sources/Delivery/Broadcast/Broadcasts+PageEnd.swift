@@ -113,7 +113,7 @@ extension Broadcasts {
       return
     }
     let isOnItsWayToLadder = work.stage == .ending && (work.beginsAgain || page.pending != nil)
-    guard work.stage == .sending || entry.ledger.isReportDue || isOnItsWayToLadder else { return }
+    guard work.stage == .sending || entry.ledger.due == .report || isOnItsWayToLadder else { return }
     // The other worker doesn't send to settled devices, so it can't add them.
     if entry.ledger.owed == 0 { noteUnreached(entry) }
     registry?.note(Self.save(SettledDevices(of: entry, work).record, of: page))

@@ -139,7 +139,7 @@ extension Pipeline: OutboxOwner {
       entry.attempt.copyDue = time.wallClock + OutcomePublisher.registryDelay
       entry.attempt.longestWait = max(entry.attempt.longestWait, OutcomePublisher.registryDelay)
     }
-    let step = entry.ledger.owesCopy()
+    let step = entry.ledger.owes(.putOff)
     // Requests that arrive meanwhile are newer.
     if step == .nothing, entry.isReplaceable { collapses.noteWaitingHere(entry) }
     perform(step, entry)

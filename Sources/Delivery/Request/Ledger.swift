@@ -25,10 +25,8 @@ package struct Ledger: Equatable {
   /// The number of unconfirmed publications and unanswered registry calls.
   private(set) var owed = 0
   private(set) var isConcluded = false
-  /// A page's report waits for what else is owed.
-  private(set) var isReportDue = false
-  /// A copy for the ladder or the hold queue waits for what else is owed.
-  private(set) var isCopyDue = false
+  /// A page's report, or a copy for the ladder or the hold queue, which waits for what else is owed.
+  private(set) var due: Step?
   private(set) var isOrphan = false
 
   /// No answer and no confirm is outstanding.
@@ -71,30 +69,19 @@ package struct Ledger: Equatable {
   mutating func met() -> Step {
     owed -= 1
     guard owed == 0 else { return .nothing }
-    if isReportDue {
-      isReportDue = false
-      return .report
-    }
-    if isCopyDue {
-      isCopyDue = false
-      return .putOff
+    if let step = due {
+      due = nil
+      return step
     }
     if isConcluded { return .acknowledge }
     return isOrphan ? .forget : .nothing
   }
 
-  /// Reports a page as soon as nothing else is owed. If the worker dies before, the page's devices are counted again.
-  mutating func owesReport() -> Step {
-    guard owed > 0 else { return .report }
-    isReportDue = true
-    return .nothing
-  }
-
-  /// Publishes a copy as soon as nothing else is owed. If the worker died earlier, the copy would count consequences as
-  /// published that are not confirmed.
-  mutating func owesCopy() -> Step {
-    guard owed > 0 else { return .putOff }
-    isCopyDue = true
+  /// Reports a page, or publishes a copy, as soon as nothing else is owed. If the worker dies before a report, the page's
+  /// devices are counted again. An earlier copy would count consequences as published that are not confirmed.
+  mutating func owes(_ step: Step) -> Step {
+    guard owed > 0 else { return step }
+    due = step
     return .nothing
   }
 
@@ -103,8 +90,8 @@ package struct Ledger: Equatable {
   /// A copy that is still due is dropped, because the broker redelivers the original.
   mutating func channelLost() {
     isOrphan = true
-    if isCopyDue {
-      isCopyDue = false
+    if due == .putOff {
+      due = nil
       isConcluded = false
     }
   }
