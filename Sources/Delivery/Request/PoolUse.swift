@@ -27,17 +27,12 @@ package struct PoolRecipe: Hashable {
     recipe.origin = origin
     return recipe
   }
+}
 
-  package static func == (a: PoolRecipe, b: PoolRecipe) -> Bool {
-    a.credential === b.credential && a.requestTimeout == b.requestTimeout && a.messagesPerMinute == b.messagesPerMinute
-      && a.application == b.application && a.environment == b.environment && a.origin == b.origin
-  }
-
-  package func hash(into hasher: inout Hasher) {
-    hasher.combine(ObjectIdentifier(credential))
-    hasher.combine(application)
-    hasher.combine(origin)
-  }
+/// An unchanged credential is the same object.
+extension LoadedCredential: Hashable {
+  package static func == (a: LoadedCredential, b: LoadedCredential) -> Bool { a === b }
+  package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 /// A way in which an application or sender reaches devices, with its recipe in a configuration.

@@ -11,11 +11,6 @@ final class ApplicationSetup: Sendable {
     self.settings = settings
     self.credentials = credentials
   }
-
-  fileprivate func isSame(as other: ApplicationSetup) -> Bool {
-    settings == other.settings && credentials.count == other.credentials.count
-      && credentials.allSatisfy { other.credentials[$0.key] === $0.value }
-  }
 }
 
 /// Everything that a shard works with, loaded on the main thread at the start and after changes.
@@ -43,7 +38,7 @@ package struct ShardSetup: Sendable {
     apps = configuration.apps.sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }.map { app in
       let own = app.sources.compactMap { place, _ in credentials[place].map { (place, $0) } }
       let next = ApplicationSetup(app, Dictionary(own, uniquingKeysWith: { first, _ in first }))
-      if let same = known[app.id], same.isSame(as: next) { return same }
+      if let same = known[app.id], same.settings == next.settings, same.credentials == next.credentials { return same }
       return next
     }
   }
