@@ -57,8 +57,8 @@ struct MetricsTextTests {
       return report
     }
     return WorkerReport(
-      reports, shards: 2, health: FleetHealth(), usage: .current(), droppedLogLines: 0, refusedTunnels: [407: 3, 0: 1],
-      version: "1.2.3", at: 1_000)
+      version: "1.2.3", at: 1_000, shards: 2, shardsReady: reports.count { $0.isReady }, health: FleetHealth(),
+      whole: .merged(reports), usage: .current(), droppedLogLines: 0, refusedTunnels: [407: 3, 0: 1])
   }
 
   private func samples(_ report: WorkerReport, _ prefix: String) -> [String] {

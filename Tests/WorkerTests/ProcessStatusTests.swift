@@ -15,7 +15,8 @@ struct ProcessStatusTests {
 
   private func report(_ reports: [ShardReport]) -> WorkerReport {
     WorkerReport(
-      reports, shards: reports.count, health: FleetHealth(), usage: .current(), droppedLogLines: 0, version: "1", at: 0)
+      version: "1", at: 0, shards: reports.count, shardsReady: reports.count { $0.isReady }, health: FleetHealth(),
+      whole: .merged(reports), usage: .current(), droppedLogLines: 0)
   }
 
   @Test("sums its shards, with rates of the last ten seconds")

@@ -9,6 +9,7 @@ struct WorkerReport: Sendable {
   let version: String
   /// Unix milliseconds.
   let at: Int64
+  /// The number of started shards; fewer may have reported.
   let shards: Int
   let shardsReady: Int
   let health: FleetHealth
@@ -16,30 +17,7 @@ struct WorkerReport: Sendable {
   let usage: ProcessUsage
   let droppedLogLines: Int
   /// Tunnels that proxies refused, by the status of the answer; 0 for none.
-  let refusedTunnels: [Int: Int]
-
-  /// - Parameter shards: number of started shards; fewer may have reported.
-  init(
-    _ reports: [ShardReport], shards: Int, health: FleetHealth, usage: ProcessUsage, droppedLogLines: Int,
-    refusedTunnels: [Int: Int] = [:], version: String, at: Int64
-  ) {
-    self.version = version
-    self.at = at
-    self.shards = shards
-    self.health = health
-    self.usage = usage
-    self.droppedLogLines = droppedLogLines
-    self.refusedTunnels = refusedTunnels
-    shardsReady = reports.count { $0.isReady }
-    whole = ShardReport.merged(reports)
-  }
-
-  init(_ board: ShardBoard, version: String, now: MonotonicTime) {
-    self.init(
-      board.reports, shards: board.shards, health: board.health(at: now), usage: .current(),
-      droppedLogLines: StandardError.droppedLines, refusedTunnels: ProxyRefusals.shared.byStatus, version: version,
-      at: SystemClock.unixMilliseconds)
-  }
+  var refusedTunnels: [Int: Int] = [:]
 
   struct Row {
     var app: String
@@ -69,6 +47,16 @@ struct WorkerReport: Sendable {
       }
     }
     return rows
+  }
+}
+
+extension WorkerReport {
+  init(_ board: ShardBoard, version: String, now: MonotonicTime) {
+    let reports = board.reports
+    self.init(
+      version: version, at: SystemClock.unixMilliseconds, shards: board.shards, shardsReady: reports.count { $0.isReady },
+      health: board.health(at: now), whole: .merged(reports), usage: .current(), droppedLogLines: StandardError.droppedLines,
+      refusedTunnels: ProxyRefusals.shared.byStatus)
   }
 }
 
