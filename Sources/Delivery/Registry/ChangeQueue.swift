@@ -187,7 +187,10 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
     var following: [Publication] = []
     if case .moved(let registration, let replaced) = answer {
       counters.feedback += replaced.count
-      for token in replaced { following.append(publications.feedback(moved(change, registration, token), for: change, owner)) }
+      for token in replaced {
+        let event = moved(change, registration, token)
+        following.append(publications.feedback(event, from: change.delivery.properties, owner))
+      }
     }
     if let reply = publications.reply(answer.json, to: change, owner) {
       following.append(reply)

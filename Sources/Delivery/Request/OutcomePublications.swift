@@ -30,22 +30,13 @@ package struct OutcomePublications {
     ownQueues = Set((topology.queues.map(\.name) + [topology.traceQueue]).map { Array($0.utf8) })
   }
 
-  func feedback(_ event: FeedbackEvent, for entry: InFlight) -> Publication {
-    feedback(event, outcomeProperties(entry), owner: .request(entry.index))
-  }
-
-  /// For the token that a registration has replaced.
-  func feedback(_ event: FeedbackEvent, for change: ChangeQueue.Change, _ owner: Publication.Owner) -> Publication {
-    feedback(event, outcomeProperties(change.delivery.properties, change.messageID, app: event.app), owner: owner)
-  }
-
-  /// For a device that hasn't registered for a long time.
-  func feedback(_ event: FeedbackEvent, _ owner: Publication.Owner) -> Publication {
-    feedback(event, outcomeProperties(event.messageID, app: event.app), owner: owner)
-  }
-
-  private func feedback(_ event: FeedbackEvent, _ properties: BasicProperties, owner: Publication.Owner) -> Publication {
-    Publication(
+  /// - Parameter request: the properties of the message that the event follows from, if any.
+  func feedback(
+    _ event: FeedbackEvent, from request: BasicProperties? = nil, _ owner: Publication.Owner
+  ) -> Publication {
+    let properties = outcomeProperties(
+      event.messageID, correlationID: request?.correlationID, trace: request?.headers[Self.traceparent], app: event.app)
+    return Publication(
       kind: .feedback, exchange: events, routingKey: Self.key(Topology.feedbackKey, event.app), properties: properties,
       body: event.json(), owner: owner)
   }
@@ -138,8 +129,10 @@ package struct OutcomePublications {
   }
 
   func reply(_ body: [UInt8], to change: ChangeQueue.Change, _ owner: Publication.Owner) -> Publication? {
-    guard change.reply == .allowed, let queue = replyQueue(change.delivery.properties.replyTo) else { return nil }
-    let properties = outcomeProperties(change.delivery.properties, change.messageID, app: change.delivery.properties.appID)
+    let request = change.delivery.properties
+    guard change.reply == .allowed, let queue = replyQueue(request.replyTo) else { return nil }
+    let properties = outcomeProperties(
+      change.messageID, correlationID: request.correlationID, trace: request.headers[Self.traceparent], app: request.appID)
     return Publication(kind: .reply, exchange: [], routingKey: queue, properties: properties, body: body, owner: owner)
   }
 
@@ -299,10 +292,6 @@ package struct OutcomePublications {
       entry.identity.messageID, correlationID: entry.delivery.properties.correlationID,
       trace: entry.delivery.properties.headers[Self.traceparent],
       app: entry.identity.app.map { apps[$0].id } ?? entry.delivery.properties.appID)
-  }
-
-  private func outcomeProperties(_ request: BasicProperties, _ messageID: [UInt8], app: [UInt8]?) -> BasicProperties {
-    outcomeProperties(messageID, correlationID: request.correlationID, trace: request.headers[Self.traceparent], app: app)
   }
 
   private func outcomeProperties(

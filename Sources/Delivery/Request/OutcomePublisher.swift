@@ -56,7 +56,7 @@ final class OutcomePublisher {
 
   func publish(_ event: FeedbackEvent, for entry: InFlight) {
     observers.note(.feedback, entry)
-    publish(messages.feedback(event, for: entry), for: entry)
+    publish(messages.feedback(event, from: entry.delivery.properties, .request(entry.index)), for: entry)
   }
 
   // MARK: dead letters
