@@ -274,7 +274,7 @@ final class BrokerSession: Acknowledger {
         for app in heldApps.sorted() { perform(topology.holdCommands(app)[...]) { _ in } }
         startConsuming()
       case .failure(let failure) where failure.reason.isFatalConfiguration:
-        shard?.topologyRefused("\(failure); delete it, or choose another prefix")
+        shard?.finish(.misconfigured("\(failure); delete it, or choose another prefix"))
       case .failure(let failure):
         if refusalLogged != "\(failure)" { log.warning("the topology could not be declared", ["reason": "\(failure)"]) }
         refusalLogged = "\(failure)"
@@ -300,7 +300,7 @@ final class BrokerSession: Acknowledger {
 
   private func noteEnd(_ connection: BrokerConnection, _ role: String, _ reason: ConnectionEnd) {
     lastReason = "\(reason)"
-    if reason.isRefusal, !hasBeenLetIn, !isDraining { shard?.brokerRefused("\(reason)") }
+    if reason.isRefusal, !hasBeenLetIn, !isDraining { shard?.finish(.unreachable("\(reason)")) }
     if connection.isEstablished, !isDraining { connectionsEnded += 1 }
     connection.ended(reason, log, ["role": role])
   }
@@ -372,10 +372,11 @@ extension BrokerSession: ConsumerHandler {
   func delivered(_ delivery: consuming Delivery) {
     switch lanes.sources[delivery.consumer] {
     case .lane(let queue), .more(let queue), .ahead(let queue, _):
-      shard?.delivered(consume delivery, from: queue, isAlone: false)
+      shard?.pipeline.accept(consume delivery, from: queue)
     case .quarantine:
       let origin = delivery.properties.headers.string(Topology.originHeader)
-      shard?.delivered(consume delivery, from: origin.flatMap { WorkQueue(origin: $0) } ?? .sendNormal, isAlone: true)
+      shard?.pipeline.accept(
+        consume delivery, from: origin.flatMap { WorkQueue(origin: $0) } ?? .sendNormal, isAlone: true)
     }
   }
 
@@ -388,13 +389,13 @@ extension BrokerSession: ConsumerHandler {
 
   func channelLost(_ reason: ConnectionEnd) {
     log.warning("the broker closed the consuming channel", ["reason": "\(reason)"])
-    shard?.channelLost()
+    shard?.pipeline.channelLost()
   }
 
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     guard consumer === self.consumer else { return }
     self.consumer = nil
-    shard?.channelLost()
+    shard?.pipeline.channelLost()
     if case .notFound = reason { restoreTopology() }
     noteEnd(consuming, "consuming", reason)
     reportIfClosed()

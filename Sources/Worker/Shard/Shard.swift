@@ -327,7 +327,7 @@ package final class Shard: TurnHook {
   }
 
   /// Closes the broker session and the exporter of spans, then calls `onEnded`.
-  private func finish(_ end: Fleet.End) {
+  func finish(_ end: Fleet.End) {
     guard self.end == nil else { onEnded?(); return }
     self.end = end
     broker.close { [weak self] in
@@ -335,20 +335,6 @@ package final class Shard: TurnHook {
       spans.close { [weak self] in self?.onEnded?() }
     }
   }
-}
-
-/// What its broker session reports.
-extension Shard {
-  /// - Parameter isAlone: true for a delivery from the quarantine, of which this process holds only one at a time.
-  func delivered(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool) {
-    pipeline.accept(consume delivery, from: queue, isAlone: isAlone)
-  }
-  /// The channel was lost; all unacknowledged deliveries will be delivered again.
-  func channelLost() { pipeline.channelLost() }
-  /// A queue or exchange exists with other settings, which an operator must resolve.
-  func topologyRefused(_ reason: String) { finish(.misconfigured(reason)) }
-  /// The broker refused the user or the virtual host before any connection succeeded.
-  func brokerRefused(_ reason: String) { finish(.unreachable(reason)) }
 }
 
 extension Shard: HoldFeedHandler {
