@@ -180,6 +180,20 @@ struct WebPushReplyTests {
       WebPushReply.interpret(status: 400, body: Array("topic upAbC123 unknown".utf8), path: path).reason == "topic unknown")
   }
 
+  @Test(
+    "only the first 1,024 characters of a text are read, and a word that ends beyond them is left out", .timeLimit(.minutes(1)))
+  func longText() {
+    let parts = (0..<291).map { String(100_000 + $0) }
+    let path = Array(("/" + parts.joined(separator: "/")).utf8)
+    func reason(_ body: String) -> String { WebPushReply.interpret(status: 400, body: Array(body.utf8), path: path).reason }
+    #expect(reason(String(repeating: "a ", count: 8192)) == String(repeating: "a ", count: 100))
+    let omitted = String(repeating: parts[0] + " ", count: 145)
+    #expect(reason("word " + omitted + "abcd") == "word abcd" && reason("word " + omitted + "abcde") == "word")
+    #expect(reason("word " + omitted + "ab 100001") == "word ab")
+    #expect(reason("word " + omitted + "       ab") == "word")
+    #expect(reason(omitted + omitted + "word") == "HTTP 400")
+  }
+
   @Test("a long or hostile word is cut and cleaned")
   func cleaned() {
     #expect(Self.answer(400, #"{"reason":"a\u001b[31m\r\nb"}"#).reason == "a [31m b")

@@ -9,14 +9,14 @@
 ///
 /// The word never has the endpoint, which is a secret: what looks like an address, or has a part of the path, is left out.
 struct WebPushErrorBody {
-  /// The parts of the endpoint's path that may be secrets.
+  /// The parts of the endpoint's path that may be secrets, each once.
   private let parts: [ArraySlice<UInt8>]
 
   /// - Parameter path: of the endpoint, with its query.
   init(path: [UInt8]) {
     let texts = [path, TextForm.unescaped(path[...])]
-    parts = texts.flatMap { text in text.split { Self.separators.contains($0) } + text.split { !Bytes.isAlphanumeric($0) } }
-      .filter { $0.count >= Self.shortestPart }
+    let split = texts.flatMap { text in text.split { Self.separators.contains($0) } + text.split { !Bytes.isAlphanumeric($0) } }
+    parts = Array(Set(split.filter { $0.count >= Self.shortestPart }))
   }
 
   /// Nil if the body has none. Accepts any body.
@@ -31,11 +31,11 @@ struct WebPushErrorBody {
   }
 
   private func word(_ document: JSONDocument) -> String? {
-    if let reason = document.string("reason") { return cleaned(reason) }
+    if let reason = document.string("reason") { return cleaned(reason[...]) }
     if let node = document.value("errno", of: document.root), let number = try? document.integer(node) {
       return "errno \(number)"
     }
-    return (document.string("error") ?? document.string("message")).flatMap { cleaned($0) }
+    return (document.string("error") ?? document.string("message")).flatMap { cleaned($0[...]) }
   }
 
   private func title(_ page: [UInt8]) -> String? {
@@ -50,15 +50,25 @@ struct WebPushErrorBody {
   }
 
   /// At most 200 printable ASCII characters; nil if nothing is left. Omits each word that is long, has the signs of an address,
-  /// or has a part of the endpoint's path.
-  func cleaned(_ text: some Collection<UInt8>) -> String? {
-    let words = text.split { $0 <= 0x20 }.filter { word in
-      word.count <= Self.longestWord && !word.contains(where: Self.addressSigns.contains)
-        && !parts.contains { word.contains($0) }
+  /// or has a part of the endpoint's path. Reads only the begin of a long text: device and service choose how much there is to
+  /// compare.
+  func cleaned(_ text: ArraySlice<UInt8>) -> String? {
+    let begin = text.prefix(Self.longestText)
+    var words = begin.split { $0 <= 0x20 }
+    // The last word may be the begin of a secret.
+    if begin.count < text.count { _ = words.popLast() }
+    words.removeAll { word in
+      word.count > Self.longestWord || word.contains(where: Self.addressSigns.contains)
+        || parts.contains { Self.contains(word, $0) }
     }
     return words.isEmpty ? nil : ErrorBody.word(Array(words.joined(separator: [0x20])))
   }
 
+  private static func contains(_ word: ArraySlice<UInt8>, _ part: ArraySlice<UInt8>) -> Bool {
+    word.count >= part.count && (word.startIndex...word.endIndex - part.count).contains { word[$0...].starts(with: part) }
+  }
+
+  private static let longestText = 1024
   private static let longestWord = 64
   private static let separators = Array("/?&=".utf8)
   /// Shorter parts are no secrets.

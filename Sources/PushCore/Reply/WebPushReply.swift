@@ -41,7 +41,8 @@ public enum WebPushReply {
   private static func meaning(status: Int, _ body: [UInt8], _ path: [UInt8], _ headers: Headers) -> ReplyMeaning {
     let reader = WebPushErrorBody(path: path)
     let word =
-      reader.word(body) ?? headers.wnsError.flatMap { reader.cleaned($0) } ?? headers.wnsStatus.flatMap { reader.cleaned($0) }
+      reader.word(body) ?? headers.wnsError.flatMap { reader.cleaned($0[...]) }
+      ?? headers.wnsStatus.flatMap { reader.cleaned($0[...]) }
     // With these, a subscription has ended. The word does not matter.
     guard status != 404, status != 410 else { return statusRows.judge(status, word) }
     let row = word.flatMap { word in rows.first { $0.reason == word } } ?? textRow(body)
