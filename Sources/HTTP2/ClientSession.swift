@@ -31,6 +31,10 @@ public final class ClientSession: Machine {
   private var nextEvent = 0
   /// Deadlines are ignored before this time.
   private var notBefore = MonotonicTime(nanoseconds: .min)
+  private var goAwayCount = 0
+
+  /// Further GOAWAYs are ignored: each causes a line in the log, and a look at all streams.
+  private static let mostGoAways = 16
 
   public init(configuration: ClientConfiguration = .init(), handler: (any ClientSessionHandler)? = nil) {
     self.configuration = configuration
@@ -263,6 +267,8 @@ public final class ClientSession: Machine {
   }
 
   private func goAwayReceived(_ goAway: GoAway) {
+    goAwayCount += 1
+    guard goAwayCount <= Self.mostGoAways else { return }
     beginDraining()
     handler?.goAwayReceived(goAway)
     let last = goAway.lastStreamID

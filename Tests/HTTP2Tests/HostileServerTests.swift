@@ -214,6 +214,15 @@ func literal(_ name: String, _ value: String) -> [UInt8] {
     #expect(victim.recorder.ends.sorted() == [0, 1, 2] && victim.recorder.end != nil)
   }
 
+  @Test("A server's first 16 GOAWAYs are reported; further ones are ignored")
+  func repeatedGoAways() {
+    let victim = Victim()
+    for _ in 0..<100 { victim.feed(frame(7, [0, 0, 0, 3, 0, 0, 0, 0])) }
+    #expect(victim.recorder.goAways.count == 16 && victim.recorder.failures == [2: .notProcessed(.goAway)])
+    victim.feed(frame(1, flags: 5, stream: 1, status200) + frame(1, flags: 5, stream: 3, status200))
+    #expect(victim.recorder.ends.sorted() == [0, 1, 2] && victim.recorder.end != nil)
+  }
+
   @Test("Resets of streams over and over end each request once")
   func rapidReset() {
     let victim = Victim(requests: 100)
