@@ -74,8 +74,11 @@ public final class WebPushProvider: PushProvider {
   }
 
   func submit(_ slot: Int, to session: ClientSession) -> Bool {
-    if let message = messages[slot] {
-      headers.submit(message, authorization: authorization(of: message.key), to: session, tag: slot)
+    guard let message = messages[slot] else { return false }
+    if let authorization = authorization(of: message.key) {
+      headers.submit(message, authorization: authorization, to: session, tag: slot)
+    } else {
+      pool?.giveBack(slot, .unauthorised)
     }
     return false
   }
@@ -87,7 +90,7 @@ public final class WebPushProvider: PushProvider {
 
   func probe(_ question: ProbeQuestion) -> ProbeRequest? {
     guard authorise() != nil, let key = credentials.keys.first else { return nil }
-    return headers.probe(authorization: authorization(of: key))
+    return authorization(of: key).map(headers.probe)
   }
 
   // MARK: Answers
@@ -126,7 +129,8 @@ public final class WebPushProvider: PushProvider {
   private var generation: Int { number * Self.renewalsOfNumber + renewal }
 
   /// - Parameter key: of the subscription. A push that is sent again after a reload keeps it, even if it isn't configured any more.
-  private func authorization(of key: VAPIDKey) -> [UInt8] {
+  /// - Returns: nil if the key can't sign; then the pool has stopped, and its sessions take no requests.
+  private func authorization(of key: VAPIDKey) -> [UInt8]? {
     if let made = authorizations[key.id] { return made }
     let current = credentials.key(key.id[...]) ?? key
     do {
@@ -135,7 +139,7 @@ public final class WebPushProvider: PushProvider {
       return made
     } catch {
       pool?.stopCredential("the key can't sign: \(error)", .internalServerError)
-      return []
+      return nil
     }
   }
 
