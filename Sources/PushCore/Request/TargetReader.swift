@@ -80,21 +80,19 @@ extension RequestReader {
     }
     var targets: [Target] = []
     targets.reserveCapacity(count)
+    // Made once: it looks at all members of the request.
+    lazy var path = document.path(to: node)
     for element in document.elements(of: node) {
       guard document.kind(element) == .string else { throw wrongType(element, expected: "a string") }
-      targets.append(entry(element, targets.count, of: node))
+      switch Target.classify(document.slice(element)) {
+      case .success(let target): targets.append(target)
+      case .failure(let refused):
+        // An invalid entry doesn't affect the others.
+        let reason = "\(path)[\(targets.count)]: \(refused.reason) at byte \(document.offset(element))"
+        targets.append(.invalid(Rejection(.invalidRegistration, reason)))
+      }
     }
     return .list(targets)
-  }
-
-  /// An invalid entry of `registration_ids` doesn't affect the others.
-  private func entry(_ element: Int, _ index: Int, of list: Int) -> Target {
-    switch Target.classify(document.slice(element)) {
-    case .success(let target): return target
-    case .failure(let refused):
-      let place = "\(document.path(to: list))[\(index)]"
-      return .invalid(Rejection(.invalidRegistration, "\(place): \(refused.reason) at byte \(document.offset(element))"))
-    }
   }
 
   private func condition(_ node: Int) throws(Rejection) -> Targets {
