@@ -65,10 +65,8 @@ public final class ChannelRequest {
   private static func parts(_ operation: Operation) -> (method: String, collection: String, channel: [UInt8]?, body: [UInt8]) {
     switch operation {
     case .create(let storesLatest):
-      var body = JSONObjectWriter()
-      body.set("message-storage-policy", storesLatest ? 1 : 0)
-      body.set("push-type", "LiveActivity")
-      return ("POST", "channels", nil, body.closed())
+      let body: JSONObject = ["message-storage-policy": storesLatest ? 1 : 0, "push-type": "LiveActivity"]
+      return ("POST", "channels", nil, body.line)
     case .read(let channel): return ("GET", "channels", channel, [])
     case .delete(let channel): return ("DELETE", "channels", channel, [])
     case .list: return ("GET", "all-channels", nil, [])

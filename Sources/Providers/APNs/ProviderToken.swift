@@ -20,12 +20,8 @@ struct ProviderToken: Sendable, CustomStringConvertible {
   static func issuedAt(_ number: Int) -> Int64 { Int64(number) * period }
 
   static func make(_ number: Int, keyID: String, teamID: String, sign: ([UInt8]) throws -> [UInt8]) rethrows -> ProviderToken {
-    var (header, claims) = (JSONObjectWriter(), JSONObjectWriter())
-    header.set("alg", "ES256")
-    header.set("kid", keyID)
-    claims.set("iss", teamID)
-    claims.set("iat", issuedAt(number))
-    let token = try JSONWebToken.make(header: header.closed(), claims: claims.closed(), sign: sign)
+    let token = try JSONWebToken.make(
+      header: ["alg": "ES256", "kid": keyID], claims: ["iss": teamID, "iat": issuedAt(number)], sign: sign)
     return ProviderToken(authorization: Array("bearer ".utf8) + token, number: number)
   }
 }

@@ -57,16 +57,11 @@ public final class ServiceAccount: CustomStringConvertible, Sendable {
   /// - Parameter wallClock: Unix milliseconds.
   func tokenRequest(wallClock: Int64) throws -> [UInt8] {
     let issuedAt = wallClock / 1000
-    var (header, claims) = (JSONObjectWriter(), JSONObjectWriter())
-    header.set("alg", "RS256")
-    header.set("typ", "JWT")
-    if let keyID { header.set("kid", keyID) }
-    claims.set("iss", clientEmail)
-    claims.set("scope", Self.scope)
-    claims.set("aud", tokenURI)
-    claims.set("iat", issuedAt)
-    claims.set("exp", issuedAt + 3600)
-    let assertion = try JSONWebToken.make(header: header.closed(), claims: claims.closed()) { try key.signRS256($0) }
+    let claims: JSONObject = [
+      "iss": clientEmail, "scope": Self.scope, "aud": tokenURI, "iat": issuedAt, "exp": issuedAt + 3600,
+    ]
+    let assertion = try JSONWebToken.make(
+      header: ["alg": "RS256", "typ": "JWT", "kid": JSONOptional(keyID)], claims: claims, sign: key.signRS256)
     return Array("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=".utf8) + assertion
   }
 }

@@ -44,13 +44,9 @@ public final class VAPIDKey: Sendable, CustomStringConvertible {
   ///   - number: the number of the half day since 1970.
   ///   - renewal: makes another token, after the service has refused those with smaller numbers.
   func authorization(for origin: WebPushOrigin, _ number: Int, renewal: Int) throws -> [UInt8] {
-    var (header, claims) = (JSONObjectWriter(), JSONObjectWriter())
-    header.set("typ", "JWT")
-    header.set("alg", "ES256")
-    claims.set("aud", origin.text)
-    claims.set("exp", Int64(number) * Self.period + Self.lifetime + Int64(renewal))
-    claims.set("sub", subject)
-    let token = try JSONWebToken.make(header: header.closed(), claims: claims.closed()) { try key.signES256($0) }
+    let expiry = Int64(number) * Self.period + Self.lifetime + Int64(renewal)
+    let token = try JSONWebToken.make(
+      header: ["typ": "JWT", "alg": "ES256"], claims: ["aud": origin.text, "exp": expiry, "sub": subject], sign: key.signES256)
     return Array("vapid t=".utf8) + token + Array(",k=".utf8) + applicationServerKey
   }
 }

@@ -12,10 +12,6 @@ public struct DryRunReport: Sendable, Equatable {
 
   /// `{"apns":[…],"fcm":[…]}`, with the entries of each ``LossReport``. Leaves out platforms without a report.
   var json: [UInt8] {
-    var object = JSONObjectWriter()
-    for platform in Platform.allCases {
-      if let report = self[platform] { object.set(platform.word, raw: report.json) }
-    }
-    return object.closed()
+    JSONObject(Platform.allCases.map { ($0.word, JSONOptional(self[$0].map { JSONRaw($0.json) })) }).line
   }
 }

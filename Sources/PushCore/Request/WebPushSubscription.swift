@@ -71,15 +71,8 @@ public struct WebPushSubscription: Equatable, Sendable {
 
   /// The browser's object, without `expirationTime`.
   public var json: [UInt8] {
-    var object = JSONObjectWriter()
-    object.set("endpoint", endpoint)
-    object.set(
-      "keys",
-      object: {
-        $0.set("p256dh", Base64URL.encode(publicKey))
-        $0.set("auth", Base64URL.encode(auth))
-      })
-    return object.closed()
+    let keys: JSONObject = ["p256dh": Base64URL.encode(publicKey), "auth": Base64URL.encode(auth)]
+    return (["endpoint": endpoint, "keys": keys] as JSONObject).line
   }
 
   /// The id of a VAPID key, 8 bytes; nil if it is no point of P-256.

@@ -36,14 +36,9 @@ public struct LossReport: Sendable, Equatable {
 
   /// A JSON array of objects with `rule`, `field`, `action`, `words`.
   public var json: [UInt8] {
-    let objects = entries.map { entry in
-      var object = JSONObjectWriter()
-      object.set("rule", entry.rule)
-      object.set("field", entry.field)
-      object.set("action", entry.action.rawValue)
-      object.set("words", entry.words)
-      return object.closed()
-    }
-    return JSONObjectWriter.array(objects)
+    JSONObjectWriter.array(
+      entries.map {
+        (["rule": $0.rule, "field": $0.field, "action": $0.action.rawValue, "words": $0.words] as JSONObject).line
+      })
   }
 }
