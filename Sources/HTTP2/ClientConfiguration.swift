@@ -2,8 +2,6 @@
 public struct ClientConfiguration: Sendable {
   /// Maximum open streams, even if the server allows more.
   public var ownStreamLimit = 1000
-  /// Maximum streams opened before the server's first SETTINGS; 0 waits for it.
-  public var streamsBeforeSettings = 0
   /// Time from submission to the end of the response. If only the headers have arrived by then, they are the response.
   public var requestTimeout = 30.0
   /// Silence of the server after which a PING is sent.

@@ -45,11 +45,11 @@ public final class ClientSession: Machine {
 
   // MARK: Submitting
 
-  /// Number of requests that may be submitted now. 0 before the transport is open, while draining and after the end. Also 0
-  /// once the connection has failed: requests may be released for resending before the end is reported.
+  /// Number of requests that may be submitted now. 0 before the server's first SETTINGS, while draining and after the end. Also
+  /// 0 once the connection has failed: requests may be released for resending before the end is reported.
   public var availableStreams: Int {
-    guard state == .open, !engine.isBroken else { return 0 }
-    var limit = min(configuration.ownStreamLimit, isReady ? engine.remoteStreamLimit : configuration.streamsBeforeSettings)
+    guard state == .open, isReady, !engine.isBroken else { return 0 }
+    var limit = min(configuration.ownStreamLimit, engine.remoteStreamLimit)
     if let streamCap { limit = min(limit, streamCap) }
     return max(0, min(limit - engine.streams.count, engine.remainingStreamIDs))
   }

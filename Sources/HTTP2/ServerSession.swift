@@ -57,12 +57,7 @@ public final class ServerSession: Machine {
 
   // MARK: Machine
 
-  public func transportOpened(at now: MonotonicTime) {
-    isBusy = true
-    engine.open()
-    handler?.sessionOpened(self)
-    isBusy = false
-  }
+  public func transportOpened(at now: MonotonicTime) { engine.open() }
 
   public func receive(_ bytes: RawSpan, at now: MonotonicTime) {
     guard state == .open else { return }

@@ -38,7 +38,6 @@ public struct ServerRequest: Sendable {
 
 /// Receives a server session's events, never while nghttp2 runs.
 public protocol ServerSessionHandler: AnyObject {
-  func sessionOpened(_ session: ServerSession)
   func requestReceived(_ request: ServerRequest, on session: ServerSession)
   func streamClosed(_ stream: Int32, _ code: ErrorCode, on session: ServerSession)
   /// The client violated HTTP/2 or a SETTINGS limit. `what` is text for people.
@@ -47,7 +46,6 @@ public protocol ServerSessionHandler: AnyObject {
 }
 
 extension ServerSessionHandler {
-  public func sessionOpened(_ session: ServerSession) {}
   public func streamClosed(_ stream: Int32, _ code: ErrorCode, on session: ServerSession) {}
   public func protocolViolated(_ what: String, on session: ServerSession) {}
   public func sessionEnded(_ reason: TransportEnd, of session: ServerSession) {}

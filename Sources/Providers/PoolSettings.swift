@@ -1,12 +1,7 @@
 /// Settings of a pool's connections and rate. Times in seconds.
 public struct PoolSettings: Sendable {
   public var connections: Int
-  /// The most streams on a connection, even if the server allows more.
-  public var streamLimit = 1000
   public var requestTimeout = 30.0
-  /// After this silence a PING checks the server, which has `pingTimeout` to answer.
-  public var pingInterval = 15.0
-  public var pingTimeout = 10.0
   /// After this time without a push, the only connection is closed. Apple asks to keep connections for hours, but one connection
   /// an hour is not frequent.
   public var idle = 3600.0

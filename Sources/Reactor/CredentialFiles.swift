@@ -24,14 +24,11 @@ extension TLSServerContext {
   /// - Parameters:
   ///   - certificate: PEM file: the certificate, then its chain.
   ///   - key: PEM file without a passphrase.
-  ///   - clientCA: PEM file; asks clients for a certificate of one of these authorities.
-  ///   - requiresClientCertificate: refuses clients without one; only with `clientCA`.
+  ///   - clientCA: PEM file; refuses clients without a certificate of one of these authorities.
   ///   - alpn: protocols by preference. A client that offers only others is refused; a client that offers none is accepted.
   public convenience init(
-    certificate: String, key: String, clientCA: String? = nil, requiresClientCertificate: Bool = false, alpn: [String] = []
+    certificate: String, key: String, clientCA: String? = nil, alpn: [String] = []
   ) throws(CredentialError) {
-    try self.init(
-      identity: .pem(certificate, key: key), clientCA: clientCA, requiresClientCertificate: requiresClientCertificate,
-      alpn: alpn)
+    try self.init(identity: .pem(certificate, key: key), clientCA: clientCA, alpn: alpn)
   }
 }

@@ -10,8 +10,6 @@ public final class Link: Transport {
   public let endpoint: Endpoint
   /// The numeric address of the other end of the socket: the peer or the proxy.
   public private(set) var address: Endpoint?
-  /// Bytes to the peer, before encryption.
-  public private(set) var bytesSent: UInt64 = 0
   /// Bytes taken from the machine that the kernel has not accepted yet.
   public private(set) var bufferedOutput = 0
   public private(set) var end: TransportEnd?
@@ -184,9 +182,8 @@ public final class Link: Transport {
     state = .tunnelling
     var request = OutputBuffer()
     request.append(tunnel.request)
-    var sent: UInt64 = 0
     // A new socket's buffer has room for all of it.
-    guard stream?.write(&request, sent: &sent) == .all else { return loseTunnel("takes no request") }
+    guard stream?.write(&request) == .all else { return loseTunnel("takes no request") }
   }
 
   private func continueTunnel() {
@@ -326,7 +323,7 @@ public final class Link: Transport {
       let isMachineDrained = takeOutput()
       let before = output.count
       guard before > 0 else { break }
-      switch stream.write(&output, sent: &bytesSent) {
+      switch stream.write(&output) {
       case .all: break
       case .blocked: isKernelFull = true
       case .failed(let reason): finish(reason)

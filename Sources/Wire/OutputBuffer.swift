@@ -4,7 +4,7 @@ public struct OutputBuffer: ~Copyable {
   /// Index of the first byte not yet removed.
   public private(set) var head = 0
 
-  public init(reserving capacity: Int = 0) { bytes.reserveCapacity(capacity) }
+  public init() {}
 
   public var count: Int { bytes.count - head }
   public var isEmpty: Bool { head == bytes.count }

@@ -11,7 +11,6 @@ final class HTTP2Fuzz: SessionFuzz {
     let reactions = input.bytes(Call.allCases.count)
     var configuration = ClientConfiguration()
     configuration.ownStreamLimit = choices & 1 == 0 ? 3 : 1000
-    configuration.streamsBeforeSettings = choices & 2 == 0 ? 0 : 100
     configuration.maxResponseBody = 32
     configuration.maxHeaderListSize = 512
     configuration.keptResponseHeaders = ["apns-id", "retry-after", "date"]

@@ -10,7 +10,6 @@ import Wire
     let client = Peer(sending: Array("hello".utf8))
     let link = network.connect(client, tls: try security.client())
     #expect(network.loop.run { client.incoming == Array("hello".utf8) })
-    #expect(link.bytesSent == 5)
     #expect(link.bufferedOutput == 0)
     #expect(client.reentrances == 0)
   }
@@ -22,10 +21,9 @@ import Wire
     var bytes: [UInt8] = []
     for _ in 0..<(10 << 17) { withUnsafeBytes(of: generator.next()) { bytes.append(contentsOf: $0) } }
     let client = Peer(sending: bytes)
-    let link = network.connect(client, tls: try security.client())
+    _ = network.connect(client, tls: try security.client())
     #expect(network.loop.run(atMost: 60) { client.receivedCount == bytes.count })
     #expect(client.incoming == bytes)
-    #expect(link.bytesSent == UInt64(bytes.count))
   }
 
   @Test("bytes that come one at a time arrive in order", arguments: Security.allCases)

@@ -128,7 +128,7 @@ import Wire
   @Test("a client certificate is presented where the server asks for one")
   func clientCertificate() throws {
     let server = try TLSServerContext(
-      certificate: files.server, key: files.serverKey, clientCA: files.authority, requiresClientCertificate: true, alpn: ["h2"])
+      certificate: files.server, key: files.serverKey, clientCA: files.authority, alpn: ["h2"])
     let (client, _) = try outcome(server: server, identity: .pem(files.clientCombined))
     #expect(client.incoming == [1])
   }
@@ -137,7 +137,7 @@ import Wire
   func refusedClient() throws {
     func outcome(clientCA: String, _ identity: Identity?) throws -> [TransportEnd] {
       let server = try TLSServerContext(
-        certificate: files.server, key: files.serverKey, clientCA: clientCA, requiresClientCertificate: true, alpn: ["h2"])
+        certificate: files.server, key: files.serverKey, clientCA: clientCA, alpn: ["h2"])
       return try self.outcome(server: server, identity: identity).client.ends
     }
     #expect(

@@ -44,10 +44,8 @@ final class ConnectionSet {
     idle = settings.idle
     backoff = Backoff(base: 0.5, cap: settings.longestBackoff)
     reconnectsUnasked = settings.reconnectsUnasked
-    configuration.ownStreamLimit = settings.streamLimit
     configuration.requestTimeout = settings.requestTimeout
-    configuration.pingInterval = settings.pingInterval
-    configuration.pingTimeout = settings.pingTimeout
+    configuration.pingInterval = 15
     configuration.keptResponseHeaders = ProviderPool.keptHeaders + endpoint.keptHeaders
     configuration.keepsHeadersOfSuccess = endpoint.keepsHeadersOfSuccess
     configuration.allowsHTTP1 = endpoint.allowsHTTP1

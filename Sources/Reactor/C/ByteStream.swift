@@ -40,14 +40,11 @@ final class ByteStream {
     }
   }
 
-  /// Writes bytes of the buffer until the kernel's is full; adds their number to `sent`.
-  func write(_ output: inout OutputBuffer, sent: inout UInt64) -> Written {
+  /// Writes bytes of the buffer until the kernel's is full.
+  func write(_ output: inout OutputBuffer) -> Written {
     while !output.isEmpty {
-      let written = writeSome(output)
-      switch written {
-      case .count(let count):
-        output.take(count)
-        sent += UInt64(count)
+      switch writeSome(output) {
+      case .count(let count): output.take(count)
       case .blocked: return .blocked
       case .failed(let end): return .failed(end)
       }

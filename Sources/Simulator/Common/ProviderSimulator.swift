@@ -47,7 +47,7 @@ public final class ProviderSimulator<Service: SimulatedService> {
     let tls = try configuration.listener.certificate.map { certificate throws(CredentialError) in
       try TLSServerContext(
         certificate: certificate, key: key ?? certificate, clientCA: configuration.clientAuthority,
-        requiresClientCertificate: configuration.clientAuthority != nil, alpn: configuration.protocols)
+        alpn: configuration.protocols)
     }
     listener = try Listener(loop: loop, host: endpoint.host, port: endpoint.port, tls: tls) { _ in service.accept() }
     loop.afterEvents(journal)

@@ -44,13 +44,11 @@ public final class TLSServerContext: @unchecked Sendable {
   fileprivate let protocols: [UInt8]
 
   /// - Parameters:
-  ///   - clientCA: PEM file. If given, clients are asked for a certificate of one of these authorities.
-  ///   - requiresClientCertificate: refuses clients without a certificate; only with `clientCA`.
+  ///   - clientCA: PEM file. If given, refuses clients without a certificate of one of these authorities.
   ///   - alpn: protocols by preference. A client that offers only others is refused; a client that offers none is not.
   ///   - isObsolete: allows only TLS 1.1, so that tests can check its refusal.
   package init(
-    identity: Identity, clientCA: String? = nil, requiresClientCertificate: Bool = false, alpn: [String] = [],
-    isObsolete: Bool = false
+    identity: Identity, clientCA: String? = nil, alpn: [String] = [], isObsolete: Bool = false
   ) throws(CredentialError) {
     protocols = try TLSSetting.protocolList(alpn)
     context = try TLSSetting.context(TLS_server_method())
@@ -58,7 +56,7 @@ public final class TLSServerContext: @unchecked Sendable {
     SSL_CTX_set_num_tickets(context, 0)
     try identity.install(in: context)
     if let clientCA {
-      SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (requiresClientCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nil)
+      SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
       guard SSL_CTX_load_verify_file(context, clientCA) == 1 else {
         throw TLSSetting.failure(clientCA, "is not a readable PEM file of certificate authorities")
       }
