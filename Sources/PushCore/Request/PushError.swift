@@ -1,5 +1,5 @@
 /// The error codes of results and of the header `x-push-error`: GCM's own (server reference, table of downstream error
-/// responses), and additional codes where GCM has none.
+/// responses), and additional codes where GCM has none. New ones go to the end: databases and retry records have their numbers.
 public enum PushError: String, CaseIterable, Sendable {
   /// The body isn't one well-formed JSON object.
   case invalidJSON = "InvalidJSON"
@@ -38,32 +38,8 @@ public enum PushError: String, CaseIterable, Sendable {
   /// A newer request with the same collapse key replaced this one while it waited.
   case collapsed = "Collapsed"
 
-  /// A permanent number for compact records. 0 means "no error".
-  public var code: UInt8 {
-    switch self {
-    case .invalidJSON: 1
-    case .missingRegistration: 2
-    case .invalidRegistration: 3
-    case .notRegistered: 4
-    case .invalidPackageName: 5
-    case .mismatchSenderID: 6
-    case .messageTooBig: 7
-    case .invalidDataKey: 8
-    case .invalidTTL: 9
-    case .invalidParameters: 10
-    case .invalidAPNsCredential: 11
-    case .unavailable: 12
-    case .internalServerError: 13
-    case .deviceMessageRateExceeded: 14
-    case .topicsMessageRateExceeded: 15
-    case .expired: 16
-    case .cancelled: 17
-    case .notAllowed: 18
-    case .nothingForPlatform: 19
-    case .unknown: 20
-    case .collapsed: 21
-    }
-  }
+  /// The number of the case, from 1, for compact records. 0 means "no error".
+  public var code: UInt8 { UInt8(Self.allCases.firstIndex(of: self)! + 1) }
 
   /// True if the push was withdrawn before it was sent. It counts neither as failed nor as a push to deliver.
   public var isWithdrawn: Bool { self == .collapsed || self == .cancelled }
@@ -72,8 +48,8 @@ public enum PushError: String, CaseIterable, Sendable {
   public static let withOptionalLetter: [PushError] = [.expired, .collapsed, .nothingForPlatform]
 
   public init?(code: UInt8) {
-    guard let error = Self.allCases.first(where: { $0.code == code }) else { return nil }
-    self = error
+    guard Self.allCases.indices.contains(Int(code) - 1) else { return nil }
+    self = Self.allCases[Int(code) - 1]
   }
 }
 
