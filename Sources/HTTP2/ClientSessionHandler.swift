@@ -47,10 +47,4 @@ public struct GoAway: Equatable, Sendable {
   public var code: ErrorCode
   /// APNs sends `{"reason": …}` or a plain sentence. At most 1 KiB is kept.
   public var debugData: [UInt8]
-
-  public init(lastStreamID: Int32, code: ErrorCode, debugData: [UInt8]) {
-    self.lastStreamID = lastStreamID
-    self.code = code
-    self.debugData = debugData
-  }
 }
