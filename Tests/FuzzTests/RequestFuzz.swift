@@ -23,7 +23,7 @@ enum RequestFuzz {
     let settings = APNsSettings(topic: "com.example.app", defaultPriority: priority)
     try checkAPNs(request, settings, context)
     try checkFCM(request, FCMSettings(defaultPriority: priority), context)
-    try checkWebPush(request, WebPushSettings(defaultPriority: priority), context)
+    try checkWebPush(request, priority, context)
     try checkOneDevice(request, body)
   }
 
@@ -106,22 +106,22 @@ enum RequestFuzz {
     }
   }
 
-  private static func checkWebPush(_ request: SendRequest, _ settings: WebPushSettings, _ context: TranslationContext)
+  private static func checkWebPush(_ request: SendRequest, _ standard: Priority, _ context: TranslationContext)
     throws(Violation)
   {
     var (silent, told): (LossReport?, LossReport?) = (nil, LossReport())
-    let plain = WebPushTemplate.make(request, settings: settings, context: context, report: &silent)
-    let explained = WebPushTemplate.make(request, settings: settings, context: context, report: &told)
+    let plain = WebPushTemplate.make(request, standard: standard, context: context, report: &silent)
+    let explained = WebPushTemplate.make(request, standard: standard, context: context, report: &told)
     switch (plain, explained) {
     case (.failure(let one), .failure(let two)):
       try check(one)
       try require(one.code == two.code && one.reason == two.reason, "a report changes why web push is refused")
     case (.success(let one), .success(let two)):
-      let fill = DeviceValues(badge: Int64(Int32.max))
-      let payload = one.payload(for: fill, token: [])
-      try require(payload == two.payload(for: fill, token: []), "a report changes what a browser gets")
+      let badge = Int64(Int32.max)
+      let payload = one.payload(badge: badge, token: [])
+      try require(payload == two.payload(badge: badge, token: []), "a report changes what a browser gets")
       try check(told)
-      try require(isJSON(payload) && isJSON(one.payload(for: DeviceValues(badge: nil), token: [])), "a payload that is no JSON")
+      try require(isJSON(payload) && isJSON(one.payload(badge: nil, token: [])), "a payload that is no JSON")
       try require(payload.count <= WebPushTemplate.payloadLimit, "a web push of \(payload.count) bytes")
       try require(0...2_419_200 ~= one.timeToLive(at: now), "a TTL of \(one.timeToLive(at: now))")
       try require(one.topic.map { $0.count == 32 } ?? true, "a topic that is no hash")

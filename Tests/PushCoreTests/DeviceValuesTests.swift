@@ -19,14 +19,14 @@ struct DeviceValuesTests {
     let members = #""notification":{"body":"b","badge":"auto"}"#
     let template = try template(members)
     for badge in [1, 42, Int64(Int32.max)] {
-      let push = template.stamp(token: Array(apnsToken.utf8)[...], fill: DeviceValues(badge: badge))
+      let push = template.stamp(token: Array(apnsToken.utf8)[...], badge: badge)
       #expect(utf8(push.payload) == #"{"aps":{"alert":{"body":"b"},"badge":\#(badge)}}"#)
     }
     var report: LossReport?
     let request = try accepted(members)
     let fcm = try FCMTemplate.make(request, context: context(request), report: &report).get()
     #expect(
-      try utf8(fcm.body(token: Array("T:1".utf8)[...], fill: DeviceValues(badge: 42)))
+      try utf8(fcm.body(token: Array("T:1".utf8)[...], badge: 42))
         == withApple(
           #"{"message":{"notification":{"body":"b"},"android":{"priority":"NORMAL","ttl":"2419140s","notification":{"notification_count":42}},"apns":{"payload":{"aps":{"badge":42}}},"token":"T:1"}}"#,
           request))
@@ -81,7 +81,7 @@ struct DeviceValuesTests {
         request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
       ).get()
     }
-    #expect(try made(4096 - frame).stamp(token: [], fill: DeviceValues(badge: Int64(Int32.max))).payload.count == 4096)
+    #expect(try made(4096 - frame).stamp(token: [], badge: Int64(Int32.max)).payload.count == 4096)
     #expect(throws: Rejection.self) { try made(4097 - frame) }
   }
 
@@ -143,8 +143,7 @@ struct DeviceValuesTests {
         request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
       ).get()
       return ([7, nil] as [Int64?]).flatMap { badge in
-        let fill = DeviceValues(badge: badge)
-        return [utf8(apns.stamp(token: [], fill: fill).payload), utf8(fcm.body(token: [], fill: fill))]
+        [utf8(apns.stamp(token: [], badge: badge).payload), utf8(fcm.body(token: [], badge: badge))]
       }
     }
     let shown = try filled(#""notification":{"body":"{,"}"#)

@@ -50,9 +50,9 @@ func fcm(_ request: SendRequest, token: String = "T:1") throws(Rejection) -> Str
 }
 
 /// The template of a request for web push, as if published a minute ago.
-func webpush(_ request: SendRequest, settings: WebPushSettings = WebPushSettings()) throws(Rejection) -> WebPushTemplate {
+func webpush(_ request: SendRequest, standard: Priority = .normal) throws(Rejection) -> WebPushTemplate {
   var report: LossReport?
-  return try WebPushTemplate.make(request, settings: settings, context: context(request), report: &report).get()
+  return try WebPushTemplate.make(request, standard: standard, context: context(request), report: &report).get()
 }
 
 func losses(_ request: SendRequest, _ platform: Platform) throws -> [String] {
@@ -65,7 +65,7 @@ func losses(_ request: SendRequest, _ platform: Platform) throws -> [String] {
     ).get()
   case .fcm: _ = try FCMTemplate.make(request, context: context(request), report: &report).get()
   case .webpush:
-    _ = try WebPushTemplate.make(request, settings: WebPushSettings(), context: context(request), report: &report).get()
+    _ = try WebPushTemplate.make(request, context: context(request), report: &report).get()
   }
   return report?.entries.map { "\($0.rule) \($0.field) \($0.action.rawValue): \($0.words)" } ?? []
 }

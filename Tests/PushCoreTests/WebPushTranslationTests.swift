@@ -6,7 +6,7 @@ import Testing
 @Suite("Requests translated for browsers")
 struct WebPushTranslationTests {
   private static func payload(_ request: SendRequest, badge: Int64? = 1) throws(Rejection) -> String {
-    utf8(try webpush(request).payload(for: DeviceValues(badge: badge), token: []))
+    utf8(try webpush(request).payload(badge: badge, token: []))
   }
 
   private static func v1(_ members: String) throws -> SendRequest { try parsed(#"{"message":{"token":"T:1",\#(members)}}"#) }
@@ -164,11 +164,10 @@ struct WebPushTranslationTests {
 
   @Test("an app's default priority counts in GCM's shape only")
   func defaultPriority() throws {
-    let settings = WebPushSettings(defaultPriority: .high)
-    #expect(try utf8(webpush(accepted(#""data":{"a":"b"}"#), settings: settings).urgency) == "high")
-    #expect(try utf8(webpush(accepted(#""data":{"a":"b"},"delay_while_idle":true"#), settings: settings).urgency) == "low")
+    #expect(try utf8(webpush(accepted(#""data":{"a":"b"}"#), standard: .high).urgency) == "high")
+    #expect(try utf8(webpush(accepted(#""data":{"a":"b"},"delay_while_idle":true"#), standard: .high).urgency) == "low")
     #expect(
-      try utf8(webpush(Self.v1(#""data":{"a":"b"},"android":{"priority":"high"}"#), settings: settings).urgency) == "normal")
+      try utf8(webpush(Self.v1(#""data":{"a":"b"},"android":{"priority":"high"}"#), standard: .high).urgency) == "normal")
   }
 
   @Test(
@@ -216,7 +215,7 @@ struct WebPushTranslationTests {
     var context = context(request)
     context.deadline = testNow + 10_000
     var report: LossReport?
-    let template = try WebPushTemplate.make(request, settings: WebPushSettings(), context: context, report: &report).get()
+    let template = try WebPushTemplate.make(request, context: context, report: &report).get()
     #expect(template.timeToLive(at: testNow) == 10)
   }
 
@@ -302,16 +301,16 @@ struct WebPushTranslationTests {
       var context = context(request)
       if page { context.page = Array("https://pages/1".utf8) }
       var report: LossReport? = LossReport()
-      let template = try WebPushTemplate.make(request, settings: WebPushSettings(), context: context, report: &report).get()
+      let template = try WebPushTemplate.make(request, context: context, report: &report).get()
       #expect(report?.entries.contains { $0.field == "data.ext" } == template.usesPage)
       return template
     }
     let short = try template(100, page: true)
-    #expect(!short.usesPage && !utf8(short.payload(for: DeviceValues(), token: [])).contains("pages"))
+    #expect(!short.usesPage && !utf8(short.payload(token: [])).contains("pages"))
     let long = try template(5000, page: true)
     #expect(long.usesPage)
     #expect(
-      utf8(long.payload(for: DeviceValues(), token: []))
+      utf8(long.payload(token: []))
         == #"{"notification":{"title":"t","data":{"k":"v","ext":"https://pages/1"}},"data":{"k":"v","ext":"https://pages/1"},"fcmMessageId":"m-1"}"#
     )
     #expect(throws: Rejection.self) { try template(5000, page: false) }
@@ -455,7 +454,7 @@ struct WebPushTranslationTests {
       #expect(error.code == .nothingForPlatform && (source["data"] as? [String: Any])?.isEmpty ?? true)
       return
     }
-    let payload = template.payload(for: DeviceValues(), token: [])
+    let payload = template.payload(token: [])
     #expect(payload.count <= WebPushTemplate.payloadLimit)
     _ = try JSONDocument(payload)
     let read = try #require(try JSONSerialization.jsonObject(with: Data(payload)) as? [String: Any])

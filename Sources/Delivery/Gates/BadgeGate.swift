@@ -81,10 +81,10 @@ enum BadgeGate: Gate {
 }
 
 extension InFlight {
-  /// The values that differ between the pushes of one translation.
-  func fill(_ index: Int) -> DeviceValues {
+  /// The counter of a recipient's device; nil if it has none.
+  func badge(_ index: Int) -> Int64? {
     let badges = self.registry.badges
-    return DeviceValues(badge: index < badges.count ? badges[index] : nil)
+    return index < badges.count ? badges[index] : nil
   }
 
   /// A fixed number, and a request's own number for devices outside the registry, can be sent without the registry.

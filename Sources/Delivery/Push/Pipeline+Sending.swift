@@ -73,7 +73,7 @@ extension Pipeline {
         }
         noteSent(entry, index, account.pool)
         apns.send(
-          template.stamp(token: entry.recipients[index].token, fill: entry.fill(index)), for: account, tag: tag,
+          template.stamp(token: entry.recipients[index].token, badge: entry.badge(index)), for: account, tag: tag,
           wantsName: entry.wantsResult(publisher.results))
       }
     case .fcm(let fcm):
@@ -82,14 +82,14 @@ extension Pipeline {
       case .success(let template):
         noteSent(entry, index, account.pool)
         fcm.send(
-          payload: template.body(token: entry.recipients[index].token, fill: entry.fill(index)), for: account, tag: tag,
+          payload: template.body(token: entry.recipients[index].token, badge: entry.badge(index)), for: account, tag: tag,
           wantsName: entry.wantsResult(publisher.results))
       }
     case .webpush(let webpush):
       switch translations.webpush(of: entry, at: now) {
       case .failure(let rejection): failDevice(entry, index, rejection)
       case .success(let template):
-        guard let message = webpush.message(template, token: entry.recipients[index].token, fill: entry.fill(index)) else {
+        guard let message = webpush.message(template, token: entry.recipients[index].token, badge: entry.badge(index)) else {
           return failDevice(entry, index, .unusableSubscription)
         }
         noteSent(entry, index, account.pool)

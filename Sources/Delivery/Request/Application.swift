@@ -39,7 +39,8 @@ package final class SenderRoutes {
   /// All of these, perhaps with repetitions.
   package private(set) var pools: [Int] = []
   var fcmSettings = FCMSettings()
-  var webPushSettings = WebPushSettings()
+  /// For requests to browsers that name no priority.
+  var webPushPriority = Priority.normal
   /// Web push is configured.
   var hasWebPush = false
   /// Devices acknowledge pushes by the message's key, which the registry stores.

@@ -120,7 +120,7 @@ package struct PoolUse {
       routes.fcmSettings = FCMSettings(defaultPriority: priority, upmcTopic: upmcTopic)
     case .webpush:
       routes.hasWebPush = isThere
-      routes.webPushSettings = WebPushSettings(defaultPriority: priority)
+      routes.webPushPriority = priority
     }
   }
 }

@@ -97,8 +97,8 @@ package struct Translator {
       return .failure(Rejection(.internalServerError, "the request is no longer there"))
     }
     return WebPushTemplate.make(
-      request, settings: entry.route.routes.webPushSettings,
-      context: context(of: entry, isRehearsed: isRehearsed, at: now), report: &report)
+      request, standard: entry.route.routes.webPushPriority, context: context(of: entry, isRehearsed: isRehearsed, at: now),
+      report: &report)
   }
 
   /// A registered device may need another sender's pool than the request's.

@@ -54,12 +54,14 @@ public final class WebPushProvider: PushProvider {
   // MARK: Requests
 
   /// Encrypts a push for a device. Nil if the subscription or its VAPID key is unusable.
-  /// - Parameter token: the device's token, see ``WebPushSubscription``.
-  public func message(_ template: WebPushTemplate, token: ArraySlice<UInt8>, fill: DeviceValues) -> WebPushMessage? {
+  /// - Parameters:
+  ///   - token: the device's token, see ``WebPushSubscription``.
+  ///   - badge: the device's counter; nil if it has none.
+  public func message(_ template: WebPushTemplate, token: ArraySlice<UInt8>, badge: Int64?) -> WebPushMessage? {
     guard let subscription = WebPushSubscription(token: token),
       let key = credentials.key(WebPushSubscription.keyID(of: token)),
       let body = try? MessageEncryption.encrypt(
-        template.payload(for: fill, token: token), publicKey: subscription.publicKey, auth: subscription.auth)
+        template.payload(badge: badge, token: token), publicKey: subscription.publicKey, auth: subscription.auth)
     else { return nil }
     return WebPushMessage(
       path: Array(subscription.endpoint.dropFirst(WebPushSubscription.origin(of: token).count)), key: key,

@@ -3,7 +3,8 @@ public struct APNsPush: Sendable {
   /// The translation, shared with the pushes to the request's other devices.
   public let template: APNsTemplate
   let device: ArraySlice<UInt8>
-  let fill: DeviceValues
+  /// The device's counter, or nil.
+  let badge: Int64?
 
   /// Hexadecimal digits for the path: the device's token, or the request's `live_activity_token`.
   public var token: ArraySlice<UInt8> { if let activity = template.activityToken { activity[...] } else { device } }
@@ -22,5 +23,5 @@ public struct APNsPush: Sendable {
   public func appendID(to bytes: inout [UInt8]) {
     if let id = template.fixedID { bytes += id } else { template.identity.appendAPNsID(token: device.span, to: &bytes) }
   }
-  public var payload: [UInt8] { template.payload(for: fill, token: device) }
+  public var payload: [UInt8] { template.payload(badge: badge, token: device) }
 }

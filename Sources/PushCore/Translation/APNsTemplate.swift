@@ -98,13 +98,15 @@ public final class APNsTemplate: Sendable {
   /// True if APNs' answer about the token concerns an activity, not the app.
   public var isForActivity: Bool { kind?.isForActivity == true }
 
-  /// - Parameter token: hexadecimal digits.
-  public func stamp(token: ArraySlice<UInt8>, fill: DeviceValues = DeviceValues()) -> APNsPush {
-    APNsPush(template: self, device: token, fill: fill)
+  /// - Parameters:
+  ///   - token: hexadecimal digits.
+  ///   - badge: the device's counter; nil if it has none.
+  public func stamp(token: ArraySlice<UInt8>, badge: Int64? = 1) -> APNsPush {
+    APNsPush(template: self, device: token, badge: badge)
   }
 
-  func payload(for fill: DeviceValues, token: ArraySlice<UInt8>) -> [UInt8] {
-    Placeholder.filled(form, from: placeholder, fill, message: message, token: token)
+  func payload(badge: Int64?, token: ArraySlice<UInt8>) -> [UInt8] {
+    Placeholder.filled(form, from: placeholder, badge, message: message, token: token)
   }
 
   public var payloadLimit: Int { isBroadcast ? Self.broadcastLimit : pushType.payloadLimit }

@@ -46,9 +46,11 @@ public struct FCMTemplate: Sendable {
   }
 
   /// The whole body for one device, `{"message":{…,"token":"…"}}`, of `POST /v1/projects/<project>/messages:send`.
-  /// - Parameter token: a token, or another target as ``FCMAddress`` spells it.
-  public func body(token: ArraySlice<UInt8>, fill: DeviceValues = DeviceValues()) -> [UInt8] {
-    let head = Placeholder.filled(self.head, from: placeholder, fill, message: message, token: token)
+  /// - Parameters:
+  ///   - token: a token, or another target as ``FCMAddress`` spells it.
+  ///   - badge: the device's counter; nil if it has none.
+  public func body(token: ArraySlice<UInt8>, badge: Int64? = 1) -> [UInt8] {
+    let head = Placeholder.filled(self.head, from: placeholder, badge, message: message, token: token)
     var body: [UInt8] = []
     body.reserveCapacity(head.count + token.count + 16)
     body.append(contentsOf: head)

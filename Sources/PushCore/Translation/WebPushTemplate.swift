@@ -1,10 +1,3 @@
-public struct WebPushSettings: Sendable {
-  /// For a request in GCM's shape that names no priority (GS-051).
-  public var defaultPriority: Priority
-
-  public init(defaultPriority: Priority = .normal) { self.defaultPriority = defaultPriority }
-}
-
 /// A request translated for web push: made once for each request, shared by the pushes to its browsers.
 public final class WebPushTemplate: Sendable {
   /// The payload with placeholders for the values of each device.
@@ -23,14 +16,14 @@ public final class WebPushTemplate: Sendable {
   /// Translates headers and content by the rules of ``MappingRule``; the request's `webpush` block wins. Errors:
   /// `InvalidParameters` (another header in the block, or a wrong value), `InvalidTtl`, `MessageTooBig`, `NothingForPlatform`
   /// (nothing is for a browser).
+  /// - Parameter standard: for a request in GCM's shape that names no priority (GS-051).
   public static func make(
-    _ request: SendRequest, settings: borrowing WebPushSettings, context: borrowing TranslationContext,
-    report: inout LossReport?
+    _ request: SendRequest, standard: Priority = .normal, context: borrowing TranslationContext, report: inout LossReport?
   ) -> Result<WebPushTemplate, Rejection> {
     do throws(Rejection) {
       let content = WebPushContent(request)
       guard content.isShown || content.hasData else { throw WebPushContent.nothing }
-      let delivery = try WebPushDelivery(request, standard: settings.defaultPriority, context)
+      let delivery = try WebPushDelivery(request, standard: standard, context)
       var usesPage = false
       let form = try content.payload(request, context, usesPage: &usesPage)
       report?.explain(request, content)
@@ -58,8 +51,9 @@ public final class WebPushTemplate: Sendable {
   }
 
   /// The content for one device, before encryption: at most ``payloadLimit`` bytes of JSON.
-  public func payload(for fill: DeviceValues, token: ArraySlice<UInt8>) -> [UInt8] {
-    Placeholder.filled(form, from: placeholder, fill, token: token)
+  /// - Parameter badge: the device's counter; nil if it has none.
+  public func payload(badge: Int64? = 1, token: ArraySlice<UInt8>) -> [UInt8] {
+    Placeholder.filled(form, from: placeholder, badge, token: token)
   }
 
   public static let payloadLimit = WebPushContent.limit

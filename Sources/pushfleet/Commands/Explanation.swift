@@ -180,7 +180,7 @@ struct ExplainQuestion {
         .init("content-encoding", "aes128gcm"),
       ]
       if let topic = template.topic { headers.append(.init("topic", text(topic))) }
-      let payload = template.payload(for: DeviceValues(), token: [])
+      let payload = template.payload(token: [])
       return Explanation.Sending(
         path: "<path of the endpoint>", headers: headers, payload: payload, bytes: payload.count,
         limit: WebPushTemplate.payloadLimit, counted: "the payload", losses: report ?? LossReport())

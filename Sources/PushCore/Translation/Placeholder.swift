@@ -1,11 +1,3 @@
-/// The values of a translated body that differ by device.
-public struct DeviceValues: Sendable {
-  /// The device's counter; nil if it has none, and the badge is left out.
-  public var badge: Int64?
-
-  public init(badge: Int64? = 1) { self.badge = badge }
-}
-
 /// Placeholders for the values of each device: control bytes, which JSON text never contains unescaped.
 enum Placeholder {
   static let badge: UInt8 = 1
@@ -46,9 +38,10 @@ enum Placeholder {
 
   /// - Parameters:
   ///   - first: the place of the body's first placeholder.
+  ///   - counter: the device's badge; nil if it has none, and the member is left out.
   ///   - message: the message's key.
   static func filled(
-    _ body: [UInt8], from first: Int?, _ fill: DeviceValues, message: Int64 = 0, token: ArraySlice<UInt8> = []
+    _ body: [UInt8], from first: Int?, _ counter: Int64?, message: Int64 = 0, token: ArraySlice<UInt8> = []
   ) -> [UInt8] {
     guard var place = first else { return body }
     var filled: [UInt8] = []
@@ -59,8 +52,8 @@ enum Placeholder {
       start = place + 1
       if body[place] == pushKey {
         MessageKey.appendPushKey(of: message, token: token.span, to: &filled)
-      } else if let badge = fill.badge {
-        filled.appendDecimal(badge)
+      } else if let counter {
+        filled.appendDecimal(counter)
       } else {
         filled.removeLastName()
         if filled.last == 0x7B, start < body.count, body[start] == 0x2C { start += 1 }
