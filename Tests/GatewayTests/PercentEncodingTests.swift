@@ -9,6 +9,7 @@ struct PercentEncodingTests {
   func decode() {
     #expect(PercentEncoding.decode(Array("a%2Fb+%c3%A9".utf8)[...]) == Array("a/b+é".utf8))
     #expect(PercentEncoding.decode(Array("a+b".utf8)[...], plusIsSpace: true) == Array("a b".utf8))
+    #expect(PercentEncoding.decode(Array("%%41%4%4g%".utf8)[...], keepsOther: true) == Array("%A%4%4g%".utf8))
     for text in ["%", "%4", "%g0", "a%2"] { #expect(PercentEncoding.decode(Array(text.utf8)[...]) == nil) }
   }
 

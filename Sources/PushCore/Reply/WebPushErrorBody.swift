@@ -1,3 +1,5 @@
+import Wire
+
 /// The vendor's word in the body of an error, for people and for ``WebPushReply``'s table.
 ///
 /// | Vendor | Body |
@@ -14,7 +16,7 @@ struct WebPushErrorBody {
 
   /// - Parameter path: of the endpoint, with its query.
   init(path: [UInt8]) {
-    let texts = [path, TextForm.unescaped(path[...])]
+    let texts = [path, PercentEncoding.decode(path[...], keepsOther: true) ?? []]
     let split = texts.flatMap { text in text.split { Self.separators.contains($0) } + text.split { !Bytes.isAlphanumeric($0) } }
     parts = Array(Set(split.filter { $0.count >= Self.shortestPart }))
   }

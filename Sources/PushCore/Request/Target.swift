@@ -128,8 +128,9 @@ public enum Target: Equatable, Sendable {
     }
     if text.elementsEqual("/all".utf8) { return .success(.all) }
     guard text.starts(with: "/users/".utf8) else { return refused("expected /topics/<name>, /users/<id> or /all") }
-    let user = TextForm.unescaped(text[7...])
-    guard TextForm.isUserID(user[...]) else { return refused(TextForm.userIDRule) }
+    guard let user = PercentEncoding.decode(text[7...], keepsOther: true), TextForm.isUserID(user[...]) else {
+      return refused(TextForm.userIDRule)
+    }
     return .success(.user(user))
   }
 

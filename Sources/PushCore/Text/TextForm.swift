@@ -1,5 +1,3 @@
-import Wire
-
 /// Text formats that several fields share. All except user ids are ASCII allow-lists.
 public enum TextForm {
   /// `#rrggbb` (GS-099).
@@ -51,26 +49,6 @@ public enum TextForm {
   }
 
   public static let userIDRule = "a user's id has 1 to 255 bytes, none of them of a control character"
-
-  /// Decodes each `%` before two hexadecimal digits; keeps any other `%`.
-  static func unescaped(_ text: ArraySlice<UInt8>) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.count)
-    var place = text.startIndex
-    while place < text.endIndex {
-      let byte = text[place]
-      if byte == UInt8(ascii: "%"), place + 2 < text.endIndex, let high = text[place + 1].hexValue,
-        let low = text[place + 2].hexValue
-      {
-        bytes.append(high << 4 | low)
-        place += 3
-      } else {
-        bytes.append(byte)
-        place += 1
-      }
-    }
-    return bytes
-  }
 
   static func isPackageName(_ text: [UInt8]) -> Bool {
     !text.isEmpty && text.count <= 255
