@@ -24,7 +24,10 @@ enum ServerCallbacks {
     guard header!.pointee.type == UInt8(NGHTTP2_HEADERS.rawValue), header!.pointee.stream_id > engine.highestStreamID,
       engine.streams.count >= engine.acknowledgedStreamLimit
     else { return 0 }
-    engine.streamLimitExceeded()
+    engine.hasExceededLimit = true
+    let (code, debugData) = engine.configuration.streamLimitGoAway
+    engine.events.append(.violated("more than \(engine.acknowledgedStreamLimit) streams at once"))
+    engine.goAway(engine.highestStreamID, code, debugData)
     return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
   }
 
@@ -46,7 +49,12 @@ enum ServerCallbacks {
   }
 
   private static let onData: nghttp2_on_data_chunk_recv_callback = { _, _, stream, data, count, context in
-    engine(context).dataReceived(stream, UnsafeBufferPointer(start: data, count: count))
+    let engine = engine(context)
+    guard var entry = engine.streams.removeValue(forKey: stream) else { return 0 }
+    entry.request.bodySize += count
+    let room = engine.configuration.maxRequestBody - entry.request.body.count
+    if room > 0 { entry.request.body.append(contentsOf: UnsafeBufferPointer(start: data, count: min(count, room))) }
+    engine.streams[stream] = entry
     return 0
   }
 
@@ -82,36 +90,14 @@ enum ServerCallbacks {
   }
 
   static let readBody: nghttp2_data_source_read_callback = { _, stream, target, capacity, flags, _, context in
-    engine(context).readBody(stream, target!, capacity, flags!)
-  }
-}
-
-extension ServerEngine {
-  fileprivate func streamLimitExceeded() {
-    hasExceededLimit = true
-    let (code, debugData) = configuration.streamLimitGoAway
-    events.append(.violated("more than \(acknowledgedStreamLimit) streams at once"))
-    goAway(highestStreamID, code, debugData)
-  }
-
-  fileprivate func dataReceived(_ stream: Int32, _ data: UnsafeBufferPointer<UInt8>) {
-    guard var entry = streams.removeValue(forKey: stream) else { return }
-    entry.request.bodySize += data.count
-    let room = configuration.maxRequestBody - entry.request.body.count
-    if room > 0 { entry.request.body.append(contentsOf: data.prefix(room)) }
-    streams[stream] = entry
-  }
-
-  fileprivate func readBody(
-    _ stream: Int32, _ target: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ flags: UnsafeMutablePointer<UInt32>
-  ) -> Int {
-    guard let entry = streams[stream] else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
+    let engine = engine(context)
+    guard let entry = engine.streams[stream] else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
     let count = min(capacity, entry.response.count - entry.responseSent)
     entry.response.withUnsafeBufferPointer { body in
-      if count > 0 { target.update(from: body.baseAddress! + entry.responseSent, count: count) }
+      if count > 0 { target!.update(from: body.baseAddress! + entry.responseSent, count: count) }
     }
-    streams[stream]!.responseSent += count
-    if entry.responseSent + count == entry.response.count { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+    engine.streams[stream]!.responseSent += count
+    if entry.responseSent + count == entry.response.count { flags!.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
     return count
   }
 }
