@@ -63,6 +63,21 @@ extension JSONDocument {
     append(node, to: &scratch)
     return scratch.count
   }
+
+  /// Bytes of a string as UTF-8 after unescaping, or of another value as compact JSON.
+  func contentCount(_ value: Int) -> Int { kind(value) == .string ? utf8Count(value) : compactCount(value) }
+
+  /// Bytes of an object's keys and values, without JSON's punctuation. A member whose value is null doesn't count.
+  /// - Parameters:
+  ///   - ignored: names of members that don't count.
+  ///   - free: the value of another one.
+  func contentCount(of object: Int, without ignored: Set<Int>, _ free: Int? = nil) -> Int {
+    var bytes = 0
+    for (name, value) in members(of: object) where value != free && kind(value) != .null && !ignored.contains(name) {
+      bytes += utf8Count(name) + contentCount(value)
+    }
+    return bytes
+  }
 }
 
 extension [UInt8] {

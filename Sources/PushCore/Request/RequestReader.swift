@@ -3,8 +3,8 @@
 struct RequestReader {
   let document: JSONDocument
   let limits: RequestLimits
-  /// Collects unknown names; nil refuses them.
-  var ignored: IgnoredNames?
+  /// Notes unknown names; nil refuses them.
+  var ignored: SendRequest?
 
   /// The first name tells the shapes apart: an FCM v1 body has only `message` and `validate_only`.
   func read(into request: SendRequest) throws(Rejection) {
@@ -15,7 +15,6 @@ struct RequestReader {
     try checkActivity(request)
     try checkPushType(request)
     try checkSizes(request)
-    if let ignored { request.ignoredNames = ignored.nodes }
     if limits.countsBadges {
       request.countsBadge = request.notification[.badge] == nil && APSContent(request).isCountable(request)
     }
@@ -38,7 +37,7 @@ struct RequestReader {
   /// Refuses an unknown name (GS-012), or notes it and leaves it out.
   func refuseUnknown<Field>(_ name: Int, _ table: NameTable<Field>) throws(Rejection) {
     guard let ignored, !asksNotToSend(name) else { throw unknownKey(name, among: table.names) }
-    ignored.nodes.append(name)
+    ignored.ignoredNames.append(name)
   }
 
   /// A dry-run field of the other shape is never ignored: nothing may be sent.
@@ -190,19 +189,10 @@ struct RequestReader {
     }
   }
 
-  /// Counts keys and values as UTF-8 after unescaping. Other values than strings count as compact JSON, null as nothing.
   /// - Parameter free: the value of a member that doesn't count.
   private func checkSize(of object: Int, _ most: Int, without free: Int? = nil) throws(Rejection) {
     if document.source(object).count <= most { return }
-    var bytes = 0
-    let ignored = Set(ignored?.nodes ?? [])
-    for (name, value) in document.members(of: object) where value != free && !ignored.contains(name) {
-      switch document.kind(value) {
-      case .null: continue
-      case .string: bytes += document.utf8Count(name) + document.utf8Count(value)
-      default: bytes += document.utf8Count(name) + document.compactCount(value)
-      }
-    }
+    let bytes = document.contentCount(of: object, without: Set(ignored?.ignoredNames ?? []), free)
     guard bytes <= most else {
       throw refusal(object, .messageTooBig, "\(bytes) bytes of keys and values, at most \(most) allowed")
     }
@@ -210,11 +200,7 @@ struct RequestReader {
 
   private func checkExtension(_ node: Int, _ most: Int) throws(Rejection) {
     guard document.source(node).count > most else { return }
-    let bytes = document.kind(node) == .string ? document.utf8Count(node) : document.compactCount(node)
+    let bytes = document.contentCount(node)
     guard bytes <= most else { throw refusal(node, .messageTooBig, "\(bytes) bytes, at most \(most) allowed") }
   }
-}
-
-final class IgnoredNames {
-  var nodes: [Int] = []
 }

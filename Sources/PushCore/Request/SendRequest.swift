@@ -69,7 +69,7 @@ public final class SendRequest {
     self.document = document
     targets = .list([])
     targetNode = document.root
-    let reader = RequestReader(document: document, limits: limits, ignored: limits.ignoresUnknownNames ? IgnoredNames() : nil)
+    let reader = RequestReader(document: document, limits: limits, ignored: limits.ignoresUnknownNames ? self : nil)
     try reader.read(into: self)
   }
 

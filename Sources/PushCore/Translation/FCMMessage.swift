@@ -133,34 +133,22 @@ struct FCMMessage {
     throw Rejection(.messageTooBig, "\(bytes) bytes of notification and data for FCM, at most \(limit) allowed")
   }
 
-  /// Counts exactly: UTF-8 bytes of keys and values, without JSON's punctuation. `android.data` replaces `data` on the device.
+  /// `android.data` replaces `data` on the device.
   static func countedBytes(_ request: SendRequest, page: [UInt8]? = nil, _ object: [UInt8]? = nil) -> Int {
     let document = request.document
     let ignored = Set(request.ignoredNames)
-    var data = request.dataNode.map { count($0, document, without: ignored) } ?? 0
-    if let page, let node = request.extensionNode { data += page.count - count(ofValue: node, document) }
+    var data = request.dataNode.map { document.contentCount(of: $0, without: ignored) } ?? 0
+    if let page, let node = request.extensionNode { data += page.count - document.contentCount(node) }
     var bytes = data
     for node in [request.notificationNode, request.android(.notification)] {
-      if let node { bytes += Self.count(node, document, without: ignored) }
+      if let node { bytes += document.contentCount(of: node, without: ignored) }
     }
-    if let own = request.android(.data) { bytes = max(bytes, bytes - data + Self.count(own, document, without: ignored)) }
+    if let own = request.android(.data) { bytes = max(bytes, bytes - data + document.contentCount(of: own, without: ignored)) }
     return bytes + countedBytes(of: object)
   }
 
   static func countedBytes(of object: [UInt8]?) -> Int {
     object.map { MPSObject.name.utf8.count + Placeholder.count($0[...]) } ?? 0
-  }
-
-  private static func count(_ object: Int, _ document: JSONDocument, without ignored: Set<Int>) -> Int {
-    var bytes = 0
-    for (name, value) in document.members(of: object) where document.kind(value) != .null && !ignored.contains(name) {
-      bytes += document.utf8Count(name) + count(ofValue: value, document)
-    }
-    return bytes
-  }
-
-  private static func count(ofValue value: Int, _ document: JSONDocument) -> Int {
-    document.kind(value) == .string ? document.utf8Count(value) : document.compactCount(value)
   }
 }
 
