@@ -35,8 +35,7 @@ public struct ProxyExceptions: Hashable, Sendable {
     let address = NumericAddress.bytes(endpoint.host)
     let name = endpoint.host.lowercased()
     return entries.contains { entry in
-      (entry.port == nil || entry.port == endpoint.port)
-        && (address.map { entry.rule.contains($0) } ?? entry.rule.contains(name))
+      (entry.port == nil || entry.port == endpoint.port) && entry.rule.contains(name, address)
     }
   }
 }
@@ -54,19 +53,12 @@ extension ProxyExceptions.Rule {
     self = .domain(String(entry.drop { $0 == "*" }.drop { $0 == "." }))
   }
 
-  fileprivate func contains(_ name: String) -> Bool {
+  /// - Parameter address: nil for a name that is no address.
+  fileprivate func contains(_ name: String, _ address: [UInt8]?) -> Bool {
     switch self {
     case .everything: true
-    case .domain(let domain): name == domain || name.hasSuffix("." + domain)
-    case .network: false
-    }
-  }
-
-  fileprivate func contains(_ address: [UInt8]) -> Bool {
-    switch self {
-    case .everything: true
-    case .domain: false
-    case .network(let network): network.contains(address)
+    case .domain(let domain): address == nil && (name == domain || name.hasSuffix("." + domain))
+    case .network(let network): address.map(network.contains) ?? false
     }
   }
 }
