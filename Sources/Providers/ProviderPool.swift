@@ -1,5 +1,6 @@
 import HTTP2
 import PushCore
+import Reactor
 import Wire
 
 /// One credential in one shard, shared by all applications that use it: connections, authorisation, rate. Has the parts that
@@ -76,7 +77,7 @@ public final class ProviderPool {
 
   public var platform: Platform { provider.platform }
 
-  public var server: (host: String, port: UInt16) { (connections.endpoint.target.host, connections.endpoint.target.port) }
+  public var server: Endpoint { connections.endpoint.target.endpoint }
 
   public var openConnections: Int { connections.draining.count + connections.live.count { $0.phase == .open } }
 

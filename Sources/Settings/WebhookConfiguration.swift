@@ -93,10 +93,9 @@ public struct WebhookConfiguration: Sendable, Equatable {
     let tls = try usable(setting + ".ca") { () throws(CredentialError) in
       try TLSClientContext(trust: pem == nil ? TrustStore.system() : TrustStore(pem: pem ?? [], file: ca?.path))
     }
-    var target = DialTarget(address.endpoint, tls: tls, through: proxy, timeout: timeout)
     // The configuration names the host exactly, as it can a push service.
     let host = address.endpoint.host
-    target.addresses = HostPolicy([host])?.addresses(of: host.lowercased()) ?? .publicOnly
-    return target
+    let addresses = HostPolicy([host])?.addresses(of: host.lowercased()) ?? .publicOnly
+    return DialTarget(address.endpoint, tls: tls, through: proxy, timeout: timeout, addresses: addresses)
   }
 }

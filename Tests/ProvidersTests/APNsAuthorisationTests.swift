@@ -1,5 +1,6 @@
 import HTTP2
 import PushCore
+import Reactor
 import Testing
 import Wire
 
@@ -473,7 +474,7 @@ struct APNsAuthorisationTests {
     bench.apns.replaceCredentials(
       APNsCredentials(
         authentication: .token(try TestKeys.tokenCredential(TestKeys.otherP256)),
-        target: DialTarget(host: "apns.test", port: 443, tls: nil)))
+        target: DialTarget(Endpoint(host: "apns.test", port: 443), tls: nil)))
     bench.provider.answer = { _ in .status(200) }
     bench.offer(20..<40)
     bench.world.settle()

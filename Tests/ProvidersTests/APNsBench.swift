@@ -1,4 +1,5 @@
 import Providers
+import Reactor
 
 @testable import PushCore
 
@@ -9,7 +10,7 @@ final class APNsBench: Sender {
   let apns: APNsProvider
 
   init(certificate: Bool = false, topics: [String] = [], settings: PoolSettings = .apns) throws {
-    let target = DialTarget(host: "apns.test", port: 443, tls: nil)
+    let target = DialTarget(Endpoint(host: "apns.test", port: 443), tls: nil)
     let authentication: APNsCredentials.Authentication =
       certificate ? .certificate(notAfter: 1_900_000_000, topics: topics) : .token(try TestKeys.tokenCredential())
     apns = APNsProvider(APNsCredentials(authentication: authentication, target: target), time: world.time)

@@ -39,7 +39,7 @@ struct BrokenServerTests {
     let bench = try FCMBench()
     var isFirst = true
     bench.world.answerDial = { [unowned bench] target in
-      guard target.host == "oauth.test" else { return .accept(bench.provider.accept()) }
+      guard target.endpoint.host == "oauth.test" else { return .accept(bench.provider.accept()) }
       defer { isFirst = false }
       return .accept(isFirst ? ByteServer(greeting: (0..<1002).flatMap { _ in emptySettings }) : bench.oauth.accept())
     }

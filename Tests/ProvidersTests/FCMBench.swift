@@ -23,12 +23,13 @@ final class FCMBench: Sender {
 
   /// What becomes of connections to FCM; the token endpoint takes all.
   func answerDials(_ answer: @escaping () -> VirtualWorld.Dial) {
-    world.answerDial = { [oauth] target in target.host == "oauth.test" ? .accept(oauth.accept()) : answer() }
+    world.answerDial = { [oauth] target in target.endpoint.host == "oauth.test" ? .accept(oauth.accept()) : answer() }
   }
 
   static func credentials() throws -> FCMCredentials {
     try FCMCredentials(
-      account: ServiceAccount(file: TestKeys.serviceAccountFile()), target: DialTarget(host: "fcm.test", port: 443, tls: nil),
+      account: ServiceAccount(file: TestKeys.serviceAccountFile()),
+      target: DialTarget(Endpoint(host: "fcm.test", port: 443), tls: nil),
       tokenEndpoint: nil, tls: nil)
   }
 

@@ -46,7 +46,7 @@ struct FCMPoolTests {
     bench.world.settle()
     #expect(bench.delivered == 1000)
     bench.world.advance(by: 300)
-    #expect(bench.world.openConnections.filter { $0.target.host == "fcm.test" }.count == 1)
+    #expect(bench.world.openConnections.filter { $0.target.endpoint.host == "fcm.test" }.count == 1)
   }
 
   @Test("renews the token five minutes early, once, without stopping for it")
@@ -116,7 +116,7 @@ struct FCMPoolTests {
     bench.offer([1])
     bench.world.advance(by: 20)
     #expect((8...12).contains(bench.oauth.requests.count))
-    #expect(bench.world.openConnections.count { $0.target.host == "oauth.test" } <= 2)
+    #expect(bench.world.openConnections.count { $0.target.endpoint.host == "oauth.test" } <= 2)
     bench.oauth.answer = { [unowned bench] _ in bench.token() }
     bench.world.advance(by: 2.1)
     #expect(bench.delivered == 1)
@@ -302,7 +302,7 @@ struct FCMPoolTests {
     bench.offer(0..<5000)
     bench.world.advance(by: 21)
     #expect((10...160).contains(bench.delivered))
-    #expect(bench.world.connections.filter { $0.target.host == "fcm.test" }.count <= 2)
+    #expect(bench.world.connections.filter { $0.target.endpoint.host == "fcm.test" }.count <= 2)
   }
 
   @Test("Retry-After of ten quota refusals in a row holds the whole pool")

@@ -39,7 +39,7 @@ struct ProxyChoiceTests {
   func targets() throws {
     let choice = ProxyChoice(ProxyAddress("http://proxy:3128"), except: ProxyExceptions("direct.example"))
     let through = DialTarget(Endpoint(host: "a.example", port: 443), tls: nil, through: choice)
-    #expect(through.proxy?.endpoint.host == "proxy" && through.host == "a.example")
-    #expect(DialTarget(Endpoint(host: "direct.example", port: 443), tls: nil, through: choice).proxy == nil)
+    #expect(through.options.proxy?.endpoint.host == "proxy" && through.endpoint.host == "a.example")
+    #expect(DialTarget(Endpoint(host: "direct.example", port: 443), tls: nil, through: choice).options.proxy == nil)
   }
 }

@@ -1,5 +1,6 @@
 import HTTP2
 import PushCore
+import Reactor
 import Testing
 import Wire
 
@@ -21,7 +22,7 @@ private final class SharedBench: PoolHandler, PoolObserver {
   private var apps: [Int: Int] = [:]
 
   init() throws {
-    let target = DialTarget(host: "apns.test", port: 443, tls: nil)
+    let target = DialTarget(Endpoint(host: "apns.test", port: 443), tls: nil)
     apns = APNsProvider(
       APNsCredentials(authentication: .token(try TestKeys.tokenCredential()), target: target), time: world.time)
     pool = ProviderPool(.apns(apns), settings: .apns, time: world.time, dialer: world)
@@ -148,7 +149,8 @@ struct SharedPoolTests {
     bench.provider.answer = { _ in .status(200) }
     bench.apns.replaceCredentials(
       APNsCredentials(
-        authentication: .token(try TestKeys.tokenCredential()), target: DialTarget(host: "apns.test", port: 443, tls: nil)))
+        authentication: .token(try TestKeys.tokenCredential()),
+        target: DialTarget(Endpoint(host: "apns.test", port: 443), tls: nil)))
     bench.world.advance(by: 1)
     #expect(bench.delivered == [0, 3])
   }

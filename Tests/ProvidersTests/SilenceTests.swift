@@ -1,4 +1,5 @@
 import HTTP2
+import Reactor
 import Testing
 import Wire
 
@@ -135,7 +136,8 @@ struct SilenceTests {
     bench.world.settle()
     bench.apns.replaceCredentials(
       APNsCredentials(
-        authentication: .token(try TestKeys.tokenCredential()), target: DialTarget(host: "apns.test", port: 443, tls: nil)))
+        authentication: .token(try TestKeys.tokenCredential()),
+        target: DialTarget(Endpoint(host: "apns.test", port: 443), tls: nil)))
     bench.offer(10..<20)
     bench.world.advance(by: 7)
     #expect(behaviour.canaries.count >= 1)

@@ -215,7 +215,7 @@ struct Scenario {
     switch source.kind {
     case .apns(.token(_, let keyID, let teamID), let endpoint):
       let token = try TokenCredential(pem: Array(Keys.p256.utf8), keyID: keyID, teamID: teamID)
-      let target = DialTarget(host: endpoint.host, port: endpoint.port, tls: nil)
+      let target = DialTarget(endpoint, tls: nil)
       return LoadedCredential(.apns(APNsCredentials(authentication: .token(token), target: target)), fingerprint: number)
     case .apns: preconditionFailure("the configuration has no certificates")
     case .webpush(let keys, let subject, let hosts):
@@ -223,7 +223,7 @@ struct Scenario {
       let vapid = try vapidKeys.prefix(keys.count).map { try VAPIDKey(pem: Array($0.utf8), subject: subject) }
       return LoadedCredential(.webpush(WebPushCredentials(keys: vapid, hosts: hosts, tls: nil)), fingerprint: number)
     case .fcm(_, let endpoint, _):
-      let target = DialTarget(host: endpoint.host, port: endpoint.port, tls: nil)
+      let target = DialTarget(endpoint, tls: nil)
       let account = try ServiceAccount(file: Array(Self.account.utf8))
       let tokens = TokenEndpoint("https://\(endpoint)/token")
       return LoadedCredential(

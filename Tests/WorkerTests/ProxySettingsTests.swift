@@ -128,6 +128,6 @@ struct ProxySettingsTests {
     let trust = try trusts.trust(.file(files.authority), cache, for: "ca")
     let loaded = try LoadedCredential(source, setting: "apps.a.fcm", fingerprint: 0, files: cache, trust: trust)
     guard case .fcm(let fcm) = loaded.value else { throw ConfigurationError(key: "apps.a.fcm", problem: "is another") }
-    #expect(fcm.target.proxy?.endpoint.host == "proxy" && fcm.tokenTarget.proxy == nil)
+    #expect(fcm.target.options.proxy?.endpoint.host == "proxy" && fcm.tokenTarget.options.proxy == nil)
   }
 }

@@ -29,7 +29,7 @@ package final class ProviderProbe: ClientSessionHandler {
     self.time = time
     self.dialer = dialer
     var target = endpoint.target
-    target.timeout = min(target.timeout, 2 * Self.interval)
+    target.options.connectTimeout = min(target.options.connectTimeout, 2 * Self.interval)
     self.target = target
     allowsHTTP1 = endpoint.allowsHTTP1
     self.request = request

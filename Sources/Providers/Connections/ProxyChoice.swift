@@ -1,5 +1,4 @@
 import Reactor
-import TLS
 
 /// The proxy for some connections, and the hosts that they reach directly.
 public struct ProxyChoice: Hashable, Sendable {
@@ -18,12 +17,5 @@ public struct ProxyChoice: Hashable, Sendable {
   public func proxy(for endpoint: Endpoint) -> ProxyAddress? {
     guard let address, !exceptions.contains(endpoint) else { return nil }
     return address
-  }
-}
-
-extension DialTarget {
-  public init(_ endpoint: Endpoint, tls: TLSClientContext?, through proxy: ProxyChoice, timeout: Double = 10) {
-    self.init(host: endpoint.host, port: endpoint.port, tls: tls, timeout: timeout)
-    self.proxy = proxy.proxy(for: endpoint)
   }
 }

@@ -20,8 +20,7 @@ public struct WebPushCredentials: Sendable {
 
   func target(of origin: WebPushOrigin) -> DialTarget {
     DialTarget(
-      host: origin.host, port: origin.port, tls: tls, proxy: proxy.proxy(for: Endpoint(host: origin.host, port: origin.port)),
-      addresses: hosts.addresses(of: origin.host))
+      Endpoint(host: origin.host, port: origin.port), tls: tls, through: proxy, addresses: hosts.addresses(of: origin.host))
   }
 
   /// A subscription's key; nil if it isn't configured. Unregistered subscriptions have no key's id and use the first.

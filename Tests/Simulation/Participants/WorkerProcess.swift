@@ -156,7 +156,8 @@ final class WorkerProcess: Participant, ShardHost {
   }
 
   func dial(_ machine: any Machine, to target: DialTarget) -> any Transport {
-    world.network.dial(machine, from: self, to: "\(target.host):\(target.port)", timeout: target.timeout)
+    world.network.dial(
+      machine, from: self, to: "\(target.endpoint.host):\(target.endpoint.port)", timeout: target.options.connectTimeout)
   }
 
   func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport {

@@ -85,7 +85,7 @@ final class DoctorDoors: DoctorLook {
     let request = HTTPFetch.Request(
       method: "GET", host: "\(place.address)", path: isFigures ? "/metrics" : "/livez", timeout: Self.timeout,
       longestAnswer: 16 << 20)
-    let target = DialTarget(host: place.address.host, port: place.address.port, tls: nil, timeout: Self.timeout)
+    let target = DialTarget(place.address, tls: nil, timeout: Self.timeout)
     ask(request, target) { [weak self] answer in
       guard let self else { return }
       let body = if case .answered(200, let body?) = answer { String(decoding: body, as: UTF8.self) } else { "" }

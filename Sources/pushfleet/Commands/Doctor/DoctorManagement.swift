@@ -23,7 +23,7 @@ final class DoctorManagement: DoctorLook {
     self.address = address
     self.broker = broker
     let tls: TLSClientContext? = address.isTLS ? try broker.tls ?? TLSClientContext(trust: .system()) : nil
-    target = DialTarget(host: address.endpoint.host, port: address.endpoint.port, tls: tls, timeout: Self.timeout)
+    target = DialTarget(address.endpoint, tls: tls, timeout: Self.timeout)
     try super.init()
   }
 

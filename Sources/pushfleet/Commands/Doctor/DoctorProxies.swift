@@ -13,16 +13,16 @@ final class DoctorProxies: DoctorLook {
   init(_ configuration: Configuration, app: String?) throws {
     try super.init()
     var seen: Set<ProxyAddress> = []
-    waiting = configuration.proxyTargets(of: app).filter { $0.proxy.map { seen.insert($0).inserted } ?? false }[...]
+    waiting = configuration.proxyTargets(of: app).filter { $0.options.proxy.map { seen.insert($0).inserted } ?? false }[...]
   }
 
   func look() -> [Finding] { waiting.isEmpty ? [] : run { [unowned self] in proceed() } }
 
   private func proceed() {
-    guard let target = waiting.popFirst(), let proxy = target.proxy else { return loop.stop() }
+    guard let target = waiting.popFirst(), let proxy = target.options.proxy else { return loop.stop() }
     let attempt = TunnelAttempt { [weak self] problem in
       guard let self else { return }
-      judge(problem, proxy, Endpoint(host: target.host, port: target.port))
+      judge(problem, proxy, target.endpoint)
       loop.schedule(after: 0) { [weak self] in self?.proceed() }
     }
     self.attempt = attempt
