@@ -1,3 +1,4 @@
+import Foundation
 import PushCore
 import Testing
 
@@ -164,6 +165,62 @@ struct OperationTests {
     try perform(.pause(fcm, until: nil), now: 13)
     try perform(.resume(fcm), now: 28 * 86_400_000 + 5)
     #expect(try store.control(fcm) == Control(fcm))
+  }
+
+  /// What a call on another connection returns if it begins before `early` is committed.
+  private func during<Answer: Sendable>(
+    _ early: TransactionIntent, on registry: TestRegistry, _ change: (any SQLSession) throws -> Void,
+    _ call: @escaping @Sendable (DeviceStore) throws -> Answer
+  ) throws -> Answer {
+    let (backend, location) = (registry.backend, registry.location)
+    let answers = Collected<Result<Answer, any Error>>()
+    let isDone = DispatchSemaphore(value: 0)
+    let session = registry.store.session
+    try session.begin(early)
+    try change(session)
+    Thread.detachNewThread {
+      answers.add(Result { try call(try backend.connect(location)) })
+      isDone.signal()
+    }
+    // Time for its look, which it must not take before the commit.
+    #expect(isDone.wait(timeout: .now() + .milliseconds(300)) == .timedOut)
+    try session.commit()
+    isDone.wait()
+    return try answers.all[0].get()
+  }
+
+  @Test("a call that overlaps another one acts on that one's result", arguments: Backend.all)
+  func overlaps(_ backend: Backend) throws {
+    let registry = try backend.open()
+    defer { withExtendedLifetime(registry) {} }
+    let (store, app) = (registry.store, bytes("a"))
+    try perform(.rate(.app(app), 50), store)
+
+    let granted = try during(
+      .campaigns, on: registry, { try $0.run(SQL.setPace, [.text(app), .int(1_000_000_000_000)]) },
+      { try $0.grantPushes(10, of: app, now: 1_000_000) })
+    #expect(granted == 0)
+
+    let claimed = try during(
+      .campaigns, on: registry, { try $0.run(Statement("UPDATE audit_events SET claimed_at = 1000"), []) },
+      { try $0.claimAuditEvents(lease: 500, limit: 9, now: 1_001) })
+    #expect(claimed.isEmpty)
+
+    let campaign = CampaignTests.description
+    _ = try store.createCampaign(campaign, now: 1)
+    let values: [SQLValue] = [.blob(campaign.id), .int(CampaignState.cancelled.rawValue), .int(2)]
+    let isHeld = try during(
+      .campaigns, on: registry, { try $0.run(SQL.setState, values) },
+      { try $0.setState(.held, of: campaign.id, now: 3) })
+    #expect(try !isHeld && store.campaign(campaign.id)?.state == .cancelled)
+
+    let paused: [SQLValue] = [
+      .text(bytes("app")), .text(app), .text(bytes("paused")), .null, .null, .null, .int(2), .int(50), .null,
+    ]
+    _ = try during(
+      .orders, on: registry, { try $0.run(SQL.setControl, paused) },
+      { try $0.perform(FleetOperation(.rate(.app(app), 7), by: app, from: app), now: 3).get() })
+    #expect(try store.control(.app(app)).mode == .paused && store.control(.app(app)).rate == 7)
   }
 
   @Test("a removal is recorded with its number and filter", arguments: Backend.all)

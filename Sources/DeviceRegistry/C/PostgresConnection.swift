@@ -119,13 +119,14 @@ final class PostgresConnection: SQLSession {
   }
 
   /// The locks serialise writers. In the whole fleet, one writer of devices, users, topics and groups runs at a time, and one
-  /// writer of an application's notes and badges. So writers can't deadlock, and each batch sees the one before it. A stricter
+  /// writer of an application's notes and badges, and one operator's order. So writers can't deadlock, and each batch sees the one before it. A stricter
   /// isolation than READ COMMITTED would take its snapshot before the lock. Readers and campaigns don't wait.
   private func locks(for intent: TransactionIntent) -> String {
     let locks: [String]
     switch intent {
     case .campaigns: return ""
     case .devices: locks = ["pg_advisory_xact_lock(1885760628, 1)"]
+    case .orders: locks = ["pg_advisory_xact_lock(1885760628, 3)"]
     case .notes(let apps) where apps.count <= Self.mostLocks:
       locks =
         ["pg_advisory_xact_lock_shared(1885760628, 2)"]

@@ -79,13 +79,15 @@ extension DeviceStore {
   /// again.
   public func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(RegistryError) -> Bool {
     try transaction(.campaigns) { () throws(RegistryError) in
-      guard let current = try self.campaign(campaign) else { return false }
+      guard let current = try self.campaign(campaign, SQL.campaignToChange) else { return false }
       return try change(current, to: state, now: now)
     }
   }
 
-  public func campaign(_ id: [UInt8]) throws(RegistryError) -> Campaign? {
-    try session.first(SQL.campaignByID, [.blob(id)], Self.campaign)
+  public func campaign(_ id: [UInt8]) throws(RegistryError) -> Campaign? { try campaign(id, SQL.campaignByID) }
+
+  func campaign(_ id: [UInt8], _ statement: Statement) throws(RegistryError) -> Campaign? {
+    try session.first(statement, [.blob(id)], Self.campaign)
   }
 
   /// Those of the campaigns that are paused, held or cancelled.
@@ -252,7 +254,9 @@ extension SQL {
     id, app, message_id, target, total, high_water, state, sent, failed, pages_done, page_count, created_at, updated_at, finished_at,
     resumed_at, stopped_at, idle, received, opened, unknown_devices
     """
-  static let campaignByID = Statement("SELECT \(campaignColumns) FROM campaigns WHERE id = ?1")
+  private static let ofID = "SELECT \(campaignColumns) FROM campaigns WHERE id = ?1"
+  static let campaignByID = Statement(ofID)
+  static let campaignToChange = Statement(locking: ofID)
   static let campaignByMessage = Statement(
     "SELECT \(campaignColumns) FROM campaigns WHERE message_id = ?1 AND app = ?2 ORDER BY created_at DESC, id LIMIT 1")
   static let countCampaigns = Statement("SELECT state, COUNT(*) FROM campaigns GROUP BY state")

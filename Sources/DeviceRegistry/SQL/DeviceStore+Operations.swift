@@ -42,7 +42,9 @@ extension DeviceStore {
         try change(subject, "discard", &event, operation, now: now) { $0.discarded = now }
       case .rate(let subject, let rate): try change(subject, "rate", &event, operation, now: now) { $0.rate = rate }
       case .campaign(let id, let state):
-        guard let campaign = try campaign(id) else { return .failure(.init(reason: "there is no such campaign")) }
+        guard let campaign = try campaign(id, SQL.campaignToChange) else {
+          return .failure(.init(reason: "there is no such campaign"))
+        }
         guard try change(campaign, to: state, now: now) else {
           return .failure(.init(reason: "it is \(campaign.state.name), so it can't be \(state.name)"))
         }
@@ -83,7 +85,7 @@ extension DeviceStore {
   private static func intent(of action: FleetOperation.Action) -> TransactionIntent {
     switch action {
     case .forget, .createKey, .revokeKey: .devices
-    default: .campaigns
+    default: .orders
     }
   }
 
@@ -185,7 +187,8 @@ extension DeviceStore {
   public func claimAuditEvents(lease: Int64, limit: Int, now: Int64) throws(RegistryError) -> [AuditEvent] {
     try transaction(.campaigns) { () throws(RegistryError) in
       let numbers = try session.ints(SQL.unpublished, [.int(now - lease), .int(limit)])
-      let events = try session.ofEach(SQL.claimAuditEvent, numbers.map { [.int($0), .int(now)] }, Self.auditEvent)
+      let claims: [[SQLValue]] = numbers.map { [.int($0), .int(now), .int(now - lease)] }
+      let events = try session.ofEach(SQL.claimAuditEvent, claims, Self.auditEvent)
       return events.compactMap(\.self)
     }
   }
@@ -214,7 +217,8 @@ extension SQL {
     ON CONFLICT (kind, name) DO UPDATE SET mode = excluded.mode, until = excluded.until, reason = excluded.reason,
       actor = excluded.actor, since = excluded.since, rate = excluded.rate, discarded = excluded.discarded
     """)
-  static let pace = Statement("SELECT rate, paced_to FROM controls WHERE kind = 'app' AND name = ?1 AND rate IS NOT NULL")
+  static let pace = Statement(
+    locking: "SELECT rate, paced_to FROM controls WHERE kind = 'app' AND name = ?1 AND rate IS NOT NULL")
   static let setPace = Statement("UPDATE controls SET paced_to = ?2 WHERE kind = 'app' AND name = ?1")
   private static let auditColumns = "id, at, app, actor, origin, action, subject, reason, before_state, after_state"
   static let insertAuditEvent = Statement(
@@ -230,7 +234,9 @@ extension SQL {
   }
   static let unpublished = Statement(
     "SELECT id FROM audit_events WHERE claimed_at < ?1 ORDER BY id LIMIT ?2")
-  static let claimAuditEvent = Statement("UPDATE audit_events SET claimed_at = ?2 WHERE id = ?1 RETURNING \(auditColumns)")
+  /// Has no row if another worker claimed the event since the look.
+  static let claimAuditEvent = Statement(
+    "UPDATE audit_events SET claimed_at = ?2 WHERE id = ?1 AND claimed_at < ?3 RETURNING \(auditColumns)")
   static let auditEventPublished = Statement("UPDATE audit_events SET claimed_at = NULL WHERE id = ?1")
   /// A statement with the condition that `app` is one of the names in the first parameter, from `DeviceStore.list`. The condition is
   /// true for a null parameter.

@@ -54,6 +54,9 @@ struct Statement: Sendable {
   /// An insert that returns the new `id`. SQLite reports it without `RETURNING`.
   init(insert sql: String) { self.init(sql, postgres: sql + " RETURNING id") }
 
+  /// A look-up before a write of the same rows. PostgreSQL locks them until the transaction ends.
+  init(locking sql: String) { self.init(sql, postgres: sql + " FOR UPDATE") }
+
   /// A look-up or insert for many sets of values. PostgreSQL gets arrays, and returns the number of the set as an additional
   /// last column. Inserted rows must differ and have no results.
   init(rows sql: String, _ types: ColumnType...) {
@@ -114,7 +117,10 @@ protocol SQLSession: AnyObject {
 /// The purpose of a transaction. Writers to the same records are serialised, so that they can't deadlock.
 enum TransactionIntent {
   case devices
+  /// Campaigns, rates and events. PostgreSQL serialises only writers of the same rows.
   case campaigns
+  /// An operator's order, which may change a row that doesn't exist yet.
+  case orders
   /// Notes, and the badges of some applications, by number.
   case notes(of: [Int64])
   case allNotes
