@@ -68,6 +68,8 @@ package final class RegistryClient: RegistryHandler {
 
   package func registryAvailable() {
     isUp = true
+    // A reopened store reports its own faults only.
+    unwritable = []
     log.info("the registry is in use")
     registryChanged(isUsable: true)
   }

@@ -1,0 +1,20 @@
+import DeviceRegistry
+import Logging
+import Reactor
+import Testing
+
+@Suite("A shard's client of the registry")
+struct RegistryClientTests {
+  @Test("is writable again when the registry comes back, even if it lacked writes of some kind before")
+  func comesBack() throws {
+    let client = try RegistryClient(
+      "sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: try EventLoop(), log: Log(level: .error))
+    client.registryAvailable()
+    #expect(client.isWritable)
+    client.registryWritesChanged(.notes, .unavailable(.locked, "x"))
+    #expect(client.isUp && !client.isWritable)
+    client.registryUnavailable(.unavailable(.down, "x"))
+    client.registryAvailable()
+    #expect(client.isWritable)
+  }
+}
