@@ -284,6 +284,16 @@ struct BulkTests {
     for other in others { #expect(try state(other) == state(one), "seed \(seed), \(other.backend)") }
   }
 
+  @Test("A bulk load revives devices that ended after it began, as single registrations do", arguments: Backend.all)
+  func revives(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let portion = (0..<40).map { Registration(app: TestRegistry.app, platform: .fcm, token: Array("t\($0)".utf8)) }
+    _ = try registry.store.load(portion, now: 1_000)
+    _ = try registry.change(#"{"op":"unregister","token":"fcm:t7"}"#, now: 9_000)
+    _ = try registry.store.load(portion, now: 5_000)
+    #expect(try registry.record("t7")?.state == .active)
+  }
+
   @Test("A device with the maximum number and length of topics is accepted; one beyond that is reported")
   func longRows() throws {
     let registry = try Backend.sqlite.open()

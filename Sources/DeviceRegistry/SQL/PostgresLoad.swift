@@ -17,7 +17,8 @@ extension DeviceStore {
 }
 
 /// A bulk load. COPY writes the rows to a temporary table; set operations then move them to their tables. Some rows need single
-/// registrations: several rows of one token or installation, a new token for an installation, and rows that may exceed a limit.
+/// registrations: several rows of one token or installation, a new token for an installation, rows that may exceed a limit, and rows
+/// of devices that ended after the load's time.
 /// The order of the rows is kept, so the outcome equals that of single registrations in order.
 private struct PostgresLoad {
   private let store: DeviceStore
@@ -110,7 +111,8 @@ private struct PostgresLoad {
         isSingle[index] = true
       }
     }
-    let found = try session.ints(SQL.loadSingles, [.int(store.limits.topicsPerDevice), .int(store.limits.devicesPerUser)])
+    let found = try session.ints(
+      SQL.loadSingles, [.int(store.limits.topicsPerDevice), .int(store.limits.devicesPerUser), .int(now)])
     for index in found { isSingle[Int(index)] = true }
   }
 
@@ -216,6 +218,7 @@ extension SQL {
       OR (l.user_name IS NOT NULL AND l.user_rows + (
         SELECT count(*) FROM users u JOIN devices d ON d.user_id = u.id WHERE u.app = l.app AND u.name = l.user_name
       ) > CAST(?2 AS BIGINT))
+      OR EXISTS (SELECT 1 FROM devices d WHERE \(ofToken) AND d.gone_at > CAST(?3 AS BIGINT))
     """)
   /// If rows give several names for a user, the last one wins.
   static let loadUsers = Statement(
