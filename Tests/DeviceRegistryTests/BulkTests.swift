@@ -284,6 +284,23 @@ struct BulkTests {
     for other in others { #expect(try state(other) == state(one), "seed \(seed), \(other.backend)") }
   }
 
+  @Test("Long rows are stored before the input ends", arguments: BulkFormat.allCases)
+  func longPortions(_ format: BulkFormat) throws {
+    let registry = try Backend.sqlite.open()
+    let rows = Rows()
+    let load = BulkImport(
+      into: registry.store, format: format, apps: [TestRegistry.app], defaultApp: TestRegistry.app, now: 7_000, handler: rows)
+    load.portionBytes = 100
+    if format == .csv { try load.feed(Array("platform,token\n".utf8)) }
+    for number in 1...5 {
+      let row = format == .csv ? "fcm,the-token-number-\(number)\n" : #"{"platform":"fcm","token":"\#(number)"}"# + "\n"
+      try load.feed(Array(row.utf8))
+    }
+    #expect(load.count.stored == 4)
+    try load.finish()
+    #expect(load.count.stored == 5)
+  }
+
   @Test("A bulk load revives devices that ended after it began, as single registrations do", arguments: Backend.all)
   func revives(_ backend: Backend) throws {
     let registry = try backend.open()

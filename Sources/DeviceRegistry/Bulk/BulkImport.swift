@@ -62,10 +62,14 @@ public final class BulkImport {
   private var lines = LineReader()
   private var isFirst = true
   private var pending: [(line: Int, row: [UInt8], change: RegistryChange)] = []
+  /// The value of ``BulkCount/bytes`` at the last transaction.
+  private var bytesStored = 0
   private let keepsRows: Bool
 
   /// Rows per transaction: enough to make commits cheap, few enough not to block other writers for long.
   private static let portion = 10_000
+  /// A transaction also begins after so many bytes of input.
+  var portionBytes = 64 << 20
 
   /// - Parameters:
   ///   - store: nil to check rows only. Rows that only the registry could refuse then count as stored.
@@ -122,7 +126,7 @@ public final class BulkImport {
           continue
         }
         take(line, row, columns)
-        if pending.count >= Self.portion { try flush() }
+        try flushIfFull()
       }
     case .ndjson:
       while let (line, text) = lines.next(isEnd: isEnd) {
@@ -135,7 +139,7 @@ public final class BulkImport {
           case .failure(let refusal): refuse(text, line, refusal.code, refusal.reason)
           }
         }
-        if pending.count >= Self.portion { try flush() }
+        try flushIfFull()
       }
     }
   }
@@ -205,7 +209,12 @@ public final class BulkImport {
     }
   }
 
+  private func flushIfFull() throws(BulkError) {
+    if pending.count >= Self.portion || count.bytes - bytesStored >= portionBytes { try flush() }
+  }
+
   private func flush() throws(BulkError) {
+    bytesStored = count.bytes
     guard !pending.isEmpty else { return }
     let portion = pending
     pending.removeAll(keepingCapacity: true)

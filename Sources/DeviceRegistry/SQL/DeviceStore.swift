@@ -100,16 +100,17 @@ public final class DeviceStore {
   func knownTopic(_ name: [UInt8], _ app: Int64) throws(RegistryError) -> Int64? {
     let key = TopicName(app: app, name: name)
     if let id = topicIDs[key] { return id }
-    guard let id = try session.firstInt(SQL.topicByName, [.int(app), .text(name)]) else { return nil }
-    if topicIDs.count >= Self.cachedTopics { topicIDs = [:] }
-    topicIDs[key] = id
-    return id
+    return try session.firstInt(SQL.topicByName, [.int(app), .text(name)]).map { remember($0, key) }
   }
 
   func makeTopic(_ name: [UInt8], _ app: Int64) throws(RegistryError) -> Int64 {
     if let id = try knownTopic(name, app) { return id }
-    let id = try session.insert(SQL.insertTopic, [.int(app), .text(name)])
-    topicIDs[TopicName(app: app, name: name)] = id
+    return remember(try session.insert(SQL.insertTopic, [.int(app), .text(name)]), TopicName(app: app, name: name))
+  }
+
+  private func remember(_ id: Int64, _ topic: TopicName) -> Int64 {
+    if topicIDs.count >= Self.cachedTopics { topicIDs = [:] }
+    topicIDs[topic] = id
     return id
   }
 
