@@ -27,6 +27,24 @@ struct PostgresHostTests {
   }
 
   @Test(
+    "A connection's failure has the meaning of its code; a word before the text is no code",
+    arguments: [
+      ("FATAL:  28P01: password authentication failed", .unusable(.accessDenied, "")),
+      ("FATAL:  sorry, too many clients already", .unavailable(.down, "")),
+      ("ERROR:  pgbouncer cannot connect to server", .unavailable(.down, "")),
+      ("ERROR:  53300: too many connections", .unavailable(.overloaded, "")),
+      ("PANIC:  could not write to the log", .unavailable(.down, "")),
+    ] as [(String, RegistryError)])
+  func failures(_ message: String, _ expected: RegistryError) {
+    let found = PostgresFault.connecting("connection to server at \"h\", port 1 failed: \(message)")
+    switch (found, expected) {
+    case (.unusable(let kind, _), .unusable(let other, _)): #expect(kind == other)
+    case (.unavailable(let kind, _), .unavailable(let other, _)): #expect(kind == other)
+    default: Issue.record("\(found)")
+    }
+  }
+
+  @Test(
     "A remote server is verified unless the location says otherwise; a local one needs no certificate",
     arguments: [
       ("postgresql://u@db.example.com/d", "verify-full"), ("postgresql://u@10.0.0.1/d", "verify-full"),

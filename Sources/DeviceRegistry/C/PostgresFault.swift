@@ -13,11 +13,14 @@ enum PostgresFault {
     return error(field(result, Int32(UInt8(ascii: "C"))) ?? "08006", message)
   }
 
-  /// The error of a failed connection attempt. The text contains its code: `FATAL:  28P01: password authentication failed …`.
+  /// The error of a failed connection attempt. The text contains its code: `FATAL:  28P01: password authentication failed …`. A code
+  /// has a digit; the severity before it has none.
   static func connecting(_ message: String) -> RegistryError {
     for part in message.split(separator: ": ") {
       let code = part.drop { $0 == " " }
-      if code.utf8.count == 5, code.utf8.allSatisfy({ ($0 >= 48 && $0 <= 57) || ($0 >= 65 && $0 <= 90) }), code != "FATAL" {
+      if code.utf8.count == 5, code.utf8.allSatisfy({ ($0 >= 48 && $0 <= 57) || ($0 >= 65 && $0 <= 90) }),
+        code.contains(where: \.isNumber)
+      {
         return error(String(code), message)
       }
     }
