@@ -23,9 +23,7 @@ import Testing
     #expect(entries[0].authorization?.issuer == Array("push@demo.iam.example".utf8))
     #expect(entries.allSatisfy { $0.violations.isEmpty && $0.header("authorization") == nil })
     let lines = try entries.map { entry in
-      var line: [UInt8] = []
-      entry.append(to: &line)
-      return try #require(JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])
+      try #require(JSONSerialization.jsonObject(with: Data(entry.json.line)) as? [String: Any])
     }
     // Each line has it; the assertion, a credential, isn't shown.
     #expect(lines[0]["payload"] is NSNull && lines[1]["payload"] is [String: Any])

@@ -20,8 +20,7 @@ import Wire
     let entry = try #require(talk.service.journal.entries.first)
     #expect(entry.tokenText == "a" && entry.violations.isEmpty && entry.isJSON)
     #expect(entry.payload == Array(#"{"title":"hi"}"#.utf8) && entry.header("authorization") == nil)
-    var bytes: [UInt8] = []
-    entry.append(to: &bytes)
+    let bytes = entry.json.line
     let line = try #require(JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
     let headers = try #require(line["headers"] as? [String: Any])
     let claims = try #require(headers["authorization"] as? [String: Any])

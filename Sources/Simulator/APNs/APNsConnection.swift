@@ -135,10 +135,8 @@ final class APNsConnection: ServiceConnection<APNsConfiguration, APNsService>, S
 
   private func body(_ answer: APNsVerdict, _ step: Step?, _ now: Int64) -> [UInt8] {
     guard let reason = answer.reason else { return [] }
-    var json = JSONObjectWriter()
-    json.set("reason", reason)
-    if answer.status == 410 { json.set("timestamp", step?.timestamp ?? now) }
-    return json.closed()
+    let timestamp = answer.status == 410 ? step?.timestamp ?? now : nil
+    return (["reason": reason, "timestamp": JSONOptional(timestamp)] as JSONObject).line
   }
 
   private static let apnsID = Array("apns-id".utf8)

@@ -60,7 +60,7 @@ public final class Journal: Sendable, TurnHook {
       state.count += 1
       if keepsEntries { state.entries.append(entry) }
       guard hasFile else { return }
-      entry.append(to: &state.pending)
+      state.pending += entry.json.line + [UInt8(ascii: "\n")]
       if state.pending.count >= 64 * 1024 { Self.write(&state) }
     }
   }

@@ -32,6 +32,8 @@ public struct JournalEntry: Sendable {
     public var keyID: [UInt8]
     public var issuer: [UInt8]
     public var issuedAt: Int64
+
+    var json: JSONObject { ["kid": keyID, "iss": issuer, "iat": issuedAt] }
   }
 
   /// RFC 8292 §2 and §3.2.
@@ -42,6 +44,8 @@ public struct JournalEntry: Sendable {
     public var subject: [UInt8]?
     /// Unix seconds.
     public var expires: Int64?
+
+    var json: JSONObject { ["k": key, "aud": audience, "sub": subject, "exp": expires] }
   }
 
   init(_ request: ServerRequest, connection: Int, at time: Int64) {
@@ -59,47 +63,22 @@ public struct JournalEntry: Sendable {
 
   public var tokenText: String { String(decoding: token, as: UTF8.self) }
 
-  /// Appends the entry as one line of NDJSON.
-  func append(to line: inout [UInt8]) {
-    var json = JSONObjectWriter(after: line)
-    json.set("time", Timestamp.text(time))
-    json.set("connection", Int64(connection))
-    json.set("stream", Int64(stream))
-    json.set("method", method)
-    json.set("path", path)
-    json.set("token", token)
-    json.set("headers") { json in
-      var names: [String] = []
-      for name in headers.map({ String(decoding: $0.name, as: UTF8.self) }) where !names.contains(name) {
-        names.append(name)
-        let values = headers.filter { $0.name.elementsEqual(name.utf8) }.map(\.value)
-        if values.count == 1 { json.set(name, values[0]) } else { json.set(name, values) }
-      }
-      if let authorization {
-        json.set("authorization") { json in
-          json.set("kid", authorization.keyID)
-          json.set("iss", authorization.issuer)
-          json.set("iat", authorization.issuedAt)
-        }
-      }
-      if let vapid {
-        json.set("authorization") { json in
-          json.set("k", vapid.key)
-          json.set("aud", vapid.audience)
-          json.set("sub", vapid.subject)
-          json.set("exp", vapid.expires)
-        }
-      }
+  /// The entry in the journal's file.
+  var json: JSONObject {
+    var names: [String] = []
+    for name in headers.map({ String(decoding: $0.name, as: UTF8.self) }) where !names.contains(name) { names.append(name) }
+    var members: [(String, any JSONMember)] = names.map { name in
+      let values = headers.filter { $0.name.elementsEqual(name.utf8) }.map(\.value)
+      return (name, values.count == 1 ? values[0] as any JSONMember : values)
     }
-    json.set("payload", raw: isJSON ? payload : Array("null".utf8))
-    if !isJSON, !payload.isEmpty { json.set("payload_text", payload) }
-    json.set("payload_size", Int64(payload.count))
-    if !violations.isEmpty { json.set("violations", violations.map { Array($0.utf8) }) }
-    json.set("answer") { json in
-      if let status { json.set("status", Int64(status)) }
-      if let reason { json.set("reason", Array(reason.utf8)) }
-      if let fault { json.set("fault", Array(fault.utf8)) }
-    }
-    line = json.closed() + [UInt8(ascii: "\n")]
+    if let authorization { members.append(("authorization", authorization.json)) }
+    if let vapid { members.append(("authorization", vapid.json)) }
+    return [
+      "time": Timestamp.text(time), "connection": connection, "stream": Int(stream), "method": method, "path": path,
+      "token": token, "headers": JSONObject(members), "payload": JSONRaw(isJSON ? payload : Array("null".utf8)),
+      "payload_text": JSONOptional(isJSON || payload.isEmpty ? nil : payload), "payload_size": payload.count,
+      "violations": JSONOptional(violations.isEmpty ? nil : violations.map { Array($0.utf8) }),
+      "answer": ["status": JSONOptional(status), "reason": JSONOptional(reason), "fault": JSONOptional(fault)] as JSONObject,
+    ]
   }
 }

@@ -38,15 +38,14 @@ struct MozillaPush: WebPushVendor {
   private static let reasons = [400: "110", 401: "109", 404: "102", 410: "106", 413: "104", 502: "900", 503: "201"]
 
   func refuse(_ status: Int, _ reason: String) -> SimulatedAnswer {
-    var json = JSONObjectWriter()
-    json.set("code", Int64(status))
-    json.set("errno", Int64(reason) ?? 999)
-    json.set("error", StatusPhrase.of(status))
-    json.set("message", Self.messages[reason] ?? reason)
-    json.set("more_info", "http://autopush.readthedocs.io/en/latest/http.html#error-codes")
+    let json: JSONObject = [
+      "code": status, "errno": Int64(reason) ?? 999, "error": StatusPhrase.of(status),
+      "message": Self.messages[reason] ?? reason,
+      "more_info": "http://autopush.readthedocs.io/en/latest/http.html#error-codes",
+    ]
     var headers = [HeaderField("content-type", "application/json")]
     if status == 410 { headers.append(HeaderField("cache-control", "max-age=86400")) }
-    return SimulatedAnswer(status: status, reason: reason, headers: headers, body: json.closed())
+    return SimulatedAnswer(status: status, reason: reason, headers: headers, body: json.line)
   }
 
   private static let messages = [

@@ -6,12 +6,10 @@ struct UnifiedPush: WebPushVendor {
   var requiresToken: Bool { false }
 
   func accept(_ push: WebPushAcceptance) -> SimulatedAnswer {
-    var json = JSONObjectWriter()
-    json.set("id", push.messageID)
-    json.set("time", push.time / 1000)
-    json.set("event", "message")
-    json.set("topic", push.subscription)
-    return SimulatedAnswer(status: 200, headers: Self.headers, body: json.closed())
+    let json: JSONObject = [
+      "id": push.messageID, "time": push.time / 1000, "event": "message", "topic": push.subscription,
+    ]
+    return SimulatedAnswer(status: 200, headers: Self.headers, body: json.line)
   }
 
   func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {
@@ -30,12 +28,11 @@ struct UnifiedPush: WebPushVendor {
   func usualReason(_ status: Int) -> String { "\(status)01" }
 
   func refuse(_ status: Int, _ reason: String) -> SimulatedAnswer {
-    var json = JSONObjectWriter()
-    json.set("code", Int64(reason) ?? Int64(status) * 100)
-    json.set("http", Int64(status))
-    json.set("error", Self.messages[reason] ?? StatusPhrase.of(status).lowercased())
-    json.set("link", "https://ntfy.sh/docs/publish/")
-    return SimulatedAnswer(status: status, reason: reason, headers: Self.headers, body: json.closed())
+    let json: JSONObject = [
+      "code": Int64(reason) ?? Int64(status) * 100, "http": status,
+      "error": Self.messages[reason] ?? StatusPhrase.of(status).lowercased(), "link": "https://ntfy.sh/docs/publish/",
+    ]
+    return SimulatedAnswer(status: status, reason: reason, headers: Self.headers, body: json.line)
   }
 
   private static let messages = [
