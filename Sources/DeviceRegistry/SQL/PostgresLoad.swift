@@ -73,28 +73,17 @@ private struct PostgresLoad {
     for registration in registrations {
       if let user = registration.user { userRows[Key(app: registration.app, platform: nil, name: user), default: 0] += 1 }
     }
-    var rows = CopyRows(columns: 19)
+    var rows = CopyRows()
     for (index, registration) in registrations.enumerated() {
-      rows.begin()
-      rows.append(Int64(index))
-      rows.append(try store.makeApp(registration.app))
-      rows.append(Int64(registration.platform.rawValue))
-      rows.append(registration.token())
-      rows.append(store.makeSalt())
-      rows.append(Int64((registration.environment ?? .unspecified).rawValue))
-      rows.append(registration.sender ?? [])
-      rows.append(registration.user)
-      rows.append(registration.name)
-      rows.append(registration.installation)
-      rows.append(registration.locale)
-      rows.append(registration.timeZone)
-      rows.append(registration.appVersion)
-      rows.append(Int64(registration.topics.count))
-      rows.append(registration.user.flatMap { userRows[Key(app: registration.app, platform: nil, name: $0)] } ?? 0)
-      rows.append(registration.registered(by: now))
-      rows.append(registration.kind.map { Int64($0.rawValue) })
-      rows.append(registration.activity)
-      rows.append(registration.platform == .webpush ? registration.identity : nil)
+      let users = registration.user.flatMap { userRows[Key(app: registration.app, platform: nil, name: $0)] } ?? 0
+      rows.append([
+        .int(index), .int(try store.makeApp(registration.app)), .int(registration.platform), .blob(registration.token()),
+        .int(store.makeSalt()), .int(registration.environment ?? .unspecified), .text(registration.sender ?? []),
+        .text(registration.user), .text(registration.name), .text(registration.installation), .text(registration.locale),
+        .text(registration.timeZone), .text(registration.appVersion), .int(registration.topics.count), .int(users),
+        .int(registration.registered(by: now)), .int(registration.kind), .text(registration.activity),
+        .blob(registration.platform == .webpush ? registration.identity : nil),
+      ])
     }
     try session.copy("COPY load_devices FROM STDIN (FORMAT binary)", rows.finished())
   }
@@ -117,16 +106,14 @@ private struct PostgresLoad {
   }
 
   private func stageTopics() throws(RegistryError) {
-    var rows = CopyRows(columns: 2)
+    var rows = CopyRows()
     var isEmpty = true
     for (index, registration) in registrations.enumerated() where !isSingle[index] {
       guard !registration.topics.isEmpty else { continue }
       let app = try store.makeApp(registration.app)
       for topic in registration.topics {
         isEmpty = false
-        rows.begin()
-        rows.append(Int64(index))
-        rows.append(try store.makeTopic(topic, app))
+        rows.append([.int(index), .int(try store.makeTopic(topic, app))])
       }
     }
     if !isEmpty { try session.copy("COPY load_topics FROM STDIN (FORMAT binary)", rows.finished()) }
@@ -166,25 +153,10 @@ private struct PostgresLoad {
 /// Rows in COPY's binary form (postgresql.org/docs/current/sql-copy.html, "Binary Format").
 private struct CopyRows {
   private var bytes: [UInt8] = Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0] + [UInt8](repeating: 0, count: 8)
-  private let columns: UInt8
 
-  init(columns: UInt8) { self.columns = columns }
-
-  mutating func begin() {
-    bytes.append(0)
-    bytes.append(columns)
-  }
-
-  mutating func append(_ value: Int64?) {
-    guard let value else { return bytes.appendBigEndian(Int32(-1)) }
-    bytes.appendBigEndian(Int32(8))
-    bytes.appendBigEndian(value)
-  }
-
-  mutating func append(_ value: [UInt8]?) {
-    guard let value else { return bytes.appendBigEndian(Int32(-1)) }
-    bytes.appendBigEndian(Int32(truncatingIfNeeded: value.count))
-    bytes += value
+  mutating func append(_ row: [SQLValue]) {
+    bytes.appendBigEndian(Int16(row.count))
+    for value in row { PostgresBytes.append(value, to: &bytes) }
   }
 
   func finished() -> [UInt8] { bytes + [0xFF, 0xFF] }
