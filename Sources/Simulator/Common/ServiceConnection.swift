@@ -11,21 +11,29 @@ class ServiceConnection<Configuration: SimulatorConfiguration, Service: Scripted
     self.number = number
   }
 
-  /// Answers the request as its step says, or plays the step's fault.
+  /// Performs the step's fault and answers the request as the step says, after the step's delay.
   /// - Parameter normal: makes the answer; called if there is one.
   final func perform(
     _ step: Step?, _ entry: inout JournalEntry, on connection: any SimulatedConnection,
     normal: (JournalEntry) -> SimulatedAnswer
   ) {
-    let player = FaultPlayer(step, &entry, service.environment, connection)
-    guard player.isAnswered else { return player.play() }
-    var answer = normal(entry)
-    (entry.status, entry.reason) = (answer.status, answer.reason)
-    if let body = step?.body { answer.body = Array(body.utf8) }
-    if let retryAfter = step?.retryAfter { answer.headers.append(HeaderField("retry-after", retryAfter)) }
-    player.play { [answer, stream = entry.stream] in
-      connection.respond(stream, status: answer.status, headers: answer.headers, body: answer.body)
+    let fault = step?.fault
+    entry.fault = fault?.name
+    if let streams = step?.streams { connection.setMaxConcurrentStreams(streams) }
+    var answer: SimulatedAnswer?
+    if fault?.hasAnswer != false {
+      var made = normal(entry)
+      (entry.status, entry.reason) = (made.status, made.reason)
+      if let body = step?.body { made.body = Array(body.utf8) }
+      if let retryAfter = step?.retryAfter { made.headers.append(HeaderField("retry-after", retryAfter)) }
+      answer = made
     }
+    let act = { [answer, stream = entry.stream] in
+      fault?.strike(connection, stream)
+      if let answer { connection.respond(stream, status: answer.status, headers: answer.headers, body: answer.body) }
+    }
+    guard let step, step.delayMilliseconds > 0 else { return act() }
+    service.environment.later(Double(step.delayMilliseconds) / 1000, act)
   }
 
   final func noteViolation(_ what: String) { service.noteViolation(what, connection: number) }
