@@ -126,45 +126,31 @@ final class StoreWork {
 
   // MARK: Successes
 
+  /// Successive changes and notes share a transaction, which waits for the disk only once. A refused change fails alone.
   /// - Returns: false if nothing had to be written. That says nothing about writes.
   private func answerRun(_ jobs: ArraySlice<Job>) throws(RegistryError) -> Bool {
     guard let job = jobs.first else { return false }
-    if jobs.count > 1, case .change = job.request {
-      try applyTogether(jobs)
-      return true
-    }
+    var hasWritten = true
     if case .probe = job.request, writes[WriteKind.devices.rawValue].fault != nil { try store.probe(isWriting: true) }
     do throws(RegistryError) {
-      if case .note = job.request { return try noteTogether(jobs) }
-      completions.append(Completion(tag: job.tag, result: .success(try job.request.answer(store, now: job.now))))
+      let answers: [any Sendable]
+      switch job.request {
+      case .change(_, let fence):
+        let changes = jobs.compactMap { if case .change(let change, _) = $0.request { change } else { nil } }
+        answers = try store.apply(changes, fence: fence, now: job.now)
+      case .note:
+        let notes = jobs.compactMap { job -> (note: Note, now: Int64)? in
+          if case .note(let note) = job.request { (note, job.now) } else { nil }
+        }
+        let noted = try store.note(notes)
+        answers = noted.answers.map(\.value)
+        hasWritten = noted.hasWritten
+      case .probe, .call: answers = [try job.request.answer(store, now: job.now)]
+      }
+      for (job, answer) in zip(jobs, answers) { completions.append(Completion(tag: job.tag, result: .success(answer))) }
     } catch {
       guard case .refused = error, jobs.count == 1 else { throw error }
       completions.append(Completion(tag: job.tag, result: .failure(error)))
-    }
-    return true
-  }
-
-  /// Applies successive changes in one transaction, which waits for the disk only once. A refused value fails only its change.
-  private func applyTogether(_ jobs: ArraySlice<Job>) throws(RegistryError) {
-    var changes: [RegistryChange] = []
-    var fence: Int64?
-    for job in jobs {
-      guard case .change(let change, let claimed) = job.request else { continue }
-      changes.append(change)
-      fence = claimed
-    }
-    let answers = try store.apply(changes, fence: fence, now: jobs.first?.now ?? 0)
-    for (job, answer) in zip(jobs, answers) { completions.append(Completion(tag: job.tag, result: .success(answer))) }
-  }
-
-  private func noteTogether(_ jobs: ArraySlice<Job>) throws(RegistryError) -> Bool {
-    var notes: [(note: Note, now: Int64)] = []
-    for job in jobs {
-      if case .note(let note) = job.request { notes.append((note, job.now)) }
-    }
-    let (answers, hasWritten) = try store.note(notes)
-    for (job, answer) in zip(jobs, answers) {
-      completions.append(Completion(tag: job.tag, result: .success(answer.value)))
     }
     return hasWritten
   }
