@@ -54,7 +54,7 @@ package struct CredentialStore {
   {
     var errors: [ConfigurationError] = []
     for (name, material) in source.materials {
-      do throws(ConfigurationError) { _ = try files.digest(of: material, for: "\(setting).\(name)") } catch {
+      do throws(ConfigurationError) { _ = try files.bytes(of: material, for: "\(setting).\(name)") } catch {
         errors.append(error)
       }
     }
@@ -69,7 +69,7 @@ package struct CredentialStore {
     hasher.combine(source.identity)
     hasher.combine(source.proxy)
     hasher.combine(trust.digest)
-    for (name, material) in source.materials { hasher.combine(try files.digest(of: material, for: "\(setting).\(name)")) }
+    for (name, material) in source.materials { hasher.combine(try files.bytes(of: material, for: "\(setting).\(name)")) }
     return hasher.finalize()
   }
 }

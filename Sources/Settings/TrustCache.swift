@@ -16,11 +16,10 @@ struct TrustCache {
 
   /// - Parameter setting: the name of `ca`, for errors.
   mutating func trust(_ ca: Material?, _ files: MaterialCache, for setting: String) throws(ConfigurationError) -> Trust {
-    var digest: Int?
-    if let ca { digest = try files.digest(of: ca, for: setting) }
+    let pem: [UInt8]? = if let ca { try files.bytes(of: ca, for: setting) } else { nil }
+    let digest = pem?.hashValue
     used.insert(digest)
     if let trust = trusts[digest] { return trust }
-    let pem: [UInt8]? = if let ca { try files.bytes(of: ca, for: setting) } else { nil }
     let trust = try usable(setting) { () throws(CredentialError) in
       let store = if let pem { try TrustStore(pem: pem, file: ca?.path) } else { try TrustStore.system() }
       return Trust(digest: digest, store: store, anonymous: try .provider(trust: store))
@@ -38,16 +37,16 @@ struct TrustCache {
 
 /// Caches file contents while a configuration is loaded, so that each file is read once.
 final class MaterialCache {
-  private struct Content {
-    var bytes: [UInt8]
-    var digest: Int
-  }
-
-  private var contents: [Material: Result<Content, ConfigurationError>] = [:]
+  private var contents: [Material: Result<[UInt8], ConfigurationError>] = [:]
 
   /// - Parameter setting: the material's setting, for errors.
   func bytes(of material: Material, for setting: String) throws(ConfigurationError) -> [UInt8] {
-    try content(material, setting).bytes
+    if contents[material] == nil {
+      contents[material] = Result { () throws(ConfigurationError) in try material.bytes(for: setting) }
+    }
+    do throws(ConfigurationError) { return try contents[material]!.get() } catch {
+      throw ConfigurationError(key: setting, problem: error.problem)
+    }
   }
 
   func text(of material: Material, for setting: String) throws(ConfigurationError) -> String {
@@ -58,23 +57,6 @@ final class MaterialCache {
         throw ConfigurationError(key: setting, problem: FileText.notText(path))
       }
       return text
-    }
-  }
-
-  /// Equal for equal contents.
-  func digest(of material: Material, for setting: String) throws(ConfigurationError) -> Int {
-    try content(material, setting).digest
-  }
-
-  private func content(_ material: Material, _ setting: String) throws(ConfigurationError) -> Content {
-    if contents[material] == nil {
-      contents[material] = Result { () throws(ConfigurationError) in
-        let bytes = try material.bytes(for: setting)
-        return Content(bytes: bytes, digest: bytes.hashValue)
-      }
-    }
-    do throws(ConfigurationError) { return try contents[material]!.get() } catch {
-      throw ConfigurationError(key: setting, problem: error.problem)
     }
   }
 }
