@@ -198,21 +198,16 @@ struct TokenKindTests {
     for format in BulkFormat.allCases {
       let other = try backend.open()
       let export = BulkExport(from: registry.store, format: format, app: TestRegistry.app)
-      let refusals = Refusals()
-      let load = BulkImport(
-        into: other.store, format: format, apps: [TestRegistry.app], defaultApp: nil, now: 2_000, handler: refusals)
+      var reasons: [String] = []
+      let load = BulkImport(into: other.store, format: format, apps: [TestRegistry.app], defaultApp: nil, now: 2_000) {
+        reasons.append($0.reason)
+      }
       while let bytes = try export.next() { try load.feed(bytes) }
       try load.finish()
-      #expect(load.count.stored == 80 && refusals.reasons.isEmpty, "\(refusals.reasons.prefix(2))")
+      #expect(load.count.stored == 80 && reasons.isEmpty, "\(reasons.prefix(2))")
       #expect(
         try other.store.devices(app: TestRegistry.app, after: 0, limit: 100).map(\.device.kind) == records.map(\.device.kind))
     }
-  }
-
-  private final class Refusals: BulkImportHandler {
-    var reasons: [String] = []
-    func rowRefused(_ row: [UInt8], line: Int, _ error: ChangeError, _ reason: String) { reasons.append(reason) }
-    func progressed(_ count: BulkCount) {}
   }
 
   @Test(

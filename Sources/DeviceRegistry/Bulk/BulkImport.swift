@@ -7,14 +7,16 @@ public enum BulkFormat: String, CaseIterable, Sendable {
   case ndjson
 }
 
-public protocol BulkImportHandler: AnyObject {
-  /// A row was refused. Other rows are not affected.
-  /// - Parameters:
-  ///   - row: its text, if ``BulkImport`` keeps rows.
-  ///   - line: the line on which it begins, from 1.
-  func rowRefused(_ row: [UInt8], line: Int, _ error: ChangeError, _ reason: String)
-  /// Called after each stored portion.
-  func progressed(_ count: BulkCount)
+/// A row that was refused. Other rows are not affected.
+public struct BulkRefusal {
+  /// Its text, if ``BulkImport`` keeps rows.
+  public let row: [UInt8]
+  /// The CSV header line; empty for NDJSON.
+  public let header: [UInt8]
+  /// The line on which it begins, from 1.
+  public let line: Int
+  public let error: ChangeError
+  public let reason: String
 }
 
 public struct BulkCount: Equatable, Sendable {
@@ -47,8 +49,7 @@ public final class BulkImport {
   /// The column or key with the reason in a file of refused rows. An import ignores it.
   public static let reason = "reason"
 
-  public private(set) var header: [UInt8] = []
-
+  private var header: [UInt8] = []
   private let store: DeviceStore?
   private let format: BulkFormat
   private let apps: Set<[UInt8]>
@@ -56,7 +57,7 @@ public final class BulkImport {
   private let limits: RegistryLimits
   private let rules: SubscriptionRules.LookUp
   private let now: Int64
-  private weak var handler: (any BulkImportHandler)?
+  private let refused: (BulkRefusal) -> Void
   private var csv = CSVRows()
   private var columns: [ChangeField?]?
   private var lines = LineReader()
@@ -76,11 +77,11 @@ public final class BulkImport {
   ///   - apps: the configured apps. Rows of other apps are refused.
   ///   - defaultApp: the app of rows without `app`.
   ///   - now: Unix milliseconds; the registration time of rows without one.
-  ///   - keepsRows: true to pass the text of refused rows to the handler.
+  ///   - keepsRows: true to pass the text of refused rows.
   public init(
     into store: DeviceStore?, format: BulkFormat, apps: Set<[UInt8]>, defaultApp: [UInt8]?, now: Int64,
-    handler: any BulkImportHandler, limits: RegistryLimits = RegistryLimits(),
-    rules: @escaping SubscriptionRules.LookUp = { _, _ in nil }, keepsRows: Bool = false
+    limits: RegistryLimits = RegistryLimits(), rules: @escaping SubscriptionRules.LookUp = { _, _ in nil },
+    keepsRows: Bool = false, refused: @escaping (BulkRefusal) -> Void
   ) {
     self.keepsRows = keepsRows
     self.store = store
@@ -88,7 +89,7 @@ public final class BulkImport {
     self.apps = apps
     self.defaultApp = defaultApp
     self.now = now
-    self.handler = handler
+    self.refused = refused
     self.limits = limits
     self.rules = rules
   }
@@ -220,7 +221,6 @@ public final class BulkImport {
     pending.removeAll(keepingCapacity: true)
     guard let store else {
       count.stored += portion.count
-      handler?.progressed(count)
       return
     }
     let answers: [ChangeAnswer]
@@ -233,14 +233,13 @@ public final class BulkImport {
     for (row, answer) in zip(portion, answers) {
       if let failure = answer.failure { refuse(row.row, row.line, failure.code, failure.reason) } else { count.stored += 1 }
     }
-    handler?.progressed(count)
   }
 
   private func refuse(_ line: Int, _ reason: String) { refuse(keepsRows ? csv.row : [], line, .invalidParameters, reason) }
 
   private func refuse(_ row: [UInt8], _ line: Int, _ error: ChangeError, _ reason: String) {
     count.refused += 1
-    handler?.rowRefused(row, line: line, error, reason)
+    refused(BulkRefusal(row: row, header: header, line: line, error: error, reason: reason))
   }
 }
 

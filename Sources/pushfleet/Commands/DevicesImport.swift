@@ -49,9 +49,8 @@ enum DevicesImport {
     }
     let load = BulkImport(
       into: target.store, format: format ?? .csv, apps: Set(target.configuration.apps.map { Array($0.id.utf8) }),
-      defaultApp: target.app, now: RegistrySession.now, handler: account, limits: target.configuration.registryLimits,
-      rules: try target.configuration.subscriptionRules(), keepsRows: account.rejects != nil)
-    account.load = load
+      defaultApp: target.app, now: RegistrySession.now, limits: target.configuration.registryLimits,
+      rules: try target.configuration.subscriptionRules(), keepsRows: account.rejects != nil, refused: account.refused)
     defer { account.end(load.count) }
     do {
       while !bytes.isEmpty {

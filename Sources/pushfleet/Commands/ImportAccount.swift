@@ -109,14 +109,13 @@ struct ImportFile {
   }
 }
 
-final class ImportAccount: BulkImportHandler {
+final class ImportAccount {
   private(set) var total = (rows: 0, stored: 0, refused: 0, bytes: 0)
   /// The file that is being imported.
   var file = ""
   private var bar: ProgressBar
 
   let rejects: RejectsFile?
-  weak var load: BulkImport?
 
   init(_ files: [String], rejects: RejectsFile?) {
     self.rejects = rejects
@@ -135,11 +134,9 @@ final class ImportAccount: BulkImportHandler {
 
   func finish() { bar.clear() }
 
-  func rowRefused(_ row: [UInt8], line: Int, _ error: ChangeError, _ reason: String) {
-    let reason = "\(error.rawValue): \(reason.printable)"
-    rejects?.append(row, header: load?.header ?? [], reason: reason)
-    bar.interrupt("\(file), line \(line): \(reason)")
+  func refused(_ row: BulkRefusal) {
+    let reason = "\(row.error.rawValue): \(row.reason.printable)"
+    rejects?.append(row.row, header: row.header, reason: reason)
+    bar.interrupt("\(file), line \(row.line): \(reason)")
   }
-
-  func progressed(_ count: BulkCount) {}
 }
