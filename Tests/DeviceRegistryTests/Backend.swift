@@ -139,6 +139,19 @@ final class TemporaryFolder: Sendable {
 
 func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: Array(bytes), as: UTF8.self) }
 
+extension SQLiteConnection {
+  /// The query plan of a statement, in SQLite's words.
+  func explain(_ statement: Statement) throws -> [String] {
+    try all(Statement("EXPLAIN QUERY PLAN \(statement.text(.sqlite))"), []) { row in
+      String(decoding: row.bytes(3), as: UTF8.self)
+    }
+  }
+}
+
+extension ChangeAnswer {
+  var isRefusal: Bool { if case .refused = self { true } else { false } }
+}
+
 /// One note by itself.
 extension DeviceStore {
   func note(_ note: Note, now: Int64) throws -> NoteAnswer { try #require(try self.note([(note, now)]).answers.first) }

@@ -68,13 +68,6 @@ final class SQLiteConnection: SQLSession {
     return stepped == SQLITE_ROW ? SQLRow.sqlite(prepared).bytes(0) : []
   }
 
-  /// The query plan of a statement, in SQLite's words.
-  func explain(_ statement: Statement) throws(RegistryError) -> [String] {
-    try all(Statement("EXPLAIN QUERY PLAN \(statement.text(.sqlite))"), []) { row in
-      String(decoding: row.bytes(3), as: UTF8.self)
-    }
-  }
-
   private func prepare(_ statement: Statement) throws(RegistryError) -> OpaquePointer {
     if statement.id < statements.count, let cached = statements[statement.id] { return cached }
     var prepared: OpaquePointer?

@@ -55,8 +55,6 @@ public enum ChangeAnswer: Equatable, Sendable {
     }
   }
 
-  public var isRefusal: Bool { if case .refused = self { true } else { false } }
-
   /// The part of the change that had no effect, if any: all of it, or entries of its list.
   public var failure: ChangeRefusal? {
     switch self {

@@ -109,12 +109,6 @@ extension DeviceStore {
     let endpoint = Array(WebPushSubscription.endpoint(of: key.token[...]))
     return [.int(key.app), .blob(endpoint + [0]), .blob(endpoint + [1])]
   }
-
-  /// Renews a device's token if the subscription has other keys now.
-  func renewSubscription(_ device: Found, _ former: TokenKey, _ token: [UInt8]) throws(RegistryError) {
-    guard former.token != token else { return }
-    try session.run(SQL.renewToken, [.int(device.id), .blob(token)])
-  }
 }
 
 extension SQL {

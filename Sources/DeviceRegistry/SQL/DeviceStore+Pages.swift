@@ -6,19 +6,15 @@ extension DeviceStore {
   public func page(
     of audience: Audience, kind: TokenKind, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int
   ) throws(RegistryError) -> AudiencePage {
-    try session.reading { () throws(RegistryError) in try readPage(audience, kind, app, cursor, highWater, limit) }
-  }
-
-  func readPage(
-    _ audience: Audience, _ kind: TokenKind, _ app: [UInt8], _ cursor: Int64, _ highWater: Int64, _ limit: Int
-  ) throws(RegistryError) -> AudiencePage {
-    let none = AudiencePage(devices: DeviceRows(), next: cursor, isLast: true)
-    guard let app = try knownApp(app), limit > 0 else { return none }
-    if case .condition(let condition) = audience {
-      return try readCondition(condition, kind, app, cursor, highWater, limit)
+    try session.reading { () throws(RegistryError) in
+      let none = AudiencePage(devices: DeviceRows(), next: cursor, isLast: true)
+      guard let app = try knownApp(app), limit > 0 else { return none }
+      if case .condition(let condition) = audience {
+        return try readCondition(condition, kind, app, cursor, highWater, limit)
+      }
+      guard let scope = try scope(of: audience, app) else { return none }
+      return try read(scope, kind, cursor, highWater, limit)
     }
-    guard let scope = try scope(of: audience, app) else { return none }
-    return try read(scope, kind, cursor, highWater, limit)
   }
 
   /// The devices that an audience selects by one number, and the statements for them.

@@ -61,7 +61,10 @@ extension DeviceStore {
       replaced = try replacedToken(SQL.replacedToken, [.int(holder.id), .int(holder.key.salt)])
     } else if let owner {
       key = try refresh(owner, registration, user, kind, activity, now)
-      try renewSubscription(owner, former, registration.token)
+      // The subscription may have other keys now.
+      if former.token != registration.token {
+        try session.run(SQL.renewToken, [.int(owner.id), .blob(registration.token)])
+      }
     } else {
       key = try insert(registration, app, user, kind, activity, now)
     }

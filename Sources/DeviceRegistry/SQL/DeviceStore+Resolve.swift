@@ -42,8 +42,9 @@ extension DeviceStore {
     }
     for (index, key) in keys.enumerated() where key == nil {
       guard let app = apps[lookUps[index].app], let audience = Self.audience(of: lookUps[index]) else { continue }
-      let page = try readPage(
-        audience, lookUps[index].kind ?? .alert, lookUps[index].app, 0, .max, ResolvedRegistration.mostDevices)
+      let page = try page(
+        of: audience, kind: lookUps[index].kind ?? .alert, app: lookUps[index].app, after: 0, upTo: .max,
+        limit: ResolvedRegistration.mostDevices)
       var members: [Int] = []
       for row in page.devices.rows.indices where page.isLast {
         let id = page.devices[row].id
