@@ -124,7 +124,7 @@ public struct ConfigurationCheck {
     isError: Bool, at setting: String, _ variable: String?, _ problem: String, key: String? = nil, _ source: ConfigurationSource
   ) -> ConfigurationFinding {
     let origin = variable ?? source.origin(ofName: setting)
-    let place = origin == nil ? document.places.place(ofNearest: source.misspelled[setting] ?? setting) : nil
+    let place = origin == nil ? document.place(ofNearest: source.misspelled[setting] ?? setting) : nil
     return ConfigurationFinding(
       isError: isError, file: origin == nil ? file : nil, line: place?.line, column: place?.column, key: key,
       variable: origin, problem: problem)

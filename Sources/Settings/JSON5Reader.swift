@@ -32,17 +32,17 @@ struct JSON5Reader {
     var reader = JSON5Reader(text: Array(text.unicodeScalars))
     reader.path = []
     do throws(Fault) { reader.reading.value = try reader.document() } catch { reader.reading.end(with: error) }
-    reader.reading.places = JSON5Places(reader.places)
+    reader.reading.places = reader.places
     return reader.reading
   }
 
-  private var places: [String: JSON5Places.Place] {
-    var places: [String: JSON5Places.Place] = [:]
-    var place = JSON5Places.Place(line: 1, column: 1)
+  private var places: [String: JSON5Reading.Place] {
+    var places: [String: JSON5Reading.Place] = [:]
+    var place = JSON5Reading.Place()
     var index = 0
     for (name, offset) in offsets.sorted(by: { $0.value < $1.value }) {
       while index < offset {
-        if Self.endsLine(text, index) { place = .init(line: place.line + 1, column: 1) } else { place.column += 1 }
+        if Self.endsLine(text, index) { place = .init(line: place.line + 1) } else { place.column += 1 }
         index += 1
       }
       places[name] = place

@@ -2,7 +2,8 @@
 struct JSON5Reading {
   /// nil if reading was abandoned; invalid parts are null.
   var value: ConfigurationValue?
-  var places = JSON5Places()
+  /// The positions of the settings.
+  var places: [String: Place] = [:]
   /// In the order of their positions.
   private(set) var faults: [JSON5Reader.Fault] = []
   /// Names of settings that are null because they are invalid.
@@ -14,6 +15,12 @@ struct JSON5Reading {
   /// True if no comma is expected after the last value.
   var isSeparated = false
   var isStopped = false
+
+  struct Place {
+    /// From 1; the column counts characters.
+    var line = 1
+    var column = 1
+  }
 
   /// The effect of a fault on the rest of the document.
   enum Bearing {
@@ -32,6 +39,13 @@ struct JSON5Reading {
     if !isConsequence { faults.append(fault) }
     isStopped = faults.count >= Self.most
     return !isStopped
+  }
+
+  /// The position of the setting, or of the innermost object that would contain it.
+  func place(ofNearest name: String) -> Place? {
+    if let place = places[name] ?? places[name + "File"] { return place }
+    let holder = places.keys.filter { name.hasPrefix($0 + ".") || name.hasPrefix($0 + "[") }.max { $0.count < $1.count }
+    return holder.flatMap { places[$0] }
   }
 
   /// Records the fault that ended the reading, unless its line already has one.
