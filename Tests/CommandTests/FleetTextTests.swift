@@ -132,6 +132,23 @@ struct FleetTextTests {
     #expect(lines.contains { $0.hasPrefix("x: answers") && $0.hasSuffix("-") })
   }
 
+  @Test("figures that can't be end no command, in whatever field another client sends them")
+  func trappedFigures() throws {
+    let most = Int.max
+    let fields = [
+      #""shards":\#(most),"errors":{"Unavailable":\#(most)},"in_hand":1e300,"delivered":-\#(most)"#,
+      #""latencies":[{"of":"provider_answer","provider":"x","bounds":[-1e300],"counts":[0,1]}]"#,
+      #""latencies":[{"of":"provider_answer","provider":"x","bounds":[-1e300,1e300],"counts":[0,1,0]}]"#,
+    ]
+    for text in fields {
+      let worker = try #require(WorkerAnswer(Array(#"{"worker":"h",\#(text)}"#.utf8), now: 0))
+      let picture = picture([worker, worker], consumers: 3)
+      #expect(picture.silent == 3, "\(text)")
+      #expect(!FleetText(picture: picture, width: 80, hasColour: false).lines.isEmpty, "\(text)")
+    }
+    #expect(Figures.duration(-1e300) == "0 s" && Figures.duration(.nan) == "years" && Figures.duration(1e300) == "years")
+  }
+
   @Test("says that no worker runs, or that none answers")
   func noWorkers() {
     let none = FleetText(picture: picture([], consumers: 0), width: 80, hasColour: false).lines.joined(separator: "\n")

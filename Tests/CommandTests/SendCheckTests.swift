@@ -48,6 +48,17 @@ struct SendCheckTests {
     #expect(awaited("").app == nil)
   }
 
+  @Test("an outcome with counts that can't be ends no command", arguments: [(Int.max, 1), (1, Int.max), (Int.min, Int.min)])
+  func wildOutcome(success: Int, failure: Int) throws {
+    let site = try RegistrySite()
+    let options = try SendCommand.page.options(["--wait", "-"])
+    let report = SendReport(try Configuration.load(path: site.configuration, environment: [:]), options, app: nil)
+    report.outcome(
+      Array(#"{"success":\#(success),"failure":\#(failure),"results":[{"error":"Unavailable"}]}"#.utf8), [1],
+      .init(place: "line 1", app: nil, user: nil))
+    #expect(throws: CommandFailure.self) { try report.end(refused: 0) }
+  }
+
   @Test("a request for an application of one platform is explained without an error for the other, unless it is asked for")
   func onePlatform() throws {
     let site = try RegistrySite()

@@ -1,6 +1,8 @@
+import AMQP
 @testable import DeviceRegistry
 import Foundation
 import PushCore
+import Settings
 import Testing
 
 @testable import pushfleet
@@ -31,6 +33,23 @@ struct TraceTextTests {
     #expect(lines[received + 1].hasPrefix("              "), "\(lines)")
     func words(_ text: String) -> [Substring] { text.split(whereSeparator: \.isWhitespace) }
     #expect(words(lines.joined(separator: "\n")) == words(try Self.text()))
+  }
+
+  @Test("counts that can't be in a round or in the number of those left out end no trace")
+  func trappedCounts() throws {
+    let round = try #require(TraceRound(Array(#"{"devices":\#(Int.min),"pushes":[{"token_name":"t"},{}]}"#.utf8)))
+    #expect(round.narrowed(to: [["token_name": "t"]]).others == 0)
+    let site = try RegistrySite()
+    let configuration = try Configuration.load(path: site.configuration, environment: [:])
+    let reader = try TraceReader(configuration, subject: TraceSubject(TraceQuestion(.id, "m-1"), nil))
+    for (place, left) in [(0, 0), (1, 3), (1, Int.max), (1, Int.max), (1, -3)] {
+      var delivery = Delivery()
+      delivery.consumer = place
+      delivery.properties.headers = ["x-stream-offset": .integer(place == 0 ? 9 : 1)]
+      delivery.body = Array("{\"left_out\":\(left)}\n".utf8)
+      reader.delivered(delivery)
+    }
+    #expect(reader.leftOut > 3)
   }
 
   @Test("in a pipe, has a line for each thing that happened")

@@ -55,7 +55,8 @@ final class SendReport {
   func outcome(_ body: [UInt8], _ id: [UInt8], _ awaited: Awaited) {
     let place = awaited.place
     guard let result = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any] else { return unknown(id, place) }
-    let (success, failure) = (result["success"] as? Int ?? 0, result["failure"] as? Int ?? 0)
+    func count(_ key: String) -> Int { min(max(result[key] as? Int ?? 0, 0), 1 << 32) }
+    let (success, failure) = (count("success"), count("failure"))
     if failure > 0 || success == 0 { failed += 1 } else { delivered += 1 }
     guard !options.asJSON else { return Terminal.print(body) }
     let reasons = (result["results"] as? [[String: Any]] ?? []).enumerated().compactMap { index, target -> String? in

@@ -98,7 +98,8 @@ final class TraceReader: BrokerClient, ConsumerHandler {
     if body.last == UInt8(ascii: "\n"), let last = body.dropLast().split(separator: UInt8(ascii: "\n")).last,
       last.starts(with: mark)
     {
-      leftOut += Int(String(decoding: last.dropFirst(mark.count).dropLast(), as: UTF8.self)) ?? 0
+      // Any client of the broker can write to the stream: sums must not overflow.
+      leftOut += min(max(Int(String(decoding: last.dropFirst(mark.count).dropLast(), as: UTF8.self)) ?? 0, 0), 1 << 32)
     }
     guard subject.isNamed(in: body) else { return }
     for line in body.split(separator: UInt8(ascii: "\n")) where subject.isNamed(in: line) {

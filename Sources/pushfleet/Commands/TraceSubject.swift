@@ -75,7 +75,7 @@ struct TraceRound {
   func narrowed(to own: [[String: Any]]) -> TraceRound {
     let devices = Set(own.compactMap { $0["token_name"] as? String }).count
     var round = self
-    round.others = max((number("devices") ?? 0) - max(devices, 1), 0)
+    round.others = max(max(number("devices") ?? 0, 0) - max(devices, 1), 0)
     guard own.count < pushes.count else { return round }
     round.fields["pushes"] = own
     let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]

@@ -87,7 +87,7 @@ enum Figures {
   /// - Parameter value: seconds, shown as `12 s`, `3 min 20 s` or `1 h 5 min`.
   static func duration(_ value: Double) -> String {
     guard value < 1e9 else { return "years" }
-    let seconds = Int(value.rounded(.up))
+    let seconds = Int(max(0, value).rounded(.up))
     switch seconds {
     case ..<60: return "\(seconds) s"
     case ..<3_600: return "\(seconds / 60) min \(seconds % 60) s"

@@ -55,7 +55,7 @@ struct WorkerAnswer {
     state = text(object["state"])
     let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     uptime = (object["started_at"] as? String).flatMap { try? style.parse($0) }.map { max(0, now - $0.timeIntervalSince1970) }
-    shards = number("shards")
+    shards = Self.count(object["shards"])
     inHand = number("in_hand")
     onStreams = number("on_streams")
     delivered = number("delivered")
@@ -63,7 +63,7 @@ struct WorkerAnswer {
     (traced, untraced) = (Self.count(object["trace_noted"]), Self.count(object["trace_left_out"]))
     deliveredPerSecond = figure("delivered_per_second")
     failedPerSecond = figure("failed_per_second")
-    errors = (object["errors"] as? [String: Any] ?? [:]).map { ($0.key.printable, ($0.value as? NSNumber)?.intValue ?? 0) }
+    errors = (object["errors"] as? [String: Any] ?? [:]).map { ($0.key.printable, Self.count($0.value)) }
       .sorted { $0.1 != $1.1 ? $0.1 > $1.1 : $0.0 < $1.0 }
     pools = (object["pools"] as? [[String: Any]] ?? []).map { pool in
       func number(_ key: String) -> Int { Self.count(pool[key]) }
