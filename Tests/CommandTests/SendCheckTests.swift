@@ -59,6 +59,20 @@ struct SendCheckTests {
     #expect(throws: CommandFailure.self) { try report.end(refused: 0) }
   }
 
+  @Test(
+    "a folder as standard input is an error",
+    arguments: [
+      ["explain", "-"], ["send", "--check", "-"], ["devices", "import", "--dry-run", "-"], ["topics", "subscribe", "t", "-"],
+    ])
+  func folder(words: [String]) throws {
+    let site = try RegistrySite()
+    let child = try ChildProcess(
+      [Program.path] + words + ["--config", site.configuration], environment: RegistrySite.environment, output: nil,
+      input: FileHandle(forReadingAtPath: site.folder.path))
+    #expect(child.wait() == 65)
+    #expect(child.waitForOutput("standard input cannot be read further: Is a directory", seconds: 90), "\(child.outputSoFar)")
+  }
+
   @Test("a request for an application of one platform is explained without an error for the other, unless it is asked for")
   func onePlatform() throws {
     let site = try RegistrySite()

@@ -12,7 +12,7 @@ enum DevicesImport {
     guard options["rejects"] == nil || options.operands.count == 1 else {
       throw CommandFailure(.usage, "--rejects is for one file: import the files one by one")
     }
-    let files = try options.operands.map(ImportFile.init)
+    let files = try options.operands.map(InputFile.init)
     let target = try ImportTarget(options)
     let account = ImportAccount(
       options.operands, rejects: try options["rejects"].map { try RejectsFile($0, source: options.operands[0]) })
@@ -36,7 +36,7 @@ enum DevicesImport {
   }
 
   private static func load(
-    _ file: ImportFile, _ given: BulkFormat?, _ target: ImportTarget, _ account: ImportAccount, _ interruption: Interruption
+    _ file: InputFile, _ given: BulkFormat?, _ target: ImportTarget, _ account: ImportAccount, _ interruption: Interruption
   ) throws {
     let harm = target.store == nil ? "nothing was stored" : stays
     let interrupted = CommandFailure(.interrupted, "interrupted in \(file.name): \(harm)")

@@ -1,6 +1,5 @@
 import Foundation
 import PushCore
-import Reactor
 import Settings
 
 enum ExplainCommand: Command {
@@ -45,7 +44,11 @@ enum ExplainCommand: Command {
         .usage, "unexpected argument \(SafeText.value(options.operands[1])): explain takes one request at a time")
     }
     let configuration = options.configurationFile == nil ? nil : try options.configuration()
-    let body = try read(file, configuration?.limits.json ?? RequestLimits().json)
+    let most = (configuration?.limits.json ?? RequestLimits().json).bytes
+    // One byte more than the limit is enough to refuse the request.
+    guard let body = try InputFile(file).readAll(atMost: most + 1, unless: Interruption()) else {
+      throw CommandFailure(.interrupted, "interrupted: the request has not ended")
+    }
     let now = try moment(options["at"])
     let age = try options.integer("age", in: 0...1_000_000_000).map { Int64($0) * 1000 }
     let question = ExplainQuestion(
@@ -64,19 +67,6 @@ enum ExplainCommand: Command {
     if let code = explanation.refusal {
       throw CommandFailure(.badInput, "\(file == "-" ? "the request" : SafeText.path(file)) is refused: \(code.rawValue)")
     }
-  }
-
-  /// Reads at most one byte more than the limit, which is enough to refuse the request.
-  private static func read(_ file: String, _ limits: JSONLimits) throws -> [UInt8] {
-    let unreadable = CommandFailure(.badInput, "\(SafeText.path(file)) cannot be read\(SafeText.reason(file))")
-    guard let handle = file == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: file) else { throw unreadable }
-    let interruption = try Interruption()
-    let body: [UInt8]?
-    do throws(SystemError) {
-      body = try interruption.readAll(InputDescriptor(handle.fileDescriptor), atMost: limits.bytes + 1)
-    } catch { throw unreadable }
-    guard let body else { throw CommandFailure(.interrupted, "interrupted: the request has not ended") }
-    return body
   }
 
   private static func moment(_ text: String?) throws(CommandFailure) -> Int64 {

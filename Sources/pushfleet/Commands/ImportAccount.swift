@@ -1,7 +1,6 @@
 import DeviceRegistry
 import Foundation
 import PushCore
-import Reactor
 import Settings
 
 /// The target of an import: the registry, or nothing in a dry run.
@@ -77,28 +76,7 @@ final class RejectsFile {
   }
 }
 
-struct ImportFile {
-  let name: String
-  private let handle: FileHandle
-
-  init(_ path: String) throws(CommandFailure) {
-    name = path == "-" ? "standard input" : path
-    let reason = path == "-" ? "" : SafeText.reason(path)
-    guard reason.isEmpty, let opened = path == "-" ? .standardInput : FileHandle(forReadingAtPath: path) else {
-      throw CommandFailure(.badInput, "\(SafeText.path(path)) cannot be read\(reason)")
-    }
-    handle = opened
-  }
-
-  /// - Returns: the available bytes, empty at the end; nil if a signal came first.
-  func read(_ count: Int, unless interruption: Interruption) throws(CommandFailure) -> [UInt8]? {
-    do throws(SystemError) {
-      return try interruption.read(InputDescriptor(handle.fileDescriptor), atMost: count)
-    } catch {
-      throw CommandFailure(.badInput, "\(name) cannot be read further: \(error.reason)")
-    }
-  }
-
+extension InputFile {
   /// Detects the format by the file's extension, or by the first character: only NDJSON begins with a brace.
   /// - Returns: nil if more bytes are needed.
   func format(_ beginning: [UInt8]) -> BulkFormat? {

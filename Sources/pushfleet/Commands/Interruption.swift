@@ -20,32 +20,6 @@ final class Interruption {
     watch.close()
   }
 
-  /// - Returns: the available bytes, empty at the end; nil if a signal came first.
-  func read(_ input: InputDescriptor, atMost count: Int) throws(SystemError) -> [UInt8]? {
-    while !hasCome {
-      switch try input.read(atMost: count) {
-      case .bytes(let bytes): return bytes
-      case .end: return []
-      case .notYet: try wait(for: input)
-      }
-    }
-    return nil
-  }
-
-  private static let piece = 1 << 20
-
-  /// Reads to the end, up to `most` bytes.
-  /// - Returns: nil if a signal came before the end.
-  func readAll(_ input: InputDescriptor, atMost most: Int) throws(SystemError) -> [UInt8]? {
-    var bytes: [UInt8] = []
-    while bytes.count < most {
-      guard let chunk = try read(input, atMost: min(Self.piece, most - bytes.count)) else { return nil }
-      if chunk.isEmpty { break }
-      bytes += chunk
-    }
-    return bytes
-  }
-
   var hasCome: Bool {
     loop.turn(waitingAtMost: 0)
     return count > 0

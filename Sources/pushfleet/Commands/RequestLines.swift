@@ -107,18 +107,3 @@ final class LineReader {
     return (number, whole)
   }
 }
-
-enum StandardInput {
-  private static let most = 256 << 20
-
-  /// - Returns: nil if a signal came before the end.
-  static func read(unless interruption: Interruption) throws(CommandFailure) -> [UInt8]? {
-    let input = InputDescriptor(FileHandle.standardInput.fileDescriptor)
-    let bytes: [UInt8]?
-    do throws(SystemError) { bytes = try interruption.readAll(input, atMost: most + 1) } catch {
-      throw CommandFailure(.badInput, "standard input cannot be read")
-    }
-    guard let bytes, bytes.count > most else { return bytes }
-    throw CommandFailure(.badInput, "standard input has more than \(most >> 20) MiB, too much to check first: use a file")
-  }
-}

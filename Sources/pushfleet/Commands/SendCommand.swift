@@ -52,7 +52,7 @@ enum SendCommand: Command {
       let interruption = try Interruption()
       let interrupted = CommandFailure(.interrupted, "interrupted: nothing was sent")
       if options.operands.contains("-") {
-        guard let read = try StandardInput.read(unless: interruption) else { throw interrupted }
+        guard let read = try InputFile.standardInput(unless: interruption) else { throw interrupted }
         input = read
       }
       let check = RequestCheck(configuration, app: app)

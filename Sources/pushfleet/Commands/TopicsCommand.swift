@@ -75,7 +75,7 @@ enum RegistryNames {
     var names: [String] = []
     for word in words {
       guard word == "-" else { names.append(word); continue }
-      guard let input = try StandardInput.read(unless: interruption) else {
+      guard let input = try InputFile.standardInput(unless: interruption) else {
         throw CommandFailure(.interrupted, "interrupted: nothing was changed")
       }
       let lines = String(decoding: input, as: UTF8.self).split(whereSeparator: \.isNewline)
