@@ -56,7 +56,24 @@ struct SendCheckTests {
     report.outcome(
       Array(#"{"success":\#(success),"failure":\#(failure),"results":[{"error":"Unavailable"}]}"#.utf8), [1],
       .init(place: "line 1", app: nil, user: nil))
-    #expect(throws: CommandFailure.self) { try report.end(refused: 0) }
+    #expect(throws: CommandFailure.self) { try report.end(refused: 0, problem: nil) }
+  }
+
+  @Test("a broken first line after blank ones, like all that follow, is a line of its own")
+  func brokenFirstLine() {
+    let reader = LineReader("-", input: Array("\n\n{\n{\"to\":1}\n{".utf8))
+    var lines: [String] = []
+    while let line = reader.next() { lines.append(String(decoding: line.bytes, as: UTF8.self)) }
+    #expect(lines == ["", "", "{", #"{"to":1}"#, "{"])
+  }
+
+  @Test(
+    "a file that can't be read to its end, or has a line without one, is an error",
+    arguments: [("/proc/self/mem", "cannot be read further: Input/output error"), ("/dev/zero", "longer than 8 MiB")])
+  func unreadable(file: String, said: String) throws {
+    let site = try RegistrySite()
+    let ended = try site.run(["send", "--check", file])
+    #expect(ended.status == 65 && ended.errors.contains(file) && ended.errors.contains(said), "\(ended.errors)")
   }
 
   @Test(

@@ -19,6 +19,7 @@ struct RequestCheck {
     var refused = 0
     while !interruption.hasCome {
       guard let request = requests.next() else {
+        if let problem = requests.problem { throw problem }
         guard let input = requests.awaited else { return refused + requests.refused }
         try interruption.wait(for: input)
         continue

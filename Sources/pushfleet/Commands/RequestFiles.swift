@@ -20,6 +20,8 @@ final class RequestFiles {
   var complain: (String) -> Void = Terminal.notice
   private(set) var refused = 0
   private(set) var isAtEnd = false
+  /// Why a file is not read to its end, nor those after it.
+  private(set) var problem: CommandFailure?
   /// The input to wait for before the next request; nil if none.
   var awaited: InputDescriptor? { lines.flatMap { $0.isWaiting ? $0.input : nil } }
   /// File and line of the next line; nil before the first.
@@ -56,6 +58,8 @@ final class RequestFiles {
       guard let line = reader.next() else {
         if reader.isWaiting { return nil }
         lines = nil
+        problem = reader.problem
+        if problem != nil { files = [] }
         continue
       }
       bytesRead += line.bytes.count + 1

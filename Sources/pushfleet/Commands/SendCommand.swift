@@ -65,6 +65,6 @@ enum SendCommand: Command {
       configuration, requests, app: options["app"], lane: lane, timeout: Double(timeout), report: report)
     defer { client.reportUnanswered() }
     try client.run()
-    try report.end(refused: requests.refused)
+    try report.end(refused: requests.refused, problem: requests.problem)
   }
 }

@@ -104,8 +104,10 @@ final class SendReport {
       ["message_id": id, "outcome": "unknown"], text: "\(String(printing: id))  \(place): unknown, no outcome came")
   }
 
-  /// - Parameter refused: number of lines that are not requests and were not sent.
-  func end(refused: Int) throws(CommandFailure) {
+  /// - Parameters:
+  ///   - refused: number of lines that are not requests and were not sent.
+  ///   - problem: why not all files were read to their end.
+  func end(refused: Int, problem: CommandFailure?) throws(CommandFailure) {
     var figures = [("sent", sent), ("refused", refused)]
     if prints == .outcomes {
       figures += [(options.asJSON ? "delivered" : "accepted", delivered), ("failed", failed), ("unknown", unknown)]
@@ -116,6 +118,7 @@ final class SendReport {
       let words = figures.enumerated().filter { $0.offset == 0 || $0.element.1 > 0 }.map { "\($0.element.1) \($0.element.0)" }
       Terminal.notice("\(words.joined(separator: ", "))\(sent == 1 && prints == .nothing ? " (\(lastID))" : "")")
     }
+    if let problem { throw problem }
     if refused > 0 { throw CommandFailure(.badInput, "\(refused) of the requests are refused") }
     if unknown > 0 { throw CommandFailure(.unavailable, "the outcome of \(unknown) requests is unknown") }
     if failed > 0 { throw CommandFailure(.badInput, "\(failed) of the requests did not reach every device") }
