@@ -9,23 +9,25 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
   /// Unacknowledged events at once; more if unwanted events are held until the end.
   private static let prefetch: UInt16 = 500
   private static let selectivePrefetch: UInt16 = 10_000
+  /// Events that are printed or processed together at most.
+  private static let largestBatch = 500
 
   /// Events that are printed or processed together, with the consumer that delivered them. Only that consumer may acknowledge
   /// them: on another connection, the same tokens belong to other events.
   private struct Batch {
-    let lines: [UInt8]
-    let tokens: [DeliveryToken]
+    let events: ArraySlice<(line: [UInt8], token: DeliveryToken)>
     let consumer: Consumer
 
-    func acknowledge() { for token in tokens { consumer.acknowledge(token) } }
+    var lines: [UInt8] { Array(events.map(\.line).joined()) }
+
+    func acknowledge() { for event in events { consumer.acknowledge(event.token) } }
   }
 
   private let selection: FeedbackSelection
   private let follows: Bool
   private let command: ShellCommand?
   private var queue: String { topology.feedbackQueue }
-  private var lines: [UInt8] = []
-  private var tokens: [DeliveryToken] = []
+  private var events: [(line: [UInt8], token: DeliveryToken)] = []
   /// nil while there is no connection.
   private var consumer: Consumer?
   private var seen = 0
@@ -63,24 +65,22 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
       return
     }
     taken += 1
-    lines.append(contentsOf: delivery.body)
-    lines.append(UInt8(ascii: "\n"))
-    tokens.append(delivery.token)
-    if tokens.count == 1 { loop.schedule(after: 0) { [weak self] in self?.flush() } }
+    events.append((delivery.body + [UInt8(ascii: "\n")], delivery.token))
+    if events.count == 1 { loop.schedule(after: 0) { [weak self] in self?.flush() } }
   }
 
   /// Prints or processes the collected events. They stay in the queue if that fails.
   private func flush() {
-    guard !isRunning, let consumer, !tokens.isEmpty else { return }
-    let batch = Batch(lines: lines, tokens: tokens, consumer: consumer)
-    lines.removeAll(keepingCapacity: true)
-    tokens.removeAll(keepingCapacity: true)
+    guard !isRunning, let consumer, !events.isEmpty else { return }
+    let batch = Batch(events: events.prefix(Self.largestBatch), consumer: consumer)
+    events.removeFirst(batch.events.count)
     if let command { return run(command, batch) }
     do throws(StandardOutput.Failure) { try StandardOutput.write(batch.lines) } catch {
       let fate = error == .closed ? ": the events stay in the queue" : ""
       return fail(.unavailable, Terminal.words(for: error) + fate)
     }
     dealtWith(batch)
+    flush()
   }
 
   private func run(_ command: ShellCommand, _ batch: Batch) {
@@ -89,7 +89,7 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
       guard let self else { return }
       isRunning = false
       if let problem {
-        return fail(.unavailable, "the command \(problem): its \(batch.tokens.count) events stay in the queue")
+        return fail(.unavailable, "the command \(problem): its \(batch.events.count) events stay in the queue")
       }
       dealtWith(batch)
       if isLeaving { close() } else { flush() }
@@ -98,14 +98,14 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
 
   private func dealtWith(_ batch: Batch) {
     if !selection.isPeek { batch.acknowledge() }
-    if taken >= selection.limit ?? .max, tokens.isEmpty { close() }
+    if taken >= selection.limit ?? .max, events.isEmpty { close() }
   }
 
   private func endWhenQuiet(_ consumer: Consumer) {
     let seen = seen
     loop.schedule(after: Self.quiet) { [weak self] in
       guard let self, consumer === self.consumer else { return }
-      guard seen == self.seen, tokens.isEmpty, !isRunning else { return endWhenQuiet(consumer) }
+      guard seen == self.seen, events.isEmpty, !isRunning else { return endWhenQuiet(consumer) }
       if passedOver >= Self.selectivePrefetch {
         Terminal.notice("ended after \(passedOver) unwanted events, which stay in the queue; there may be more behind them")
       }
@@ -126,9 +126,8 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
   func cancelled(queue: Int) { fail(.unavailable, "the queue \(self.queue) was deleted") }
 
   func channelLost(_ reason: ConnectionEnd) {
-    taken -= tokens.count
-    lines.removeAll(keepingCapacity: true)
-    tokens.removeAll(keepingCapacity: true)
+    taken -= events.count
+    events = []
   }
 
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
