@@ -240,7 +240,9 @@ import Testing
       (["explain", "-"], 0, "Android phone"), (["explain", "-", "--json", "--target", "apns:00"], 0, #"{"platform":"apns""#),
       (["explain", "-", "--target", "a b"], 64, "--target: "), (["explain"], 64, "name a file"),
       (["explain", "/nowhere"], 65, "cannot be read"),
-      (["explain", "-", "--at", "noon"], 64, "--at must be a time"), (["explain", "-", "--app", "a b"], 64, "not a bundle ID"),
+      (["explain", "-", "--at", "noon"], 64, "--at must be a time"),
+      (["explain", "-", "--at", "2026-02-30T00:00:00Z"], 64, "--at must be a time"),
+      (["explain", "-", "--app", "a b"], 64, "not a bundle ID"),
       (["explain", "-", "--at", "2026-11-20T21:22:00Z"], 0, "published and sent 2026-11-20T21:22:00.000Z"),
       (["explain", "/dev/null"], 65, "refused: InvalidJSON"), (["explain", "--help"], 0, "Usage: pushfleet explain"),
     ] as [([String], Int32, String)])

@@ -1,4 +1,3 @@
-import Foundation
 import PushCore
 import Settings
 
@@ -71,11 +70,7 @@ enum ExplainCommand: Command {
 
   private static func moment(_ text: String?) throws(CommandFailure) -> Int64 {
     guard let text else { return RegistrySession.now }
-    for fraction in [false, true] {
-      if let date = try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: fraction)) {
-        return Int64((date.timeIntervalSince1970 * 1000).rounded())
-      }
-    }
+    if let time = Timestamp.milliseconds(of: Array(text.utf8)) { return time }
     throw CommandFailure(.usage, "--at must be a time such as 2026-11-20T21:22:00Z")
   }
 }
