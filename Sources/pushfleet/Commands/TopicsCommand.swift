@@ -81,7 +81,7 @@ enum RegistryNames {
       let lines = String(decoding: input, as: UTF8.self).split(whereSeparator: \.isNewline)
       names += lines.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
-    guard !names.isEmpty else { throw CommandFailure(.badInput, "no device on standard input") }
+    guard !names.isEmpty else { throw CommandFailure(.badInput, "no names on standard input") }
     return names
   }
 }

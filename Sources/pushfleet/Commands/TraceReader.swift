@@ -11,7 +11,7 @@ final class TraceReader: BrokerClient, ConsumerHandler {
   private static let emptyTime = 4.0
   /// Seconds without a message, before the end, until reading fails.
   private static let longestSilence = 15.0
-  /// The most rounds that are kept, newest first, because a token may have any number.
+  /// The newest rounds, of which at least so many are kept, and at most twice as many. A token may have any number.
   private static let most = 1_000
   private static let mostBody = 8 << 20
   private static let leftOutMark = Array(#"{"left_out":"#.utf8)

@@ -98,7 +98,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     let count = min(Self.mostPortions, left / size + 1)
     portions = (size, Array(repeating: 0, count: count))
     let consumer = Consumer(
-      // No heartbeat: nothing is read while an operator pages through letters.
+      // No heartbeat: reading pauses while many letters wait to be visited.
       settings: ConnectionSettings(broker: broker, name: place.connectionName, heartbeat: 0),
       queues: (0..<count).map {
         .init(queue: queue, prefetch: UInt16(size), isOptional: $0 > 0, channel: UInt16($0 + 1))
