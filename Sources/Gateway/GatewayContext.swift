@@ -35,8 +35,6 @@ final class GatewayContext {
     let brokers = try configuration.brokerAddresses()
     broker = GatewayBroker(loop: loop, topology: topology, brokers: brokers, log: log, figures: figures)
     fleet = FleetStatus(topology, loop: loop, brokers: brokers)
-    registry = try configuration.registry.map { (location) throws(ConfigurationError) in
-      try RegistryClient(location, limits: configuration.registryLimits, host: loop, log: log)
-    }
+    registry = try configuration.registryClient(host: loop, log: log)
   }
 }

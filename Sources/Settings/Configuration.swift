@@ -16,8 +16,8 @@ public struct Configuration: Sendable {
   public var brokerIdentity: IdentityMaterial?
   /// The setting `proxy`; nil if it isn't given.
   public var proxy: ProxyChoice?
-  /// `sqlite:` with an absolute path, or `postgresql://…`; nil if only provider tokens are used as targets.
-  public var registry: String?
+  /// An SQLite registry has an absolute path. nil if only provider tokens are used as targets.
+  public var registry: RegistryLocation?
   /// Milliseconds without a registration after which broadcasts skip a device; nil for no limit.
   public var registryStaleAfter: Int64?
   public var results: ResultsSetting
@@ -55,6 +55,15 @@ public struct Configuration: Sendable {
   public var apps: [AppConfiguration]
   /// Files that contain values of settings.
   var valueFiles: [String] = []
+
+  /// - Returns: nil if no registry is configured.
+  /// - Throws: if no thread can be started.
+  package func registryClient(host: any RegistryHost, log: Log) throws(ConfigurationError) -> RegistryClient? {
+    guard let registry else { return nil }
+    do throws(SystemError) { return try RegistryClient(registry, limits: registryLimits, host: host, log: log) } catch {
+      throw ConfigurationError(key: "registry", problem: "can't be used: no thread could be started: \(error)")
+    }
+  }
 }
 
 /// The requests whose result is published to `<prefix>.results`.

@@ -55,9 +55,11 @@ extension Configuration {
       for other in ["brokerCA", "brokerCAFile"] { reader.refuseBoth(key, other) }
     }
     brokerCA = reader.material("ca") ?? reader.material("brokerCA")
-    registry = reader.string("registry").map { Self.located($0, in: reader.source) }
-    do throws(RegistryError) { _ = try registry.map(RegistryLocation.init(parsing:)) } catch {
-      reader.report("registry", "cannot be used: \(error)")
+    registry = reader.string("registry").map { text in
+      do throws(RegistryError) { return try Self.located(text, in: reader.source) } catch {
+        reader.report("registry", "cannot be used: \(error)")
+        return .sqlite(path: "")
+      }
     }
     registryStaleAfter = reader.time("registryStaleAfter", "a time is a number")
     results = reader.choice("results")
@@ -96,12 +98,9 @@ extension Configuration {
   }
 
   /// Resolves the path of an SQLite registry relative to the configuration file.
-  private static func located(_ registry: String, in source: ConfigurationSource) -> String {
-    let scheme = "sqlite:"
-    guard registry.hasPrefix(scheme), !registry.hasPrefix(scheme + "/"), registry.count > scheme.count,
-      registry != "sqlite::memory:"
-    else { return registry }
-    return scheme + source.absolute(String(registry.dropFirst(scheme.count)))
+  private static func located(_ text: String, in source: ConfigurationSource) throws(RegistryError) -> RegistryLocation {
+    let location = try RegistryLocation(parsing: text)
+    return if case .sqlite(let path) = location { .sqlite(path: source.absolute(path)) } else { location }
   }
 
   private static func replyQueues(_ reader: ConfigurationReader, _ topology: Topology) -> [String]? {

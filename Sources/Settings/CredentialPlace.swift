@@ -178,7 +178,7 @@ extension Configuration {
   }
 
   /// The kind of registry, without its address.
-  package var registryKind: String { registry.map { $0.hasPrefix("sqlite:") ? "SQLite" : "PostgreSQL" } ?? "none" }
+  package var registryKind: String { registry.map { if case .sqlite = $0 { "SQLite" } else { "PostgreSQL" } } ?? "none" }
 
   /// All files that the configuration refers to, except the configuration file.
   package var watchedFiles: [String] {

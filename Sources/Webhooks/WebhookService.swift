@@ -49,9 +49,7 @@ public final class WebhookService {
     loop = try EventLoop()
     log = Log(level: configuration.log, format: configuration.logFormat)
     brokers = try configuration.brokerAddresses()
-    registry = try configuration.registry.map { [loop, log] (location) throws(ConfigurationError) in
-      try RegistryClient(location, limits: configuration.registryLimits, host: loop, log: log)
-    }
+    registry = try configuration.registryClient(host: loop, log: log)
     if let error = serve(configuration).first { throw error }
     guard !senders.isEmpty else {
       throw ConfigurationError(key: "apps", problem: "has no webhooks: name them in apps.<id>.webhooks")

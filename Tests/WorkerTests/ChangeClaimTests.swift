@@ -34,9 +34,9 @@ final class ChangeClaimTests {
 
   init() throws {
     loop = try EventLoop()
-    other = try openRegistry(try RegistryLocation(parsing: "sqlite:\(path)"))
+    other = try openRegistry(.sqlite(path: path))
     let log = Log(level: .error)
-    registry = try RegistryClient("sqlite:\(path)", limits: RegistryLimits(), host: loop, log: log)
+    registry = try RegistryClient(.sqlite(path: path), limits: RegistryLimits(), host: loop, log: log)
     outbox = Outbox(time: loop.time, log: log)
     let pipeline = Pipeline(
       apps: Applications(Self.app), outbox: outbox,

@@ -24,7 +24,7 @@ struct ChangesInHandTests {
     let log = Log(level: .error)
     outbox = Outbox(time: loop.time, log: log)
     let app = Array("com.example.app".utf8)
-    registry = try RegistryClient("sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: loop, log: log)
+    registry = try RegistryClient(.sqlite(path: "/proc/nowhere/registry.db"), limits: RegistryLimits(), host: loop, log: log)
     pipeline = Pipeline(
       apps: Applications(app), outbox: outbox, time: loop.time,
       registry: registry)

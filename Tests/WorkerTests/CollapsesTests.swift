@@ -94,7 +94,7 @@ struct CollapsesTests {
   @Test("is answered without the registry while that is unavailable")
   func unavailable() throws {
     let registry = try RegistryClient(
-      "sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: loop, log: Log(level: .error))
+      .sqlite(path: "/proc/nowhere/registry.db"), limits: RegistryLimits(), host: loop, log: Log(level: .error))
     let collapses = collapses(registry)
     let request = RequestReference(index: 0, generation: 0)
     for round in 1...3 {

@@ -49,7 +49,7 @@ struct ConfigurationTests {
     #expect(configuration.fanOut.pageSize == 500 && configuration.fanOut.prefetch == 4)
     #expect(configuration.breaker.percent == 20 && configuration.breaker.sample == 200)
     #expect(configuration.apps.first?.defaultPriority == .high)
-    let registry = try #require(configuration.registry)
+    let registry = "\(try #require(configuration.registry))"
     #expect(registry.hasPrefix("sqlite:/") && registry.hasSuffix("/registry.db"))
   }
 

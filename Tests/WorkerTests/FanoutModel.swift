@@ -51,7 +51,7 @@ final class FanoutModel {
     self.pageSize = pageSize
     folder = NSTemporaryDirectory() + "/pushfleet-fanout-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    store = try openRegistry(try RegistryLocation(parsing: "sqlite:\(folder)/registry.db"))
+    store = try openRegistry(.sqlite(path: "\(folder)/registry.db"))
     var registrations: [Registration] = []
     for number in 0..<devices {
       let digits = String(repeating: "0", count: 64 - "\(number)".count) + "\(number)"
@@ -68,7 +68,7 @@ final class FanoutModel {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
-  private var registry: String { "sqlite:\(folder)/registry.db" }
+  private var registry: RegistryLocation { .sqlite(path: "\(folder)/registry.db") }
 
   /// - Parameter messageID: nil for a request that only has its producer's timestamp.
   func request(_ messageID: String?) { queue.append(Self.broadcast(messageID)) }
@@ -243,7 +243,7 @@ final class FanoutModel {
       return try ShardSetup(try Configuration.load(path: file, environment: [:]))
     }
 
-    init(_ registry: String, _ lease: Int64, pageSize: Int = 7) throws {
+    init(_ registry: RegistryLocation, _ lease: Int64, pageSize: Int = 7) throws {
       loop = try EventLoop()
       let log = Log(level: .error)
       outbox = Outbox(time: loop.time, log: log)

@@ -375,7 +375,7 @@ struct FanoutModelTests {
   func doubtful() throws {
     let now = Int64(Date().timeIntervalSince1970 * 1000)
     for (late, kind, step) in [(3_600_000, "retry", "5m"), (90_000_000, "deadLetter", "dead")] as [(Int64, String, String)] {
-      let worker = try FanoutModel.Worker("sqlite:/nonexistent/registry.db", 0)
+      let worker = try FanoutModel.Worker(.sqlite(path: "/nonexistent/registry.db"), 0)
       var message = FanoutModel.broadcast("b")
       message.exchange = "push.return"
       RetryRecord(

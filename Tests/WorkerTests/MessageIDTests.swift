@@ -5,7 +5,7 @@ import Testing
 @Suite("A request's message_id")
 struct MessageIDTests {
   private func accept(_ id: String) throws -> (outcomes: [Publication], isInHand: Bool) {
-    let worker = try FanoutModel.Worker("sqlite:/nonexistent/registry.db", 0)
+    let worker = try FanoutModel.Worker(.sqlite(path: "/nonexistent/registry.db"), 0)
     var message = FanoutModel.broadcast("b")
     message.properties.messageID = Array(id.utf8)
     message.body = Array(#"{"to":"\#(String(repeating: "0a", count: 32))"}"#.utf8)

@@ -11,7 +11,7 @@ struct NewerNotesTests {
 
   /// The publications of a worker for a message that is back from the ladder.
   private func publications(_ queue: WorkQueue, _ headers: FieldTable) throws -> [Publication] {
-    let worker = try FanoutModel.Worker("sqlite:/nonexistent/registry.db", 0)
+    let worker = try FanoutModel.Worker(.sqlite(path: "/nonexistent/registry.db"), 0)
     var message = FanoutModel.broadcast("b")
     message.exchange = "push.return"
     message.queue = queue

@@ -33,7 +33,7 @@ struct ReceiptsTests {
     defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
     let log = Log(level: .error)
     let registry = try RegistryClient(
-      "sqlite:\(path)", limits: RegistryLimits(), host: loop, log: log)
+      .sqlite(path: path), limits: RegistryLimits(), host: loop, log: log)
     let apps = Applications()
     _ = apps.put(Self.app, packages: [], senders: [])
     let outbox = Outbox(time: loop.time, log: log)

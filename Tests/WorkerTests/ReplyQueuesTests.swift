@@ -41,7 +41,7 @@ struct ReplyQueuesTests {
     replyQueues = ReplyQueues(time: loop.time)
     replyQueues.listed = [Array("billing.replies".utf8)]
     replyQueues.broker = broker
-    registry = try RegistryClient("sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: loop, log: log)
+    registry = try RegistryClient(.sqlite(path: "/proc/nowhere/registry.db"), limits: RegistryLimits(), host: loop, log: log)
     pipeline = Pipeline(
       apps: Applications(app), outbox: outbox, time: loop.time,
       replyQueues: replyQueues)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A request that came back from workers twice")
 struct ReturnedTwiceTests {
-  private func worker() throws -> FanoutModel.Worker { try FanoutModel.Worker("sqlite:/nonexistent/registry.db", 0) }
+  private func worker() throws -> FanoutModel.Worker { try FanoutModel.Worker(.sqlite(path: "/nonexistent/registry.db"), 0) }
 
   private func returned(_ headers: FieldTable = FieldTable()) -> FanoutModel.Message {
     var message = FanoutModel.broadcast("b")

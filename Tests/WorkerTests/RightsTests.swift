@@ -194,7 +194,7 @@ struct RightsTests {
   func broadcasts() throws {
     let log = Log(level: .error)
     let registry = try RegistryClient(
-      "sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: loop, log: log)
+      .sqlite(path: "/proc/nowhere/registry.db"), limits: RegistryLimits(), host: loop, log: log)
     let outbox = Outbox(time: loop.time, log: log)
     let apps = Applications(Array("com.example.app".utf8))
     let pipeline = Pipeline(apps: apps, outbox: outbox, time: loop.time, registry: registry)

@@ -58,9 +58,7 @@ package final class Shard: TurnHook {
     replyQueues = ReplyQueues(time: time)
     replyQueues.listed = configuration.listedReplyQueues
     pools = PoolSet(setup, host: host)
-    registry = try configuration.registry.map { [configuration, log] (location) throws(ConfigurationError) in
-      try RegistryClient(location, limits: configuration.registryLimits, host: host, log: log)
-    }
+    registry = try configuration.registryClient(host: host, log: log)
     let apps = pools.apps
     let publications = OutcomePublications(prefix: configuration.prefix, apps: apps, steps: configuration.retry.steps)
     changes = ChangeQueue(

@@ -11,21 +11,18 @@ struct RegistrySession {
   /// - Throws: status 78 if no registry is configured or it is unusable, 69 if it is unreachable.
   init(_ options: Options, isReading: Bool, store settings: StoreOptions = StoreOptions()) throws {
     configuration = try options.configuration()
-    guard let text = configuration.registry else {
+    guard let location = configuration.registry else {
       throw ConfigurationError(key: "registry", problem: "is missing: name one, such as \"sqlite:registry.db\"")
     }
-    do throws(RegistryError) { _ = try RegistryLocation(parsing: text) } catch {
-      throw ConfigurationError(key: "registry", problem: "cannot be used: \(error)")
-    }
-    store = try Self.open(text, configuration, isReading: isReading, settings)
+    store = try Self.open(location, configuration, isReading: isReading, settings)
   }
 
   static func open(
-    _ text: String, _ configuration: Configuration, isReading: Bool, _ settings: StoreOptions = StoreOptions()
+    _ location: RegistryLocation, _ configuration: Configuration, isReading: Bool, _ settings: StoreOptions = StoreOptions()
   ) throws(RegistryError) -> DeviceStore {
     var settings = settings
     settings.create = !isReading
-    return try openRegistry(try RegistryLocation(parsing: text), options: settings, limits: configuration.registryLimits)
+    return try openRegistry(location, options: settings, limits: configuration.registryLimits)
   }
 
   static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }

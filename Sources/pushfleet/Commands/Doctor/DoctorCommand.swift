@@ -130,16 +130,16 @@ enum DoctorCommand: Command {
   // MARK: the registry
 
   private static func registry(_ configuration: Configuration) -> [Finding] {
-    guard let text = configuration.registry else { return [] }
+    guard let location = configuration.registry else { return [] }
     func finding(_ level: Finding.Level, _ sentence: String, _ remedy: String?) -> [Finding] {
       [Finding(level, "registry", sentence, remedy)]
     }
-    let file = text.hasPrefix("sqlite:") ? String(text.dropFirst("sqlite:".count)) : nil
+    let file: String? = if case .sqlite(let path) = location { path } else { nil }
     if let file, !FileManager.default.fileExists(atPath: file) {
       return finding(.warning, "\(file) doesn't exist yet", "the first worker that starts, or `devices import`, creates it")
     }
     do throws(RegistryError) {
-      let store = try RegistrySession.open(text, configuration, isReading: true)
+      let store = try RegistrySession.open(location, configuration, isReading: true)
       _ = try store.campaigns(limit: 1)
       try write(to: store, configuration)
       return finding(.ok, "reached, with the schema of this version, and writable", nil)

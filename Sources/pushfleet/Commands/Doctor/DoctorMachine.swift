@@ -6,8 +6,8 @@ import Settings
 enum DoctorMachine {
   static func look(_ configuration: Configuration) -> [Finding] {
     var found = [descriptors(limit: ProcessUsage.raiseDescriptorLimit(), needed: needed(configuration))]
-    if let text = configuration.registry, text.hasPrefix("sqlite:") {
-      let folder = URL(fileURLWithPath: String(text.dropFirst("sqlite:".count))).deletingLastPathComponent().path
+    if case .sqlite(let path)? = configuration.registry {
+      let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
       let free = (try? FileManager.default.attributesOfFileSystem(forPath: folder))?[.systemFreeSize] as? NSNumber
       if let free { found.append(disk(free: free.int64Value, folder)) }
     }

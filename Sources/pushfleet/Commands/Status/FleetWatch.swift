@@ -36,9 +36,9 @@ final class FleetWatch: PublisherClient {
   }
 
   private static func open(_ configuration: Configuration) -> (store: DeviceStore?, problem: String?) {
-    guard let text = configuration.registry else { return (nil, nil) }
+    guard let location = configuration.registry else { return (nil, nil) }
     do throws(RegistryError) {
-      return (try RegistrySession.open(text, configuration, isReading: true), nil)
+      return (try RegistrySession.open(location, configuration, isReading: true), nil)
     } catch { return (nil, "the registry can't be asked: \(error)") }
   }
 
