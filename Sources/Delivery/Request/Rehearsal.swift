@@ -93,14 +93,16 @@ public struct Rehearsal {
 
     /// For tokens in the request, or for broadcast channels.
     public func apns(toChannels: Bool, _ report: inout LossReport?) -> Result<APNsTemplate, Rejection> {
+      guard let route = apnsRoute else {
+        return .failure(Rejection(.mismatchSenderID, "the application has no APNs credential"))
+      }
       guard !isCounterMissing(hasCounters: !toChannels) else { return .failure(.noCounter) }
-      return translator.apns(
-        entry, pool: apnsRoute?.pool ?? -1, isBroadcast: toChannels, isRehearsed: true, at: now, &report)
+      return translator.apns(entry, pool: route.pool, isBroadcast: toChannels, isRehearsed: true, at: now, &report)
     }
 
     /// The rejection if the sender has no FCM credential. If the application has none either, it names a text that can't be a
     /// token.
-    public var withoutFCM: Rejection {
+    private var withoutFCM: Rejection {
       if lacksFCM {
         let nodes =
           if case .list = request.targets {

@@ -126,7 +126,6 @@ struct ExplainQuestion {
   }
 
   private func apnsView(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Explanation.View {
-    guard admitted.hasAPNs else { return .init(way: way, hasCredential: false, outcome: .failure(.noAPNsCredential)) }
     let request = admitted.request
     var report: LossReport? = LossReport()
     let outcome = admitted.apns(toChannels: way == .channelsOfAPNs, &report).map { template in
@@ -148,7 +147,7 @@ struct ExplainQuestion {
         headers: headers, payload: push.payload, bytes: push.payload.count, limit: template.payloadLimit,
         counted: "the payload", losses: report ?? LossReport())
     }
-    return .init(way: way, outcome: outcome)
+    return .init(way: way, hasCredential: admitted.hasAPNs, outcome: outcome)
   }
 
   /// The `apns-id` of a push to a single APNs token, if the message id is known.
@@ -158,7 +157,6 @@ struct ExplainQuestion {
   }
 
   private func fcmView(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Explanation.View {
-    guard admitted.hasFCM else { return .init(way: way, hasCredential: false, outcome: .failure(admitted.withoutFCM)) }
     let request = admitted.request
     var report: LossReport? = LossReport()
     let outcome = admitted.fcm(toTopics: way == .topicsOfFCM, &report).map { template in
@@ -168,7 +166,7 @@ struct ExplainQuestion {
         limit: FCMTemplate.payloadLimit(toTopics: way == .topicsOfFCM), counted: "notification and data",
         losses: report ?? LossReport())
     }
-    return .init(way: way, outcome: outcome)
+    return .init(way: way, hasCredential: admitted.hasFCM, outcome: outcome)
   }
 
   private func browserView(_ admitted: Rehearsal.Admitted) -> Explanation.View {
@@ -244,7 +242,7 @@ struct Explanation {
 
   struct View {
     let way: Way
-    var hasCredential = true
+    let hasCredential: Bool
     let outcome: Result<Sending, Rejection>
   }
 
@@ -284,8 +282,4 @@ extension Target {
     case .topic, .all, .user, .group, .registration, .invalid: nil
     }
   }
-}
-
-extension Rejection {
-  static var noAPNsCredential: Rejection { Rejection(.mismatchSenderID, "the application has no APNs credential") }
 }

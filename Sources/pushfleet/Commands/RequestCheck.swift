@@ -50,15 +50,12 @@ struct RequestCheck {
 
   private func rejection(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Rejection? {
     var report: LossReport?
-    switch way {
-    case .phonesOfAPNs, .channelsOfAPNs:
-      guard admitted.hasAPNs else { return .noAPNsCredential }
-      if case .failure(let rejection) = admitted.apns(toChannels: way == .channelsOfAPNs, &report) { return rejection }
-    case .fcm, .topicsOfFCM:
-      if case .failure(let rejection) = admitted.fcm(toTopics: way == .topicsOfFCM, &report) { return rejection }
-    case .browser:
-      if case .failure(let rejection) = admitted.webpush(&report) { return rejection }
-    }
-    return nil
+    let outcome: Result<Void, Rejection> =
+      switch way {
+      case .phonesOfAPNs, .channelsOfAPNs: admitted.apns(toChannels: way == .channelsOfAPNs, &report).map { _ in }
+      case .fcm, .topicsOfFCM: admitted.fcm(toTopics: way == .topicsOfFCM, &report).map { _ in }
+      case .browser: admitted.webpush(&report).map { _ in }
+      }
+    return if case .failure(let rejection) = outcome { rejection } else { nil }
   }
 }
