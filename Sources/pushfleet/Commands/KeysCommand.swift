@@ -122,17 +122,14 @@ enum KeysCommand: Command {
     guard key.apps.count == 1, let app = key.apps.first else {
       throw CommandFailure(.usage, "--service-account is for one application: name it with --app")
     }
-    guard !FileManager.default.fileExists(atPath: file) else {
-      throw CommandFailure(.badInput, "--service-account: \(SafeText.path(file)) exists already")
-    }
     let privateKey = try SelfSignedCertificates.privateKey(.rsa)
     let account = JSONObject.serviceAccount(
       project: app, keyID: key.id, privateKey: privateKey, email: key.id + Array("@".utf8) + app + Array(".pushfleet".utf8),
       tokenURI: tokenURI)
-    guard
-      FileManager.default.createFile(
-        atPath: file, contents: Data(account.line + [UInt8(ascii: "\n")]), attributes: [.posixPermissions: 0o600])
-    else { throw CommandFailure(.badInput, "--service-account: \(SafeText.path(file)) can't be written") }
+    do throws(SystemError) { try FileContents.create(file, account.line + [UInt8(ascii: "\n")]) } catch {
+      let words = error.code == EEXIST ? "exists already" : "can't be written"
+      throw CommandFailure(.badInput, "--service-account: \(SafeText.path(file)) \(words)")
+    }
     var kept = key
     do {
       kept.account = GatewayAccount(
