@@ -99,14 +99,9 @@ struct TraceQuestion {
   }
 
   private func records(_ app: [UInt8], _ store: DeviceStore) throws -> [DeviceRecord] {
-    guard kind == .id || kind == .token else {
-      return try DevicesCommand.records(kind.rawValue, Array(text.utf8), app, store)
-    }
-    switch DeviceReference(text: Array(text.utf8)) {
-    case .registration: return try DevicesCommand.records("registration", Array(text.utf8), app, store)
-    case .token: return try DevicesCommand.records("token", Array(text.utf8), app, store)
-    default: return []
-    }
+    let text = Array(text.utf8)
+    guard kind == .id || kind == .token else { return try DevicesCommand.records(kind.rawValue, text, app, store) }
+    return DeviceReference(text: text) == nil ? [] : try DevicesCommand.records("token", text, app, store)
   }
 
   func unknown(_ configuration: Configuration, _ history: DeviceHistory?, leftOut: Int) -> String {

@@ -28,6 +28,8 @@ struct BrokerRights {
     return "`rabbitmqctl set_permissions -p \(words.joined(separator: " "))`"
   }
 
+  var advice: String { Self.grant(topology.prefix, broker) + " (docs/operate/permissions.md)" }
+
   func questions(_ configuration: Configuration, missing: Set<String>) -> [Question] {
     var queues = Topology.lanes.map(topology.name) + [topology.quarantineQueue]
     if configuration.registry != nil { queues += [topology.registryQueue, topology.acknowledgementQueue] }
@@ -57,7 +59,6 @@ struct BrokerRights {
   }
 
   func findings(_ subject: String) -> [Finding] {
-    let advice = Self.grant(topology.prefix, broker) + " (docs/operate/permissions.md)"
     let unreadable = refused.compactMap { if case .read(let queue) = $0 { queue } else { nil } }
     let unwritable = refused.compactMap { if case .write(let exchange) = $0 { exchange } else { nil } }
     let rows: [(isRefused: Bool, level: Finding.Level, sentence: String)] = [

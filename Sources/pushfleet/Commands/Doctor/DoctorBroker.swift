@@ -84,7 +84,7 @@ final class DoctorBroker: PublisherClient {
         + "`rabbitmqctl list_users` shows whether the user is there"
     case .virtualHostRefused(let text) where text.contains("not found"):
       return "correct the virtual host of `broker`, or make it: `rabbitmqctl add_vhost \(host)`"
-    case .virtualHostRefused, .accessRefused: return "let the user in: " + permissions
+    case .virtualHostRefused, .accessRefused: return "let the user in: " + rights.advice
     default: return "look at the broker's log"
     }
   }
@@ -134,7 +134,7 @@ final class DoctorBroker: PublisherClient {
       case .failure(.notFound):
         missing.insert(thing.isQueue ? thing.name : "exchange " + thing.name)
         return proceed()
-      case .failure(let reason) where thing.isQueue: report(.error, "queue \(thing.name): \(reason)", permissions)
+      case .failure(let reason) where thing.isQueue: report(.error, "queue \(thing.name): \(reason)", rights.advice)
       case .success, .failure: break
       }
       perform(thing.declaration, publisher) { [unowned self] answer in
@@ -169,10 +169,6 @@ final class DoctorBroker: PublisherClient {
     guard case .accessRefused = reason else { return report(.error, "\(name): \(reason)", "look at the broker's log") }
     // An exchange and a queue may share a name.
     if !undeclarable.contains(name) { undeclarable.append(name) }
-  }
-
-  private var permissions: String {
-    BrokerRights.grant(topology.prefix, uri) + " (docs/operate/permissions.md)"
   }
 
   /// - Parameter completion: not called after the connection is lost.
@@ -227,7 +223,7 @@ final class DoctorBroker: PublisherClient {
       if let asked {
         rights.refused.append(asked)
       } else {
-        report(.error, "workers with this user can't answer those who ask for results: \(reason)", permissions)
+        report(.error, "workers with this user can't answer those who ask for results: \(reason)", rights.advice)
       }
     }
     asked = nil
@@ -324,7 +320,7 @@ final class DoctorBroker: PublisherClient {
       report(.error, "exchanges are missing: \(missingExchanges.joined(separator: ", "))", advice)
     }
     if !undeclarable.isEmpty {
-      report(.error, "workers with this user may not declare \(undeclarable.joined(separator: ", "))", permissions)
+      report(.error, "workers with this user may not declare \(undeclarable.joined(separator: ", "))", rights.advice)
     }
     if missing.isEmpty, undeclarable.isEmpty, !hasDiffering {
       report(.ok, "all \(count) queues and \(topology.exchanges.count) exchanges are there, with the fleet's settings", nil)

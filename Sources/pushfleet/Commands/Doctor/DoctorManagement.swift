@@ -58,7 +58,7 @@ final class DoctorManagement: DoctorLook {
   private var losses: [LossyPolicy: [String]] = [:]
 
   private func judge(_ item: [String: Any]) {
-    guard let queue = item["name"] as? String, isOwn(queue),
+    guard let queue = item["name"] as? String, topology.isOwn(queue: queue), queue != topology.traceQueue,
       let definition = item["effective_policy_definition"] as? [String: Any]
     else { return }
     let names = [item["policy"], item["operator_policy"]].compactMap { $0 as? String }.map { "`\($0)`" }.joined(
@@ -66,11 +66,6 @@ final class DoctorManagement: DoctorLook {
     for effect in LossyPolicy.effects(of: definition, isList: topology.isList(queue: queue)) {
       losses[LossyPolicy(policy: names, effect: effect), default: []].append(queue)
     }
-  }
-
-  private func isOwn(_ queue: String) -> Bool {
-    topology.queues.contains { $0.name == queue } || queue.hasPrefix(topology.holdQueue(""))
-      || topology.isList(queue: queue)
   }
 
   private func endPolicies() {

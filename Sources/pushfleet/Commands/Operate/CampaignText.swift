@@ -53,13 +53,11 @@ extension CampaignState {
 
   var words: String {
     switch self {
-    case .running: "running"
     case .paused: "paused: `campaigns resume` continues it, `campaigns cancel` ends it"
     case .held:
       "held: an abnormal share of the tokens was refused (check environment, topic and credential), or a page is a dead letter "
         + "(`dead list`, `dead replay`); then run `campaigns resume` or `campaigns cancel`"
-    case .cancelled: "cancelled"
-    case .completed: "completed"
+    case .running, .cancelled, .completed: name
     }
   }
 }

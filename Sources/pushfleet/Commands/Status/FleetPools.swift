@@ -28,21 +28,18 @@ struct FleetPools {
   private(set) var inTrouble = 0
 
   init(_ workers: [WorkerAnswer]) {
-    var places: [String: Int] = [:]
-    for pool in workers.flatMap(\.pools) {
-      let place = places[pool.name] ?? rows.count
-      if place == rows.count {
-        places[pool.name] = place
-        rows.append(Row(name: pool.name))
+    rows = Dictionary(grouping: workers.flatMap(\.pools), by: \.name).map { name, pools in
+      var row = Row(name: name, workers: pools.count)
+      for pool in pools {
+        row.connections += pool.connections
+        row.streams += pool.streams
+        if ["paused", "draining"].contains(pool.state) { row.order = pool.state }
+        guard pool.state == "in trouble" else { continue }
+        row.isInTrouble += 1
+        if !pool.since.isEmpty, row.since.isEmpty || pool.since < row.since { row.since = pool.since }
+        if row.reason.isEmpty { (row.reason, row.remedy) = (pool.reason, pool.remedy) }
       }
-      rows[place].workers += 1
-      rows[place].connections += pool.connections
-      rows[place].streams += pool.streams
-      if ["paused", "draining"].contains(pool.state) { rows[place].order = pool.state }
-      guard pool.state == "in trouble" else { continue }
-      rows[place].isInTrouble += 1
-      if !pool.since.isEmpty, rows[place].since.isEmpty || pool.since < rows[place].since { rows[place].since = pool.since }
-      if rows[place].reason.isEmpty { (rows[place].reason, rows[place].remedy) = (pool.reason, pool.remedy) }
+      return row
     }
     rows.sort { ($1.isInTrouble, $1.order, $0.name) < ($0.isInTrouble, $0.order, $1.name) }
     inTrouble = max(workers.map(\.poolsInTrouble).max() ?? 0, rows.count { $0.isInTrouble > 0 })
