@@ -8,7 +8,7 @@ struct RegistryClientTests {
   @Test("is writable again when the registry comes back, even if it lacked writes of some kind before")
   func comesBack() throws {
     let client = try RegistryClient(
-      "sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: try EventLoop(), log: Log(level: .error))
+      .sqlite(path: "/proc/nowhere/registry.db"), limits: RegistryLimits(), host: try EventLoop(), log: Log(level: .error))
     client.registryAvailable()
     #expect(client.isWritable)
     client.registryWritesChanged(.notes, .unavailable(.locked, "x"))

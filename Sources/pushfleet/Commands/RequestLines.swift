@@ -71,7 +71,7 @@ final class LineReader {
     buffer.removeSubrange(..<start)
     (start, searched) = (0, searched - start)
     guard buffer.count <= Self.largestObject else {
-      let words = "\(name), line \(number + 1): longer than \(Self.largestObject >> 20) MiB; what follows is not read"
+      let words = "\(name), line \(number + 1): longer than \(Self.largestObject >> 20) MiB; the rest is not read"
       (problem, isEnded) = (CommandFailure(.badInput, words), true)
       return true
     }
