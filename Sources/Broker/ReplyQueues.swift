@@ -9,8 +9,8 @@ package protocol ReplyBroker: AnyObject {
 /// Decides to which queues results and answers may go: direct reply-to, exclusive queues, and the queues in the setting.
 ///
 /// If only the name is known, the broker is asked, one question at a time. ``Verdict/allowed`` is remembered for a minute,
-/// ``Verdict/refused`` for a second, and ``Verdict/dropped`` not at all, because the owner may be about to declare the queue. The
-/// caller keeps the waiting message and calls ``verdict(on:of:)`` again. Confined to the shard's thread.
+/// ``Verdict/refused`` for a second, and ``Verdict/dropped`` not at all, because the owner may be about to declare the queue.
+/// The caller keeps the waiting message and calls ``verdict(on:of:)`` again. Confined to the shard's thread.
 package final class ReplyQueues {
   package enum Verdict {
     case allowed, refused

@@ -132,7 +132,7 @@ struct FleetTextTests {
     #expect(lines.contains { $0.hasPrefix("x: answers") && $0.hasSuffix("-") })
   }
 
-  @Test("figures that can't be end no command, in whatever field another client sends them")
+  @Test("impossible figures of another client don't end the command, whatever field has them")
   func trappedFigures() throws {
     let most = Int.max
     let fields = [

@@ -48,7 +48,7 @@ struct SendCheckTests {
     #expect(awaited("").app == nil)
   }
 
-  @Test("an outcome with counts that can't be ends no command", arguments: [(Int.max, 1), (1, Int.max), (Int.min, Int.min)])
+  @Test("impossible counts in an outcome don't end send", arguments: [(Int.max, 1), (1, Int.max), (Int.min, Int.min)])
   func wildOutcome(success: Int, failure: Int) throws {
     let site = try RegistrySite()
     let options = try SendCommand.page.options(["--wait", "-"])

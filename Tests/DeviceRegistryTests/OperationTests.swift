@@ -167,25 +167,31 @@ struct OperationTests {
     #expect(try store.control(fcm) == Control(fcm))
   }
 
-  /// What a call on another connection returns if it begins before `early` is committed.
+  /// The result of a call on another connection that begins before `early` is committed.
   private func during<Answer: Sendable>(
     _ early: TransactionIntent, on registry: TestRegistry, _ change: (any SQLSession) throws -> Void,
     _ call: @escaping @Sendable (DeviceStore) throws -> Answer
   ) throws -> Answer {
     let (backend, location) = (registry.backend, registry.location)
     let answers = Collected<Result<Answer, any Error>>()
-    let isDone = DispatchSemaphore(value: 0)
+    let (isConnected, isDone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let session = registry.store.session
     try session.begin(early)
     try change(session)
     Thread.detachNewThread {
-      answers.add(Result { try call(try backend.connect(location)) })
+      answers.add(
+        Result {
+          let store = try backend.connect(location)
+          isConnected.signal()
+          return try call(store)
+        })
       isDone.signal()
     }
+    #expect(isConnected.wait(timeout: .now() + .seconds(30)) == .success)
     // Time for its look, which it must not take before the commit.
     #expect(isDone.wait(timeout: .now() + .milliseconds(300)) == .timedOut)
     try session.commit()
-    isDone.wait()
+    #expect(isDone.wait(timeout: .now() + .seconds(30)) == .success)
     return try answers.all[0].get()
   }
 

@@ -24,7 +24,7 @@ struct Options {
       case "--kinds": kinds = try Self.kinds(&rest)
       case "--events": events = try Self.events(&rest)
       case "--trace": isTraced = true
-      case "--fixed": isFixed = true
+      case "--fixed" where arguments.count == 1: isFixed = true
       case "--first-failure":
         mostFailures = 1
         isPlain = true
@@ -34,8 +34,9 @@ struct Options {
     }
   }
 
-  var runs: [Run] {
-    isFixed ? Run.fixed : (first..<first + count).map { Run(seed: $0, kinds: kinds, events: events) }
+  var runs: AnyCollection<Run> {
+    guard !isFixed else { return AnyCollection(Run.fixed) }
+    return AnyCollection((first..<first + count).lazy.map { [kinds, events] in Run(seed: $0, kinds: kinds, events: events) })
   }
 
   private static func number(_ option: String, _ rest: inout ArraySlice<String>) throws(Usage) -> UInt64 {

@@ -7,8 +7,8 @@ import Wire
 
 /// The state machine of requests to audiences: request, first page on the fan-out queue, further pages, campaign's result.
 /// Each function returns the next steps. ``InFlight/BroadcastState`` has a request's progress. The request is acknowledged as
-/// soon as its first page is on the queue. From then on, the campaign's record in the registry and the one unopened page are its
-/// whole state, so any worker can continue after a crash. Confined to the shard's thread.
+/// soon as its first page is on the queue. From then on, the campaign's record in the registry and the one unopened page are
+/// its whole state, so any worker can continue after a crash. Confined to the shard's thread.
 final class Broadcasts {
   let publisher: OutcomePublisher
   let resolver: RecipientResolver

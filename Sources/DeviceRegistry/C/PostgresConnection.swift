@@ -118,9 +118,10 @@ final class PostgresConnection: SQLSession {
     do throws(RegistryError) { try link.execute("ROLLBACK") } catch { self.link = nil }
   }
 
-  /// The locks serialise writers. In the whole fleet, one writer of devices, users, topics and groups runs at a time, and one
-  /// writer of an application's notes and badges, and one operator's order. So writers can't deadlock, and each batch sees the one before it. A stricter
-  /// isolation than READ COMMITTED would take its snapshot before the lock. Readers and campaigns don't wait.
+  /// The locks serialise writers. In the whole fleet, one writer of devices, users, topics and groups runs at a time, one writer
+  /// of an application's notes and badges, and one order about an application, lane, credential or webhook. So writers can't
+  /// deadlock, and each batch sees the one before it. A stricter isolation than READ COMMITTED would take its snapshot before
+  /// the lock. Readers don't wait. Writers of campaigns wait only for writers of the same row.
   private func locks(for intent: TransactionIntent) -> String {
     let locks: [String]
     switch intent {

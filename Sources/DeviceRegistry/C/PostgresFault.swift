@@ -13,8 +13,8 @@ enum PostgresFault {
     return error(field(result, Int32(UInt8(ascii: "C"))) ?? "08006", message)
   }
 
-  /// The error of a failed connection attempt. The text contains its code: `FATAL:  28P01: password authentication failed …`. A code
-  /// has a digit; the severity before it has none.
+  /// The error of a failed connection attempt. The text contains its code: `FATAL:  28P01: password authentication failed …`.
+  /// A code has a digit; the severity before it has none.
   static func connecting(_ message: String) -> RegistryError {
     for part in message.split(separator: ": ") {
       let code = part.drop { $0 == " " }

@@ -1,6 +1,6 @@
 /// The location of a registry: `sqlite:<path>` or `postgresql://…`.
 public enum RegistryLocation: Equatable, Sendable, CustomStringConvertible {
-  /// A path, relative to the working directory.
+  /// A path. A relative one is relative to the working directory.
   case sqlite(path: String)
   /// libpq's form with parameters; may contain a password.
   case postgres(String)
@@ -45,7 +45,7 @@ public struct StoreOptions: Sendable {
   public var statementTimeout: Int64
   /// Milliseconds to connect to a server.
   var connectTimeout: Int64
-  /// Milliseconds of it to wait for another writer of devices, if the database distinguishes that from a slow statement.
+  /// Milliseconds of it to wait for another writer of devices, notes or orders, if the database distinguishes that from a slow statement.
   public var lockTimeout: Int64
   public var create: Bool
   /// KiB of an SQLite registry kept in memory.

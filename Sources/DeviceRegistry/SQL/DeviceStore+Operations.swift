@@ -85,7 +85,8 @@ extension DeviceStore {
   private static func intent(of action: FleetOperation.Action) -> TransactionIntent {
     switch action {
     case .forget, .createKey, .revokeKey: .devices
-    default: .orders
+    case .pause, .drain, .resume, .discard, .rate: .orders
+    case .campaign, .messages, .test: .campaigns
     }
   }
 

@@ -17,9 +17,9 @@ extension DeviceStore {
 }
 
 /// A bulk load. COPY writes the rows to a temporary table; set operations then move them to their tables. Some rows need single
-/// registrations: several rows of one token or installation, a new token for an installation, rows that may exceed a limit, and rows
-/// of devices that ended after the load's time.
-/// The order of the rows is kept, so the outcome equals that of single registrations in order.
+/// registrations: several rows of one token or installation, a new token for an installation, rows that may exceed a limit, and
+/// rows of devices that ended after the load's time. The order of the rows is kept, so the outcome equals that of single
+/// registrations in order.
 private struct PostgresLoad {
   private let store: DeviceStore
   private let session: PostgresConnection

@@ -119,7 +119,7 @@ enum TransactionIntent {
   case devices
   /// Campaigns, rates and events. PostgreSQL serialises only writers of the same rows.
   case campaigns
-  /// An operator's order, which may change a row that doesn't exist yet.
+  /// An operator's order about an application, lane, credential or webhook. Its row may not exist yet.
   case orders
   /// Notes, and the badges of some applications, by number.
   case notes(of: [Int64])

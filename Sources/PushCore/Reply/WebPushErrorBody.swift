@@ -52,12 +52,12 @@ struct WebPushErrorBody {
   }
 
   /// At most 200 printable ASCII characters; nil if nothing is left. Omits each word that is long, has the signs of an address,
-  /// or has a part of the endpoint's path. Reads only the begin of a long text: device and service choose how much there is to
+  /// or has a part of the endpoint's path. Reads only the beginning of a long text: device and service choose how much there is to
   /// compare.
   func cleaned(_ text: ArraySlice<UInt8>) -> String? {
     let begin = text.prefix(Self.longestText)
     var words = begin.split { $0 <= 0x20 }
-    // The last word may be the begin of a secret.
+    // The last word may be the beginning of a secret.
     if begin.count < text.count { _ = words.popLast() }
     words.removeAll { word in
       word.count > Self.longestWord || word.contains(where: Self.addressSigns.contains)

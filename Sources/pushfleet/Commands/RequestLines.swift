@@ -42,7 +42,7 @@ final class LineReader {
           if !Self.isComplete(line) {
             while !isEnded, buffer.count < Self.largestObject { guard read() else { return nil } }
             hasBegun = true
-            if let whole = wholeObject() { return whole }
+            if let whole = wholeObject() { return problem == nil ? whole : nil }
             // Reading has moved the line within the buffer.
             continue
           }

@@ -11,8 +11,8 @@ final class TraceReader: BrokerClient, ConsumerHandler {
   private static let emptyTime = 4.0
   /// Seconds without a message, before the end, until reading fails.
   private static let longestSilence = 15.0
-  /// The newest rounds, of which at least so many are kept, and at most twice as many. A token may have any number.
-  private static let most = 1_000
+  /// The newest rounds that are kept at least; at most twice as many are. A token may have any number.
+  private static let kept = 1_000
   private static let mostBody = 8 << 20
   private static let leftOutMark = Array(#"{"left_out":"#.utf8)
 
@@ -105,7 +105,7 @@ final class TraceReader: BrokerClient, ConsumerHandler {
     for line in body.split(separator: UInt8(ascii: "\n")) where subject.isNamed(in: line) {
       if let round = TraceRound(Array(line)), let part = subject.part(of: round) { found.append(part) }
     }
-    if found.count > 2 * Self.most { found.removeFirst(found.count - Self.most) }
+    if found.count > 2 * Self.kept { found.removeFirst(found.count - Self.kept) }
   }
 
   private func leave() { consumer?.close() }
