@@ -4,7 +4,7 @@ struct Usage: Error { let problem: String }
 
 struct Options {
   var first: UInt64 = 1
-  var count: UInt64 = 1
+  private var count: UInt64?
   var kinds: Set<FaultKind>?
   var events: Set<Int>?
   var isTraced = false
@@ -24,7 +24,7 @@ struct Options {
       case "--kinds": kinds = try Self.kinds(&rest)
       case "--events": events = try Self.events(&rest)
       case "--trace": isTraced = true
-      case "--fixed" where arguments.count == 1: isFixed = true
+      case "--fixed": isFixed = true
       case "--first-failure":
         mostFailures = 1
         isPlain = true
@@ -32,11 +32,15 @@ struct Options {
       default: throw Usage(problem: "unexpected argument \(word)")
       }
     }
+    guard !isFixed || first == 1 && kinds == nil && events == nil && !isTraced else {
+      throw Usage(problem: "--fixed goes with --seeds alone")
+    }
   }
 
   var runs: AnyCollection<Run> {
-    guard !isFixed else { return AnyCollection(Run.fixed) }
-    return AnyCollection((first..<first + count).lazy.map { [kinds, events] in Run(seed: $0, kinds: kinds, events: events) })
+    guard !isFixed else { return AnyCollection(Run.fixed.prefix(Int(count ?? .max >> 1))) }
+    let seeds = first..<first + (count ?? 1)
+    return AnyCollection(seeds.lazy.map { [kinds, events] in Run(seed: $0, kinds: kinds, events: events) })
   }
 
   private static func number(_ option: String, _ rest: inout ArraySlice<String>) throws(Usage) -> UInt64 {
@@ -74,7 +78,7 @@ struct Options {
 
     usage: fleetsim [--seed N] [--seeds N] [--kinds KIND,… | --kinds none] [--events N,…] [--trace]
                     [--first-failure]
-           fleetsim --fixed
+           fleetsim --fixed [--seeds N]
 
       --seed N      the first seed (1)
       --seeds N     number of seeds to run (1)
