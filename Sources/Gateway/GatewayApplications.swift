@@ -48,6 +48,8 @@ struct GatewayApplications {
   /// The key's only application, or the one of several that `name` names.
   func only(of key: GatewayKey, _ name: [UInt8]?) -> App? {
     if let name, let app = named(name, of: key) { return app }
+    // Most keys are for one application, which needs no array.
+    if key.apps.count == 1 { return apps[key.apps[0]] }
     let known = key.apps.compactMap { apps[$0] }
     return known.count == 1 ? known[0] : nil
   }
@@ -65,9 +67,8 @@ struct GatewayApplications {
 
   /// The application that a request is for: the key's only one, or the one that `restricted_package_name` names.
   func app(of key: GatewayKey, _ document: JSONDocument) throws(Rejection) -> App {
-    if key.apps.count == 1, let app = apps[key.apps[0]] { return app }
+    if let app = only(of: key, nil) { return app }
     let known = key.apps.compactMap { apps[$0] }
-    if known.count == 1 { return known[0] }
     guard !known.isEmpty else { throw Rejection(.invalidParameters, "the key's applications are no longer configured") }
     guard let package = document.value("restricted_package_name", of: document.root).map(document.string) else {
       throw Rejection(.invalidParameters, "restricted_package_name: missing, the key is for \(known.count) applications")

@@ -7,7 +7,7 @@ import Wire
 public final class VAPIDKey: Sendable, CustomStringConvertible {
   /// Seconds between two tokens. Services keep the result of a verification, and Apple allows one token an hour.
   static let period: Int64 = 12 * 3600
-  /// Seconds from the begin of a token's period to its expiry. Services allow 24 hours from now on; the rest is for wrong clocks.
+  /// Seconds from the beginning of a token's period to its expiry. Services allow 24 hours from now on; the rest is for wrong clocks.
   private static let lifetime: Int64 = 18 * 3600
 
   /// A subscription's token has the id of its key (``WebPushSubscription/keyID(ofPoint:)``).

@@ -55,10 +55,10 @@ struct WebPushErrorBody {
   /// or has a part of the endpoint's path. Reads only the beginning of a long text: device and service choose how much there is to
   /// compare.
   func cleaned(_ text: ArraySlice<UInt8>) -> String? {
-    let begin = text.prefix(Self.longestText)
-    var words = begin.split { $0 <= 0x20 }
+    let beginning = text.prefix(Self.longestText)
+    var words = beginning.split { $0 <= 0x20 }
     // The last word may be the beginning of a secret.
-    if begin.count < text.count { _ = words.popLast() }
+    if beginning.count < text.count { _ = words.popLast() }
     words.removeAll { word in
       word.count > Self.longestWord || word.contains(where: Self.addressSigns.contains)
         || parts.contains { Self.contains(word, $0) }
