@@ -175,10 +175,7 @@ struct HeaderCompressor {
   }
 
   private func isValue(_ entry: Int, _ bytes: borrowing Span<UInt8>) -> Bool {
-    let value = entries[entry & (Self.mostEntries - 1)].value
-    guard value.count == bytes.count else { return false }
-    for index in bytes.indices where value[index] != bytes[index] { return false }
-    return true
+    bytes.bytes.equals(0..<bytes.count, entries[entry & (Self.mostEntries - 1)].value)
   }
 
   /// The peer's current index of the entry. The newest entry follows the static table.

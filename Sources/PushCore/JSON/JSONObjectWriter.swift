@@ -91,7 +91,7 @@ public struct JSONObjectWriter {
 
   public mutating func set(_ name: String, _ value: Int64?) {
     begin(name.utf8.span)
-    if let value { bytes.appendDecimal(value) } else { bytes.append(contentsOf: "null".utf8) }
+    if let value { bytes.appendDecimal(value) } else { bytes.appendText("null") }
   }
 
   /// With one decimal place.

@@ -28,24 +28,24 @@ public struct SendResult: Sendable {
   public func json(report: DryRunReport? = nil) -> [UInt8] {
     var body: [UInt8] = []
     body.reserveCapacity(160 + 64 * targets.count)
-    body.append(contentsOf: #"{"message_id":"#.utf8)
+    body.appendText(#"{"message_id":"#)
     body.appendSafeJSONString(messageID)
-    body.append(contentsOf: #","app":"#.utf8)
+    body.appendText(#","app":"#)
     body.appendSafeJSONString(app)
-    body.append(contentsOf: #","success":"#.utf8)
+    body.appendText(#","success":"#)
     body.appendDecimal(success)
-    body.append(contentsOf: #","failure":"#.utf8)
+    body.appendText(#","failure":"#)
     body.appendDecimal(failure)
-    body.append(contentsOf: #","canonical_ids":"#.utf8)
+    body.appendText(#","canonical_ids":"#)
     body.appendDecimal(canonicalIDs)
-    body.append(contentsOf: #","results":["#.utf8)
+    body.appendText(#","results":["#)
     for (index, target) in targets.enumerated() {
       if index > 0 { body.append(0x2C) }
       Self.append(target, to: &body)
     }
     body.append(0x5D)
     if let report {
-      body.append(contentsOf: #","report":"#.utf8)
+      body.appendText(#","report":"#)
       body.append(contentsOf: report.json)
     }
     body.append(0x7D)
@@ -55,21 +55,21 @@ public struct SendResult: Sendable {
   private static func append(_ target: Target, to body: inout [UInt8]) {
     switch target {
     case .accepted(let id, let registration, let uniqueID):
-      body.append(contentsOf: #"{"message_id":"#.utf8)
+      body.appendText(#"{"message_id":"#)
       body.appendSafeJSONString(id)
       if let registration {
-        body.append(contentsOf: #","registration_id":"#.utf8)
+        body.appendText(#","registration_id":"#)
         body.appendSafeJSONString(registration)
       }
       if let uniqueID {
-        body.append(contentsOf: #","apns_unique_id":"#.utf8)
+        body.appendText(#","apns_unique_id":"#)
         body.appendSafeJSONString(uniqueID)
       }
     case .failed(let code, let reason):
-      body.append(contentsOf: #"{"error":"#.utf8)
+      body.appendText(#"{"error":"#)
       body.appendSafeJSONString(code.rawValue)
       if let reason {
-        body.append(contentsOf: #","reason":"#.utf8)
+        body.appendText(#","reason":"#)
         body.appendSafeJSONString(DeadLetter.bounded(reason))
       }
     }

@@ -27,16 +27,16 @@ public enum FCMAddress: Sendable {
   static func append(_ text: ArraySlice<UInt8>, to body: inout [UInt8]) {
     switch FCMAddress(text) {
     case .token:
-      body.append(contentsOf: #""token":"#.utf8)
+      body.appendText(#""token":"#)
       body.appendSafeJSONString(text)
     case .installation:
-      body.append(contentsOf: #""fid":"#.utf8)
+      body.appendText(#""fid":"#)
       body.appendSafeJSONString(text.dropFirst(installationPrefix.count))
     case .topic:
-      body.append(contentsOf: #""topic":"#.utf8)
+      body.appendText(#""topic":"#)
       body.appendSafeJSONString(text.dropFirst(topicPrefix.count))
     case .condition:
-      body.append(contentsOf: #""condition":"#.utf8)
+      body.appendText(#""condition":"#)
       body.appendSafeJSONString(text)
     }
   }

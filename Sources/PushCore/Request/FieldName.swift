@@ -89,6 +89,8 @@ struct NameTable<Field: FieldName>: Sendable {
 /// The value's node for each field of an object. Null counts as absent.
 public struct FieldSlots<Field: FieldName>: Sendable {
   private var nodes = InlineArray<32, Int32>(repeating: -1)
+  /// One bit for each field that the object has.
+  private(set) var present: UInt32 = 0
 
   init() {}
 
@@ -99,5 +101,6 @@ public struct FieldSlots<Field: FieldName>: Sendable {
 
   mutating func set(_ field: Field, _ node: Int) {
     nodes[Int(field.rawValue)] = Int32(truncatingIfNeeded: node)
+    present |= 1 &<< UInt32(field.rawValue)
   }
 }

@@ -162,16 +162,12 @@ public enum Target: Equatable, Sendable {
   private static func fcm(_ token: ArraySlice<UInt8>) -> Result<Target, Rejection> {
     guard !token.isEmpty else { return refused("an empty token") }
     guard token.count <= 4096 else { return refused("a token of \(token.count) bytes, at most 4096 allowed") }
-    let bytes = token.span
-    var mayClimb = false
-    for index in bytes.indices {
-      if isUsualInFCM(bytes[index]) { continue }
-      guard bytes[index] == UInt8(ascii: ".") || bytes[index] == UInt8(ascii: "%") else {
+    if !Bytes.areUsualInFCM(token.span) {
+      guard token.allSatisfy({ Bytes.isUsualInFCM($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "%") }) else {
         return refused("a token has a byte beyond a-z A-Z 0-9 _ : . % -")
       }
-      mayClimb = true
+      if climbs(token) { return refused("a token with .. or an escaped dot or slash") }
     }
-    if mayClimb, climbs(token) { return refused("a token with .. or an escaped dot or slash") }
     return .success(.fcm(token: Array(token)))
   }
 
@@ -183,13 +179,6 @@ public enum Target: Equatable, Sendable {
       if token[at + 2] | 0x20 == UInt8(ascii: "e") || token[at + 2] | 0x20 == UInt8(ascii: "f") { return true }
     }
     return false
-  }
-
-  /// Letters, digits, `-`, `:` and `_`. Each constant has a bit for each of 64 bytes: one shift is faster than five comparisons.
-  @inline(__always)
-  private static func isUsualInFCM(_ byte: UInt8) -> Bool {
-    let usual: UInt64 = byte < 64 ? 0x07FF_2000_0000_0000 : 0x07FF_FFFE_87FF_FFFE
-    return byte < 128 && usual &>> UInt64(byte & 63) & 1 == 1
   }
 
   private static func lowercased(_ digits: [UInt8]) -> [UInt8] {

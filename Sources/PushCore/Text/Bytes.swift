@@ -13,26 +13,52 @@ enum Bytes {
   static func isHex(_ byte: UInt8) -> Bool { isDigit(byte) || (byte | 0x20) &- UInt8(ascii: "a") < 6 }
 
   static func isHex(_ bytes: borrowing Span<UInt8>) -> Bool {
+    all(of: bytes, isHex) { word in
+      // The high bit is set for each digit, and for each letter from A to F.
+      ~((word ^ ones &* 0x30) &+ ones &* 0x76) | isLetter(word, below: 7)
+    }
+  }
+
+  /// The bytes of most tokens of FCM: letters, digits, `-`, `:` and `_`.
+  @inline(__always)
+  static func isUsualInFCM(_ byte: UInt8) -> Bool {
+    isAlphanumeric(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ":") || byte == UInt8(ascii: "_")
+  }
+
+  static func areUsualInFCM(_ bytes: borrowing Span<UInt8>) -> Bool {
+    all(of: bytes, isUsualInFCM) { word in
+      // The colon follows the digits.
+      let digitsAndColon = ~((word ^ ones &* 0x30) &+ ones &* 0x75)
+      let marks = ~((word ^ ones &* 0x2D) &+ ones &* 0x7F) | ~((word ^ ones &* 0x5F) &+ ones &* 0x7F)
+      return digitsAndColon | marks | isLetter(word, below: 27)
+    }
+  }
+
+  /// Checks eight bytes at once.
+  /// - Parameter areIn: sets the high bit of each byte of its word that is in the class. All bytes of the word are ASCII, so no sum
+  ///   carries into the next byte.
+  @inline(__always)
+  private static func all(
+    of bytes: borrowing Span<UInt8>, _ isIn: (UInt8) -> Bool, _ areIn: (UInt64) -> UInt64
+  ) -> Bool {
     var index = 0
     while index &+ 8 <= bytes.count {
-      guard isHex(word(bytes, at: index)) else { return false }
+      let word = Self.word(bytes, at: index)
+      guard word & high == 0, areIn(word) & high == high else { return false }
       index &+= 8
     }
-    for index in index..<bytes.count where !isHex(bytes[index]) { return false }
+    for index in index..<bytes.count where !isIn(bytes[index]) { return false }
     return true
   }
 
-  /// Eight bytes at once. Each sum sets the high bit of a byte that is too large, and none carries into the next byte.
+  private static let ones: UInt64 = 0x0101_0101_0101_0101
+  private static let high = ones &* 0x80
+
+  /// Sets the high bit of each letter before the letter with this number from 1, in either case.
   @inline(__always)
-  private static func isHex(_ word: UInt64) -> Bool {
-    let ones: UInt64 = 0x0101_0101_0101_0101
-    let high = ones &* 0x80
-    guard word & high == 0 else { return false }
-    let digits = word ^ ones &* 0x30
+  private static func isLetter(_ word: UInt64, below number: UInt64) -> UInt64 {
     let letters = (word | ones &* 0x20) ^ ones &* 0x60
-    let isDigit = ~(digits &+ ones &* 0x76)
-    let isLetter = (letters &+ ones &* 0x7F) & ~(letters &+ ones &* 0x79)
-    return (isDigit | isLetter) & high == high
+    return (letters &+ ones &* 0x7F) & ~(letters &+ ones &* (0x80 &- number))
   }
 
   /// For hexadecimal digits: true if none is one of A to F.
@@ -97,12 +123,11 @@ enum Bytes {
 
   @inline(__always)
   private static func plainPrefix(_ word: UInt64) -> Int {
-    let ones: UInt64 = 0x0101_0101_0101_0101
     // In each word, the high bit of the first matching byte is set; later bytes may be wrong.
     let controls = (word &- ones &* 0x20) & ~word | (word &+ ones)
     let quotes = word ^ ones &* 0x22
     let backslashes = word ^ ones &* 0x5C
     let special = controls | (quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes | word
-    return (special & (ones &* 0x80)).trailingZeroBitCount &>> 3
+    return (special & high).trailingZeroBitCount &>> 3
   }
 }

@@ -25,7 +25,7 @@ enum APNsPayload {
     if type == .background {
       // GCM's own keys (a category, `mutable_content`) are left out instead of refused.
       if let rejection = aps.excessInBackground(document) { throw rejection }
-      payload.append(contentsOf: background.utf8)
+      payload.appendText(background)
     } else {
       if type == .liveactivity { try refuseIncompleteActivity(aps, document) }
       let start = payload.count

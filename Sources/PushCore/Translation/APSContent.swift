@@ -148,7 +148,7 @@ struct APSContent {
       if let alertOverride, document.value(field.name, of: alertOverride) != nil { continue }
       output.appendMember(field.member)
       if field.isArguments {
-        if !request.appendArguments(field.key, to: &output) { output.append(contentsOf: "[]".utf8) }
+        if !request.appendArguments(field.key, to: &output) { output.appendText("[]") }
       } else {
         document.appendQuoted(node, to: &output)
       }
@@ -178,8 +178,11 @@ extension [UInt8] {
   /// Appends a member, or the beginning of one, as it is written in JSON.
   mutating func appendMember(_ text: String) {
     appendMemberSeparator()
-    append(copying: text.utf8.span)
+    appendText(text)
   }
+
+  /// Like `append(contentsOf: text.utf8)`, but in one copy.
+  mutating func appendText(_ text: String) { append(copying: text.utf8.span) }
 
   mutating func appendBadge(_ badge: SendRequest.Badge) {
     switch badge {

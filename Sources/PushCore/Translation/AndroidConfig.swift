@@ -21,7 +21,7 @@ struct AndroidConfig {
     }
     body.appendMember(#""ttl":""#)
     body.appendDecimal(Self.secondsLeft(request, context))
-    body.append(contentsOf: #"s""#.utf8)
+    body.appendText(#"s""#)
     if let name = request.android(.restrictedPackageName) ?? request.restrictedPackageNameNode {
       body.appendMember(#""restricted_package_name":"#, name, of: document)
     }
@@ -62,8 +62,8 @@ struct AndroidConfig {
 
   private func append(_ v2: PlatformBlocks.AndroidV2, _ request: SendRequest, to body: inout [UInt8]) {
     body.appendMemberSeparator()
-    guard !v2.isSync else { return body.append(contentsOf: #""background_sync":{}"#.utf8) }
-    body.append(contentsOf: #""remote_notification":{"#.utf8)
+    guard !v2.isSync else { return body.appendText(#""background_sync":{}"#) }
+    body.appendText(#""remote_notification":{"#)
     appendNotification(request, v2, to: &body)
     if let flag = v2.mutableContent { body.appendMember(#""mutable_content":"#, flag, of: request.document) }
     if let flag = v2.useAsV1DataMessage { body.appendMember(#""use_as_v1_data_message":"#, flag, of: request.document) }
@@ -80,7 +80,8 @@ struct AndroidConfig {
     let document = request.document
     var isOpen = false
     let fields = Self.fields
-    for index in fields.indices {
+    let present = request.blocks == nil && !request.countsBadge ? request.notification.present : .max
+    for index in fields.indices where fields[index].sources & present != 0 {
       // A copy of the whole field would retain its name.
       let field = fields[index].key
       let node = request.androidNotification(field)
@@ -94,8 +95,8 @@ struct AndroidConfig {
       guard node != nil || source != nil || counts else { continue }
       let mark = body.count
       body.appendMemberSeparator()
-      if !isOpen { body.append(contentsOf: #""notification":{"#.utf8) }
-      body.append(contentsOf: fields[index].member.utf8)
+      if !isOpen { body.appendText(#""notification":{"#) }
+      body.appendText(fields[index].member)
       if let node {
         document.append(node, to: &body)
       } else if counts {
@@ -135,7 +136,7 @@ struct AndroidConfig {
       body.appendDecimal(count)
     case .flag:
       guard let flag = request.flag(key) else { return false }
-      body.append(contentsOf: (flag ? "true" : "false").utf8)
+      body.appendText(flag ? "true" : "false")
     case .sound:
       guard request.document.kind(node) == .object else {
         request.document.append(node, to: &body)
@@ -164,6 +165,8 @@ struct AndroidConfig {
     let source: NotificationKey?
     let common: NotificationKey?
     let form: Form
+    /// One bit for each ``NotificationKey`` whose value Android may show here.
+    let sources: UInt32
 
     init(
       _ key: AndroidNotificationKey, _ source: NotificationKey? = nil, _ form: Form = .plain, common: NotificationKey? = nil
@@ -173,6 +176,8 @@ struct AndroidConfig {
       member = "\"\(key.wireName)\":"
       self.source = source
       self.form = form
+      let keys = [source, common, key == .notificationCount ? .badge : nil]
+      sources = keys.reduce(0) { bits, key in bits | (key.map { 1 << UInt32($0.rawValue) } ?? 0) }
     }
 
     /// Only `android_v2` requires https.

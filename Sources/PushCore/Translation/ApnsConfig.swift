@@ -30,7 +30,7 @@ struct ApnsConfig {
 
   private func appendHeaders(_ request: SendRequest, to body: inout [UInt8]) {
     let mark = body.count
-    body.append(contentsOf: #""headers":{"#.utf8)
+    body.appendText(#""headers":{"#)
     let start = body.count
     if let delivery { append(delivery, request, to: &body) }
     for header in request.apns(.headers) == nil ? [] : APNsHeader.allCases where delivery == nil || !Self.isDecided(header) {
@@ -50,11 +50,11 @@ struct ApnsConfig {
     }
     body.appendMember(#""apns-priority":""#)
     body.appendDecimal(delivery.priority)
-    body.append(contentsOf: #"","apns-expiration":""#.utf8)
+    body.appendText(#"","apns-expiration":""#)
     body.appendDecimal(delivery.expiration)
     body.append(0x22)
     if let id = delivery.collapseID {
-      body.append(contentsOf: #","apns-collapse-id":"#.utf8)
+      body.appendText(#","apns-collapse-id":"#)
       body.appendJSONString(id)
     }
   }
@@ -83,12 +83,12 @@ struct ApnsConfig {
     guard says || content.payload != nil else { return }
     body.appendMember(#""payload":"#)
     let start = body.count
-    body.append(contentsOf: #"{"#.utf8)
+    body.appendText(#"{"#)
     if isBackground {
-      body.append(contentsOf: #""aps":"#.utf8)
-      body.append(contentsOf: APNsPayload.background.utf8)
+      body.appendText(#""aps":"#)
+      body.appendText(APNsPayload.background)
     } else if says || content.override != nil {
-      body.append(contentsOf: #""aps":"#.utf8)
+      body.appendText(#""aps":"#)
       content.append(request, withAlert: content.hasRichAlert, isUPMC: isUPMC, to: &body)
     }
     if let payload = content.payload {

@@ -35,7 +35,7 @@ struct FCMMessage {
     let document = request.document
     var body: [UInt8] = []
     body.reserveCapacity(document.bytes.count + 128)
-    body.append(contentsOf: (request.isDryRun ? #"{"validate_only":true,"message":{"# : #"{"message":{"#).utf8)
+    body.appendText(request.isDryRun ? #"{"validate_only":true,"message":{"# : #"{"message":{"#)
     // FCM makes an alert of the common notification even if the block removes the alert.
     let hasCommon = apple?.content.isAlertTakenAway(document) != true
     if hasCommon { appendNotification(request, to: &body) }
@@ -58,7 +58,7 @@ struct FCMMessage {
   private func appendNotification(_ request: SendRequest, to body: inout [UInt8]) {
     let (title, text, image) = (request.notification[.title], request.notification[.body], request.notification[.image])
     guard title != nil || text != nil || image != nil else { return }
-    body.append(contentsOf: #""notification":{"#.utf8)
+    body.appendText(#""notification":{"#)
     if let title { body.appendMember(#""title":"#, title, of: request.document) }
     if let text { body.appendMember(#""body":"#, text, of: request.document) }
     if let image { body.appendMember(#""image":"#, image, of: request.document) }
@@ -154,7 +154,7 @@ struct FCMMessage {
 
 extension [UInt8] {
   mutating func appendObjectMember(_ object: [UInt8]) {
-    append(contentsOf: #""mps":""#.utf8)
+    appendText(#""mps":""#)
     for byte in object {
       if byte == 0x22 || byte == 0x5C { append(0x5C) }
       append(byte)

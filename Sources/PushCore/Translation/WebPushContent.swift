@@ -109,7 +109,7 @@ struct WebPushContent {
     var payload: [UInt8] = []
     payload.reserveCapacity(min(request.document.bytes.count + 128, 2 * Self.limit))
     payload.append(0x7B)
-    if isDeclarative { payload.append(contentsOf: #""web_push":8030"#.utf8) }
+    if isDeclarative { payload.appendText(#""web_push":8030"#) }
     if isShown {
       payload.appendMember(#""notification":{"#)
       appendKeys(request, to: &payload)
