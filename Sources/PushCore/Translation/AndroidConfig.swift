@@ -80,6 +80,7 @@ struct AndroidConfig {
     let document = request.document
     var isOpen = false
     let fields = Self.fields
+    // Blocks and counters may fill any field.
     let present = request.blocks == nil && !request.countsBadge ? request.notification.present : .max
     for index in fields.indices where fields[index].sources & present != 0 {
       // A copy of the whole field would retain its name.
@@ -165,7 +166,7 @@ struct AndroidConfig {
     let source: NotificationKey?
     let common: NotificationKey?
     let form: Form
-    /// One bit for each ``NotificationKey`` whose value Android may show here.
+    /// One bit for each ``NotificationKey`` whose value Android may show here, and the highest bit for the request's blocks.
     let sources: UInt32
 
     init(
@@ -176,8 +177,8 @@ struct AndroidConfig {
       member = "\"\(key.wireName)\":"
       self.source = source
       self.form = form
-      let keys = [source, common, key == .notificationCount ? .badge : nil]
-      sources = keys.reduce(0) { bits, key in bits | (key.map { 1 << UInt32($0.rawValue) } ?? 0) }
+      let keys = [source, common, key == .notificationCount ? .badge : nil].compactMap(\.self)
+      sources = keys.reduce(1 << 31) { $0 | 1 << UInt32($1.rawValue) }
     }
 
     /// Only `android_v2` requires https.
