@@ -28,7 +28,7 @@ public enum CredentialProbe {
         case .answered(let response):
           let clock = response.header(0).flatMap { HTTPDate.seconds($0[...]) }.map { $0 * 1_000 }
           completion(.answered(interpret(response), clock: clock))
-        case .timedOut: completion(.unreachable("no answer in time"))
+        case .timedOut, .failed(.unknown(.timedOut)): completion(.unreachable("no answer in time"))
         case .failed: completion(.unreachable("the connection was lost before the answer"))
         case .ended(let reason): completion(.unreachable("\(reason)"))
         }

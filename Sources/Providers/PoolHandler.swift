@@ -64,6 +64,8 @@ public enum PoolEvent: Equatable, Sendable {
   case credentialAccepted
   case backingOff(seconds: Double, reason: String)
   case paused(seconds: Double, reason: String)
+  /// The provider has answered no push for so many seconds, although answers are due.
+  case silent(seconds: Double)
   /// The provider refuses pushes until an operator fixes the cause. `count` is the number since the last event.
   case alarm(reason: String, advice: String, count: Int)
   /// The provider's clock minus ours in seconds. Reported if an authorisation was refused and the difference is over a minute.

@@ -187,7 +187,10 @@ extension ProviderPool {
       if slots[slot].refusals >= Self.refusalLimit { giveBack(slot, .refused) } else { sendAgain(slot) }
     case .unknown(let why):
       // Overlooked pushes were counted as failures before.
-      if why == .timedOut, !slots[slot].isOverlooked { paused(health.timedOut(at: time.now, using: &time.random)) }
+      if why == .timedOut, !slots[slot].isOverlooked {
+        silence.timedOut(at: time.now)
+        paused(health.timedOut(at: time.now, using: &time.random))
+      }
       endTrial(of: slot)
       provider.forget(slot)
       handler?.unknown(tag: slots.release(slot), reason: Self.words(for: why), from: self)

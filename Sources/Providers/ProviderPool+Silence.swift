@@ -7,23 +7,48 @@ struct SilenceDetector {
   /// If the provider answers the canary but no push, the wait doubles each time, up to this factor.
   private static let longestFactor = 8.0
 
+  /// Seconds after an unanswered push, in which waiting for another push's answer doesn't begin anew.
+  private static let goesOnFor = 60.0
+
   /// When the provider last answered, or when waiting began.
-  var heardAt = MonotonicTime(nanoseconds: 0)
+  private(set) var heardAt = MonotonicTime(nanoseconds: 0)
+  /// When the last push timed out; nil if the provider has answered since.
+  private var timedOutAt: MonotonicTime?
   var checkAt = MonotonicTime.distantFuture
   private(set) var canary: ProviderProbe?
+  private var isReported = false
   private var factor = 1.0
 
   var asksAt: MonotonicTime { heardAt.advanced(bySeconds: Self.asksAfter * factor) }
 
+  /// A push waits for its answer, and no other does.
+  mutating func begin(at now: MonotonicTime) {
+    if let timedOutAt, now.seconds(since: timedOutAt) < Self.goesOnFor { return }
+    heardAt = now
+  }
+
+  mutating func timedOut(at now: MonotonicTime) { timedOutAt = now }
+
   mutating func heard(at now: MonotonicTime) {
     heardAt = now
+    timedOutAt = nil
+    isReported = false
     factor = 1
   }
 
-  mutating func ask(with canary: ProviderProbe) { self.canary = canary }
+  /// - Returns: true for the first canary of this silence.
+  mutating func ask(with canary: ProviderProbe) -> Bool {
+    self.canary = canary
+    defer { isReported = true }
+    return !isReported
+  }
 
-  /// The canary was answered: doubles the wait before the next one, until a push is answered.
-  mutating func lengthen() { factor = min(2 * factor, Self.longestFactor) }
+  /// Doubles the wait before the next canary, until a push is answered.
+  mutating func canaryAnswered(at now: MonotonicTime) {
+    factor = min(2 * factor, Self.longestFactor)
+    heardAt = now
+    timedOutAt = nil
+  }
 
   mutating func endAsking() {
     canary?.stop()
@@ -42,7 +67,7 @@ struct SilenceDetector {
 /// when it is answered, others follow.
 extension ProviderPool {
   func watchSilence() {
-    silence.heardAt = time.now
+    silence.begin(at: time.now)
     guard silence.checkAt == .distantFuture else { return }
     silence.checkAt = silence.asksAt
     rearm()
@@ -57,22 +82,21 @@ extension ProviderPool {
     // Send nothing to a provider that asked for a pause.
     if now < asksAt || health.isPaused { return silence.endAsking() }
     guard silence.canary == nil, provider.probe(.answers) != nil else { return }
-    silence.ask(
-      with: ProviderProbe(
-        time, connections.dialer, connections.endpoint, request: { [weak self] in self?.provider.probe(.answers) },
-        answered: { [weak self] response, askedAt in
-          // Pushes find out about overload and other trouble.
-          guard response.status < 500, response.status != 429 else { return false }
-          self?.canaryAnswered(askedAt: askedAt)
-          return true
-        }))
+    let canary = ProviderProbe(
+      time, connections.dialer, connections.endpoint, request: { [weak self] in self?.provider.probe(.answers) },
+      answered: { [weak self] response, askedAt in
+        // Pushes find out about overload and other trouble.
+        guard response.status < 500, response.status != 429 else { return false }
+        self?.canaryAnswered(askedAt: askedAt)
+        return true
+      })
+    if silence.ask(with: canary) { observed(.silent(seconds: now.seconds(since: silence.heardAt))) }
   }
 
   private func canaryAnswered(askedAt: MonotonicTime) {
     silence.endAsking()
     guard silence.heardAt < askedAt, !isClosing, health.stop == nil, !health.isPaused else { return }
-    silence.lengthen()
-    silence.heardAt = time.now
+    silence.canaryAnswered(at: time.now)
     overlookStreams()
     if trust.trialSlot >= 0 { endTrial(of: trust.trialSlot) }
     // The rate ramps up after an outage, not after a lost answer.

@@ -89,7 +89,7 @@ public final class ProviderPool {
     let room = room
     if room > 0 { return room }
     if !isStarved {
-      if slots.expected == 0 { silence.heardAt = time.now }
+      if slots.expected == 0 { silence.begin(at: time.now) }
       isStarved = true
       rearm()
     }
@@ -139,7 +139,7 @@ public final class ProviderPool {
   /// Announces waiting pushes: connects, or opens another connection. `capacityAvailable` follows when they can be sent.
   public func wantsCapacity() {
     guard !isClosing else { return }
-    if !isStarved, slots.expected == 0 { silence.heardAt = time.now }
+    if !isStarved, slots.expected == 0 { silence.begin(at: time.now) }
     isStarved = true
     if health.allowance > 0 {
       _ = provider.authorise()

@@ -189,6 +189,30 @@ struct SilenceTests {
     #expect(bench.world.openConnections.count <= 1)
   }
 
+  @Test("stays in trouble while one push after the other gets no answer", arguments: [30.0, 3])
+  func oneAfterAnother(timeout: Double) throws {
+    var settings = PoolSettings.apns
+    settings.requestTimeout = timeout
+    let bench = try APNsBench(settings: settings)
+    bench.warmUp()
+    let behaviour = Behaviour()
+    behaviour.install(in: bench)
+    behaviour.isSilent = true
+    var untroubled: [Int] = []
+    for second in 0..<100 {
+      if bench.pool.inFlight == 0 { bench.offer([second]) }
+      if second > Int(timeout), !bench.pool.isInTrouble(at: bench.world.now) { untroubled.append(second) }
+      bench.world.advance(by: 1)
+    }
+    #expect(untroubled.isEmpty && bench.unknown.count >= 3 && !behaviour.canaries.isEmpty)
+    behaviour.isSilent = false
+    bench.offer([100])
+    bench.world.advance(by: 60)
+    bench.offer([101])
+    bench.world.settle()
+    #expect(!bench.pool.isInTrouble(at: bench.world.now) && bench.delivered >= 3)
+  }
+
   @Test("FCM is asked to validate a message to nobody")
   func fcm() throws {
     let bench = try FCMBench()

@@ -60,7 +60,8 @@ extension Shard {
     return .init(
       name: account.name, troubledSince: since.map { time.wallClock - Int64(time.now.seconds(since: $0) * 1_000) },
       mode: mode, isCredentialRefused: account.isCredentialRefused,
-      connections: account.pool.openConnections, streams: account.inFlight, state: state.word, reason: state.trouble)
+      connections: account.pool.openConnections, streams: account.inFlight, state: state.word,
+      reason: state.trouble ?? (since == nil ? nil : Dispatcher.silentProvider))
   }
 }
 

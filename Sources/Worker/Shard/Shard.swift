@@ -384,6 +384,7 @@ extension Shard: PoolObserver {
       log.warning("provider unreachable", ["pool": name, "again_in_seconds": seconds, "reason": reason])
     case .paused(let seconds, let reason):
       log.warning("provider is throttling: pool paused", ["pool": name, "seconds": seconds, "reason": reason])
+    case .silent(let seconds): log.warning("provider doesn't answer", ["pool": name, "seconds": seconds])
     case .clockOff(let seconds): log.error("this machine's clock is off", ["pool": name, "seconds": seconds])
     }
   }
