@@ -26,8 +26,12 @@ struct HeldAgainTests {
     pipeline.dispatcher.holds.broker = broker
     _ = pipeline.dispatcher.holds.isPresent(0)
     broker.declarations[0](true)
+    accept(#"{"to":"\#(String(repeating: "0a", count: 32))"}"#)
+  }
+
+  private func accept(_ request: String) {
     var delivery = Delivery()
-    delivery.body = Array(#"{"to":"\#(String(repeating: "0a", count: 32))"}"#.utf8)
+    delivery.body = Array(request.utf8)
     delivery.bodySize = UInt64(delivery.body.count)
     pipeline.accept(delivery, from: .sendNormal, hold: 0)
   }
@@ -56,6 +60,15 @@ struct HeldAgainTests {
     #expect(publications.isEmpty && pipeline.dispatcher.pools[0].hasHeld)
     wait(60 + 10)
     #expect(publications == [.hold] && !pipeline.dispatcher.pools[0].hasHeld)
+  }
+
+  @Test("end soon after their time to live")
+  func expired() {
+    count(0)
+    accept(#"{"to":"\#(String(repeating: "0b", count: 32))","time_to_live":2}"#)
+    #expect(pipeline.dispatcher.pools[0].count == 2)
+    wait(2 + 5)
+    #expect(pipeline.dispatcher.pools[0].count == 1 && publications.isEmpty)
   }
 
   @Test("go back within a minute if others wait behind them")

@@ -152,18 +152,23 @@ extension Dispatcher {
   private func leave(_ pool: Int, for pipeline: Pipeline) {
     guard !pools[pool].isEmpty, !outbox.isFull else { return }
     takeOut(of: pool, withHeld: true, for: pipeline) { _, _ in
-      .park(Self.parkingOfLeft, "its connection is no longer used, and the provider serves nothing by it")
+      .park(Self.parkingOfLeft, "its connection is no longer used, and the provider answers nothing on it")
     }
   }
 
   /// Puts held requests that wait too long back at the end of their queue. They wait a shorter time if other requests are
-  /// queued behind them, and never as long as the broker's timeout. To be called about once a second.
+  /// queued behind them, and never as long as the broker's timeout. Ends requests whose time to live has passed while their
+  /// provider is in trouble. To be called about once a second.
   func holdAgain(for pipeline: Pipeline) {
     guard time.now >= nextHoldAgain else { return }
     nextHoldAgain = time.now.advanced(bySeconds: 5)
-    for pool in active where pools[pool].hasHeld && !outbox.isFull {
-      takeOut(of: pool, withHeld: true, where: { _ in false }, for: pipeline) { entry, _ in
-        guard let app = entry.identity.app, !entry.attempt.isLast, holds.isPresent(app) else { return nil }
+    for pool in active where (pools[pool].hasHeld || isTroubled(pool)) && !outbox.isFull {
+      let isTroubled = isTroubled(pool)
+      takeOut(of: pool, withHeld: true, where: { _ in isTroubled }, for: pipeline) { entry, _ in
+        if time.wallClock > entry.identity.deadline { return .expire }
+        guard let app = entry.identity.app, entry.source.hold != nil, !entry.attempt.isLast, holds.isPresent(app) else {
+          return nil
+        }
         let longest = holds.ready[app, default: 0] > 0 ? Self.longestBeforeOthers : Self.longestAlone
         return time.wallClock - entry.identity.admittedAt > longest ? .hold(Self.holdReason) : nil
       }
@@ -205,6 +210,9 @@ extension Dispatcher {
   /// A third of RabbitMQ's default timeout.
   private static let longestAlone: Int64 = 600_000
 
+  /// The reason of trouble without a failed connection or a refusal.
+  package static let silentProvider = "the provider doesn't answer"
+
   /// - Parameter isTried: some request probes the provider.
   /// - Returns: nil if the push stays, to probe the provider or because the trouble is recent.
   private func exit(of entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Exit? {
@@ -217,7 +225,7 @@ extension Dispatcher {
       isTried = true
       return nil
     }
-    let reason = pools[pool].account.state.trouble ?? "the provider doesn't answer"
+    let reason = pools[pool].account.state.trouble ?? Self.silentProvider
     return entry.attempt.isLast ? .fail(pools[pool].account.refusalCode, reason) : .park(Self.shortestParking, reason)
   }
 

@@ -14,6 +14,8 @@ package final class Dispatcher {
     /// To the ladder without counting an attempt; with the delay in milliseconds and the reason.
     case park(Int64, String)
     case fail(PushError, String)
+    /// Its time to live has passed.
+    case expire
     /// No pool matches.
     case refused(Rejection)
   }

@@ -114,6 +114,7 @@ extension Pipeline {
       perform(entry.ledger.closed(), entry)
     case .park(let delay, let reason): park(entry, index, delay, reason)
     case .fail(let code, let reason): fail(entry, index, code, reason: reason)
+    case .expire: expire(entry, index)
     case .refused(let rejection): failDevice(entry, index, rejection)
     }
   }
