@@ -109,6 +109,8 @@ struct BadInputTests {
     let body = "{\(to)}"
     return [
       BadInput("content type", "InvalidParameters", "content_type", body, ["content_type": "text/plain"]),
+      BadInput(
+        "other charset", "InvalidParameters", "content_type", body, ["content_type": "application/json; charset=UTF-16"]),
       BadInput("gzip", "InvalidParameters", "content_encoding", #"\x1f\x8b\x08\x00"#, ["content_encoding": "gzip"]),
       BadInput("unknown app", "InvalidParameters", "app_id", body, ["app_id": "com.example.other"]),
       BadInput("hostile app", "InvalidParameters", "app_id", body, ["app_id": "a\r\n\u{1B}[31m../x"]),

@@ -54,6 +54,8 @@ struct GatewayTests {
     let imported = try door.json(
       "POST", "/iid/v1:batchImport", key, #"{"application":"\#(Site.app)","sandbox":false,"apns_tokens":["\#(token(5))","zz"]}"#
     )
+    let wrong = #"{"application":"\#(Site.app)","sandbox":"true","apns_tokens":["\#(token(5))"]}"#
+    #expect(try door.ask("POST", "/iid/v1:batchImport", key, wrong).status == 400)
     let items = try #require(imported["results"] as? [[String: String]])
     #expect(items.map { $0["status"] } == ["OK", "Internal Server Error"])
     let registration = try #require(items.first?["registration_token"])

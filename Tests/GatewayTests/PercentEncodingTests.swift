@@ -21,4 +21,9 @@ struct PercentEncodingTests {
     #expect(PercentEncoding.fields(Array(String(repeating: "a=1&", count: 1_000).utf8))?.count == 1_000)
     #expect(PercentEncoding.fields(Array(String(repeating: "a=1&", count: 1_001).utf8)) == nil)
   }
+
+  @Test("refuses bytes that aren't UTF-8", arguments: ["a=%ff", "%C3=1", "a=b&c=%ed%a0%80"])
+  func notUTF8(text: String) {
+    #expect(PercentEncoding.fields(Array(text.utf8)) == nil)
+  }
 }

@@ -33,7 +33,7 @@ enum Pattern {
   /// UTC with milliseconds, as in outcomes.
   static let writtenTime = "^[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"
   static let plainLine =
-    "^[^\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]*$"
+    "^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]*$"
   static let noControl = "^[^\\u0000-\\u001f\\u007f]+$"
   static let freeDataKey = "^(?!from$|message_type$|google|gcm)"
   static let freeV1DataKey = #"^(?!from$|message_type$|google\.|gcm\.notification\.)"#

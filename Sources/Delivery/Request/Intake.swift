@@ -163,11 +163,13 @@ package struct Intake {
     return nil
   }
 
-  /// `application/json`, in any letter case, with or without parameters.
+  /// `application/json`, in any letter case, with no other `charset` than UTF-8.
   private static func isJSON(_ type: [UInt8]) -> Bool {
     if type == jsonType { return true }
-    let name = type.prefix { $0 != UInt8(ascii: ";") }
-    return TextForm.isAnyCase(name.last == UInt8(ascii: " ") ? name.dropLast() : name, of: jsonType)
+    let parts = String(decoding: type, as: UTF8.self).lowercased().split(separator: ";", omittingEmptySubsequences: false)
+      .map { $0.filter { $0 != " " && $0 != "\"" } }
+    return parts[0] == "application/json"
+      && parts.dropFirst().allSatisfy { !$0.hasPrefix("charset=") || $0 == "charset=utf-8" || $0 == "charset=utf8" }
   }
 
   private static let jsonType = Array("application/json".utf8)

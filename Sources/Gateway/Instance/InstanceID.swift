@@ -126,10 +126,10 @@ struct InstanceID {
   func batchImport(_ call: HTTPCall, _ key: GatewayKey) {
     guard let document = try? JSONDocument(call.request.body), let name = document.string("application"),
       let node = document.value("apns_tokens", of: document.root), let tokens = document.texts(of: node),
-      (1...Self.mostImported).contains(tokens.count)
+      (1...Self.mostImported).contains(tokens.count),
+      let isSandbox = document.value("sandbox", of: document.root).map(document.bool) ?? false
     else { return call.answer(.instance(400, "InvalidParameters")) }
     guard let app = applications.named(name, of: key) else { return call.answer(.instance(403, "PERMISSION_DENIED")) }
-    let isSandbox = document.value("sandbox", of: document.root).flatMap(document.bool) ?? false
     imports.register(
       tokens.map { (.apns, $0) }, app.id, environment: isSandbox ? .sandbox : .production, sender: key.sender
     ) { result in

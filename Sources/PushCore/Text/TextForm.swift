@@ -125,7 +125,7 @@ extension Unicode.Scalar {
   /// True for characters that control a terminal or change how other characters are shown.
   public var isDeceptive: Bool {
     switch value {
-    case 0..<0x20, 0x7F...0x9F, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
+    case 0..<0x20, 0x7F...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
     default: false
     }
   }
