@@ -21,7 +21,7 @@ public enum TopologyNotice: Equatable, Sendable, CustomStringConvertible {
         + "adds one. rabbitmqctl set_policy \(exchange)-unroutable '^\(exchange)$' "
         + "'{\"alternate-exchange\":\"\(alternate)\"}' --apply-to exchanges"
     case .endsInnocents(let queue):
-      "the queue \(queue) exists with a delivery limit of \(Topology.formerQuarantineLimit): if more connections than that are closed one "
+      "the queue \(queue) exists with a delivery limit of \(Topology.formerQuarantineLimit): if more connections than that close one "
         + "after the other, its messages may become dead letters. Delete the queue when it is empty and all workers have this version; the "
         + "next worker that starts declares it again"
     }

@@ -15,7 +15,7 @@ extension GatewayContext {
         readiness: { [self] in readiness }
       ) { error in
         log.warning(
-          "the figures can't be served; trying again",
+          "the metrics can't be served; trying again",
           [
             "reason": "\(error)", "setting": setting,
             "hint": "if a worker uses this address, set another one in gateway.metrics",

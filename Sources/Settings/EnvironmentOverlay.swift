@@ -147,7 +147,7 @@ struct EnvironmentOverlay {
 
   private func unknown(_ variable: String) -> ConfigurationError {
     ConfigurationError(
-      key: variable, problem: "is no variable of a setting\(Spelling.suggestion(for: variable, among: known, longest: 500))")
+      key: variable, problem: "belongs to no setting\(Spelling.suggestion(for: variable, among: known, longest: 500))")
   }
 
   private var known: [String] { Self.variables(of: fields, value, Self.prefix) + [Self.prefix + "CONFIG"] }

@@ -117,7 +117,7 @@ struct JSON5Reader {
       let start = at
       guard let key = try key() else { continue }
       let isSecond = members[key] != nil
-      if isSecond { try note(fault("the key \(SafeText.value(key)) stands here a second time", at: start), .certain) }
+      if isSecond { try note(fault("the key \(SafeText.value(key)) is here a second time", at: start), .certain) }
       let value = try placed(key, start)
       if !isSecond { members[key] = value }
       try separator()

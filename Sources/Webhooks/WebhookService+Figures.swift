@@ -13,7 +13,7 @@ extension WebhookService {
         readiness: { [unowned self] in readiness }
       ) { error in
         log.warning(
-          "the figures can't be served; trying again",
+          "the metrics can't be served; trying again",
           ["reason": "\(error)", "hint": "if another process uses this address, set another one in PUSHFLEET_METRICS"])
       }
     } catch {

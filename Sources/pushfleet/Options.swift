@@ -120,6 +120,7 @@ struct Options {
   /// - Parameter subject: begins the error message.
   static func check(_ word: String, among known: [String], of subject: String = "") throws(CommandFailure) {
     guard !known.contains(word) else { return }
+    guard !known.isEmpty else { throw CommandFailure(.usage, "\(subject)the configuration has none") }
     let meant = Spelling.suggestion(for: word, among: known)
     throw CommandFailure(.usage, "\(subject)\(SafeText.value(word)) is not one of \(known.joined(separator: ", "))\(meant)")
   }

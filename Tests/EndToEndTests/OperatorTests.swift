@@ -74,7 +74,7 @@ struct OperatorTests {
     #expect(try site.run(["apps", "pause", Site.app] + config).status == 0)
     #expect(worker.waitForOutput(#""state":"paused""#, seconds: 30), "\(worker.outputSoFar)")
     print("the worker followed after \(ContinuousClock.now - begun)")
-    #expect(worker.waitForOutput("requests can be held", seconds: 30), "the first request needs no detour")
+    #expect(worker.waitForOutput("the hold queue of an application is ready", seconds: 30), "the first request needs no detour")
     try site.send(tokens: (10..<60).map(token), app: Site.app)
     #expect(eventually { site.held(Site.app) == 50 })
     // A request for now or never can't wait.

@@ -89,7 +89,7 @@ struct RightsTests {
     // One application's provider is in trouble: its requests are held.
     let held = (0..<40).map { line(site, "mallory", ["to": token(1_000 + $0)], id: "held \($0)", app: Self.down) }
     try site.peer(["publish"], input: try site.writeLines(held), by: users["mallory"])
-    #expect(worker.waitForOutput("an application's requests can be held", seconds: 90))
+    #expect(worker.waitForOutput("the hold queue of an application is ready", seconds: 90))
     #expect(eventually { site.held(Self.down) > 0 })
     _ = try site.startAPNs("down", port: downPort)
     #expect(try site.followJournal("down.ndjson").waitForLines(held.count, seconds: 60))

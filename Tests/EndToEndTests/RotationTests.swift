@@ -97,7 +97,7 @@ struct RotationTests {
     try site.write(
       config.replacing("broker:", with: "prefetch: 7, broker:").replacing(site.certificates.p8, with: key.path),
       to: "pushfleet.json5")
-    #expect(worker.waitForOutput(#""a restart is needed for what else has changed","settings":["prefetch"]"#, seconds: 90))
+    #expect(worker.waitForOutput(#""other changed settings need a restart","settings":["prefetch"]"#, seconds: 90))
     let journal = try site.followJournal()
     try site.publish([(["to": token(1), "data": ["a": "b"]], [:])])
     #expect(journal.waitForLines(1, seconds: 90))

@@ -240,7 +240,7 @@ struct ConfigurationTests {
     ("{ broker: 'amqp://h/', ca: 'a', brokerCA: 'b', apps: {} }", "ca and brokerCA give the same setting"),
     (
       "{ broker: 'amqp://h/', prefetch: 100, prefetch: 200 }",
-      "is not valid JSON5: line 1, column 39: the key \"prefetch\" stands here"
+      "is not valid JSON5: line 1, column 39: the key \"prefetch\" is here"
     ),
     (text("key: 'k'", "retry: { steps: '10s 1s' },"), "retry.steps must grow: \"1s\" is no longer than the step before it"),
     ("[]", "must hold an object, not a list"),

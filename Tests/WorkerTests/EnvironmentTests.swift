@@ -59,14 +59,14 @@ struct EnvironmentTests {
   }
 
   static let misspelt: [(variable: String, said: String)] = [
-    ("PUSHFLEET_PREFECH", "PUSHFLEET_PREFECH is no variable of a setting: did you mean PUSHFLEET_PREFETCH?"),
-    ("PUSHFLEET_BROKERFILE", "PUSHFLEET_BROKERFILE is no variable of a setting: did you mean PUSHFLEET_BROKER_FILE?"),
+    ("PUSHFLEET_PREFECH", "PUSHFLEET_PREFECH belongs to no setting: did you mean PUSHFLEET_PREFETCH?"),
+    ("PUSHFLEET_BROKERFILE", "PUSHFLEET_BROKERFILE belongs to no setting: did you mean PUSHFLEET_BROKER_FILE?"),
     (
       "PUSHFLEET_APPS_COM_EXAMPLE_AP_APNS_KEYID",
-      "PUSHFLEET_APPS_COM_EXAMPLE_AP_APNS_KEYID is no variable of a setting: did you mean PUSHFLEET_APPS_COM_EXAMPLE_APP_APNS_KEYID?"
+      "PUSHFLEET_APPS_COM_EXAMPLE_AP_APNS_KEYID belongs to no setting: did you mean PUSHFLEET_APPS_COM_EXAMPLE_APP_APNS_KEYID?"
     ),
-    ("PUSHFLEET_PREFETCH_FILE", "PUSHFLEET_PREFETCH_FILE is no variable of a setting"),
-    ("PUSHFLEET_COLOUR", "PUSHFLEET_COLOUR is no variable of a setting"),
+    ("PUSHFLEET_PREFETCH_FILE", "PUSHFLEET_PREFETCH_FILE belongs to no setting"),
+    ("PUSHFLEET_COLOUR", "PUSHFLEET_COLOUR belongs to no setting"),
   ]
 
   @Test("that are misspelt are refused with a suggestion", arguments: misspelt)

@@ -41,7 +41,7 @@ struct FanoutModelTests {
     model.finish()
     #expect(model.isQuiet && model.reached.count == 1, "\(model.reached.count) dead letters")
     #expect(
-      model.reasons.allSatisfy { $0.hasPrefix("for all FCM devices of the broadcast that this concerns: no credential") },
+      model.reasons.allSatisfy { $0.hasPrefix("for all FCM devices of the broadcast with this problem: no credential") },
       "\(model.reasons)")
     #expect(
       model.results.map { String(decoding: $0, as: UTF8.self) }

@@ -36,7 +36,7 @@ struct JSON5ReaderTests {
     ("broker: amqp", "line 1, column 1: expected a value; text must stand in quotes"),
     ("{ broker: amqp://h/ }", "line 1, column 11: expected a value; text must stand in quotes"),
     ("{\n# no\n}", "line 2, column 1: a comment begins with // here"),
-    ("{ a: 1, 'a': 2 }", "line 1, column 9: the key \"a\" stands here a second time"),
+    ("{ a: 1, 'a': 2 }", "line 1, column 9: the key \"a\" is here a second time"),
     (
       "{ key: '-----BEGIN\nX' }",
       "line 1, column 8: the text that begins here doesn't end on its line: write \\n for a line break"

@@ -70,7 +70,7 @@ extension Broadcasts {
     let whom =
       cause == .untranslatable
       ? "every \(platform.label) device of the broadcast"
-      : "all \(platform.label) devices of the broadcast that this concerns"
+      : "all \(platform.label) devices of the broadcast with this problem"
     let reason = "for \(whom): \(rejection.reason)"
     return [.letter(DeadLetter(Rejection(rejection.code, reason), failedAt: time.wallClock))]
   }

@@ -104,7 +104,7 @@ package final class Holds {
     guard states[app] != .present else { return }
     states[app] = .present
     present.append(app)
-    log.info("an application's requests can be held", ["app": apps[app].id])
+    log.info("the hold queue of an application is ready", ["app": apps[app].id])
     broker?.consumeHold(name(app), index: app)
   }
 

@@ -115,7 +115,7 @@ extension Pipeline: OutboxOwner {
     if !isPage, now > entry.identity.deadline {
       guard mayHaveCampaign else { return expire(entry) }
       guard let longer = broadcasts.delayOfDoubt(since: entry.identity.deadline) else {
-        let words = "its time to live passed while the registry was unreachable: whether it had been begun is not known"
+        let words = "its time to live passed while the registry was unreachable: it is not known whether it had been begun"
         return reject(entry, Rejection(.unavailable, words))
       }
       delay = longer

@@ -206,5 +206,5 @@ struct RecipientResolver {
 }
 
 extension Rejection {
-  static let noToken = Rejection(.invalidRegistration, "neither a token of APNs nor one of FCM")
+  static let noToken = Rejection(.invalidRegistration, "not a token of APNs or FCM")
 }

@@ -121,7 +121,7 @@ package final class TraceFeed: PublisherHandler {
   }
 
   private static let settingsAdvice =
-    "an existing stream keeps its settings: delete its queue, and the worker declares it with the present ones"
+    "the stream has other settings: delete its queue; the worker then declares it with the current settings"
   private static let permissionAdvice =
     "the broker has to allow streams, and the user to declare them; trace.keep: \"none\" does without"
 

@@ -1,5 +1,5 @@
 /// A request translated for FCM v1: made once for each request; makes one body for each device.
-public struct FCMTemplate: Sendable {
+public final class FCMTemplate: Sendable {
   private let head: [UInt8]
   /// The address that replaces `data.ext`, or nil.
   private let page: [UInt8]?
@@ -20,29 +20,33 @@ public struct FCMTemplate: Sendable {
     _ request: SendRequest, settings: FCMSettings = FCMSettings(), context: borrowing TranslationContext,
     report: inout LossReport?
   ) -> Result<FCMTemplate, Rejection> {
-    do {
-      let apple = try? AppleDelivery(request, standard: settings.defaultPriority, context)
-      let object = settings.upmcTopic.flatMap { topic in
-        MPSObject.isWantedInData(request) ? MPSObject.text(request, topic: topic, context) : nil
-      }
-      let page = FCMMessage.page(request, context, object)
-      let message = FCMMessage(
-        apple: apple, priority: settings.defaultPriority, upmcTopic: settings.upmcTopic, object: object, page: page)
-      var usesPage = false
-      let head = try message.head(request, context, usesPage: &usesPage)
-      let mayHavePlaceholders = apple?.content.hasPlaceholders == true || request.countsBadge || settings.upmcTopic != nil
-      let placeholder = mayHavePlaceholders ? Placeholder.first(in: head) : nil
-      let template = FCMTemplate(
-        head: head, page: page, object: object, usesPage: usesPage, placeholder: placeholder,
-        message: placeholder != nil && settings.upmcTopic != nil ? MessageKey.of(context.messageID) : 0,
-        isForActivity: request.apns(.liveActivityToken) != nil)
-      report?.explain(request, for: .fcm, apple)
-      if object != nil { report?.add(.dataObject, .fcm) }
-      if usesPage { report?.addPage(.fcm) }
-      return .success(template)
+    do throws(Rejection) {
+      return .success(try FCMTemplate(request, settings, context, &report))
     } catch {
       return .failure(error)
     }
+  }
+
+  private init(
+    _ request: SendRequest, _ settings: FCMSettings, _ context: borrowing TranslationContext, _ report: inout LossReport?
+  ) throws(Rejection) {
+    let apple = try? AppleDelivery(request, standard: settings.defaultPriority, context)
+    object = settings.upmcTopic.flatMap { topic in
+      MPSObject.isWantedInData(request) ? MPSObject.text(request, topic: topic, context) : nil
+    }
+    page = FCMMessage.page(request, context, object)
+    let message = FCMMessage(
+      apple: apple, priority: settings.defaultPriority, upmcTopic: settings.upmcTopic, object: object, page: page)
+    var usesPage = false
+    head = try message.head(request, context, usesPage: &usesPage)
+    self.usesPage = usesPage
+    let mayHavePlaceholders = apple?.content.hasPlaceholders == true || request.countsBadge || settings.upmcTopic != nil
+    placeholder = mayHavePlaceholders ? Placeholder.first(in: head) : nil
+    self.message = placeholder != nil && settings.upmcTopic != nil ? MessageKey.of(context.messageID) : 0
+    isForActivity = request.apns(.liveActivityToken) != nil
+    report?.explain(request, for: .fcm, apple)
+    if object != nil { report?.add(.dataObject, .fcm) }
+    if usesPage { report?.addPage(.fcm) }
   }
 
   /// The whole body for one device, `{"message":{…,"token":"…"}}`, of `POST /v1/projects/<project>/messages:send`.

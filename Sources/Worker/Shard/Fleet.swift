@@ -158,7 +158,7 @@ public final class Fleet: TurnHook {
   private func serveFigures(at endpoint: Endpoint) throws(ConfigurationError) {
     do throws(HTTPServerError) { metrics = try MetricsServer(endpoint, board, version: version) } catch {
       guard error.isPassing else { throw ConfigurationError(key: "metrics", problem: "cannot be used: \(error)") }
-      log.warning("the figures can't be served; trying again", ["reason": "\(error)"])
+      log.warning("the metrics can't be served; trying again", ["reason": "\(error)"])
       loop.schedule(after: Self.figuresPause) { [weak self] in self?.serveFiguresAgain(at: endpoint) }
     }
   }
@@ -187,14 +187,14 @@ public final class Fleet: TurnHook {
     for error in credentialStore.load(next) {
       let isMissing = error.key.lastIndex(of: ".").map { credentialStore.missing.contains(String(error.key[..<$0])) } ?? false
       log.error(
-        isMissing ? "what is to go by this credential is refused" : "the old credential stays in use", ["reason": "\(error)"])
+        isMissing ? "requests for this credential are refused" : "the old credential stays in use", ["reason": "\(error)"])
     }
     let warnings = next.warnings
     for warning in warnings where !warned.contains(warning) { log.warning(warning) }
     warned = Set(warnings)
     let others = next.changesForRestart(from: configuration)
     if !others.isEmpty {
-      log.warning("a restart is needed for what else has changed", ["settings": LogList(others)])
+      log.warning("other changed settings need a restart", ["settings": LogList(others)])
     }
     answers?.reload(credentialStore.brokers)
     board.reloadAll(setup(of: next))

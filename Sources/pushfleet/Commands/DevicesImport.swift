@@ -65,7 +65,7 @@ enum DevicesImport {
     }
   }
 
-  private static let stays = "what was stored stays, and importing the files again does no harm"
+  private static let stays = "stored rows are kept; you can import the files again"
 
   private static func failure(_ error: BulkError, _ file: String) -> CommandFailure {
     switch error {

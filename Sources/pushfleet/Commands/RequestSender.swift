@@ -226,7 +226,7 @@ final class RequestSender: PublisherClient {
       fail(
         .unavailable,
         outstanding.isEmpty && !unanswered.isEmpty
-          ? missingOutcomes : "nothing was taken for \(Int(timeout)) s: \(account)")
+          ? missingOutcomes : "the broker confirmed nothing for \(Int(timeout)) s: \(account)")
     }
   }
 
@@ -268,7 +268,7 @@ final class RequestSender: PublisherClient {
   }
 
   override func blocked(_ publisher: Publisher, reason: String) {
-    bar.interrupt("the broker takes nothing at present (\(reason)); waiting")
+    bar.interrupt("the broker accepts no messages now (\(reason)); waiting")
   }
 
   override func unblocked(_ publisher: Publisher) { pump(publisher) }

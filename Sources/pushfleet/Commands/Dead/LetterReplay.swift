@@ -170,7 +170,7 @@ final class LetterReplay: LetterWalk {
   }
 
   override func blocked(_ publisher: Publisher, reason: String) {
-    notice("the broker takes nothing at present (\(reason)); waiting")
+    notice("the broker accepts no messages now (\(reason)); waiting")
   }
 
   private func reportFull() {
