@@ -106,12 +106,14 @@ struct CommandOutcomeTests {
     func seen() -> Int { ((try? String(contentsOfFile: file, encoding: .utf8)) ?? "").count { $0 == "\n" } }
     /// Lets the command end that runs after so many events.
     func end(after count: Int, status: Int) throws {
-      #expect(eventually { seen() == count })
-      try site.write("\(status)", to: "status-\(count)")
+      try #require(eventually { seen() == count })
+      let way = try #require(FileHandle(forWritingAtPath: site.file("status-\(count)")))
+      try way.write(contentsOf: Data("\(status)".utf8))
+      try way.close()
     }
+    for count in [1, 2, 5] { #expect(mkfifo(site.file("status-\(count)"), 0o600) == 0) }
     let command = """
-      cat >> \(file); status=\(site.file("status"))-$(wc -l < \(file))
-      while [ -e \(file) ] && [ ! -s $status ]; do sleep 0.05; done; exit $(cat $status)
+      cat >> \(file); exit $(timeout 120 cat \(site.file("status"))-$(wc -l < \(file)))
       """
     let follower = try site.start(["feedback", "--follow", "--exec", command, "--config", site.file("pushfleet.json5")])
     try publish(["a"])

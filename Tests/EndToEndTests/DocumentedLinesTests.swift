@@ -206,7 +206,10 @@ struct DocumentedLinesTests {
     if let words {
       let log = site.file("until-\(UUID().uuidString)")
       script =
-        "\(line) > '\(log)' 2>&1 & until grep -q '\(words)' '\(log)'; do kill -0 $!; sleep 0.05; done; kill $!; wait || true"
+        """
+        : > '\(log)'; \(line) >> '\(log)' 2>&1 & child=$!
+        grep -q '\(words)' <(tail -n +1 --follow --pid=$child '\(log)' 2> /dev/null); kill $child; wait $child || true
+        """
     }
     let environment =
       "set -euo pipefail; cd '\(site.folder.path)'; PATH='\(folder)':$PATH; export PUSHFLEET_CONFIG=F SWIFT_BACKTRACE=enable=no"
