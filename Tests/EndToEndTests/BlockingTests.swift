@@ -1,4 +1,4 @@
-import Dispatch
+import Foundation
 import Testing
 
 /// A suite whose tests wait for processes. They run on separate threads, so that they neither hold up computing tests nor each
@@ -11,31 +11,71 @@ struct BlockingTests: SuiteTrait, TestTrait, TestScoping {
   ) async throws {
     // A suite's own scope only starts its tests.
     guard testCase != nil else { return try await function() }
-    try await withTaskExecutorPreference(BlockingThreads.shared) { try await function() }
+    let isEarly = test.traits.contains { $0 is EarlyTests }
+    try await withTaskExecutorPreference(isEarly ? BlockingThreads.early : BlockingThreads.others) { try await function() }
   }
+}
+
+/// Blocking tests that start before others that wait, because they take long, or because their suite's tests run one after the
+/// other.
+struct EarlyTests: SuiteTrait, TestTrait {
+  let isRecursive = true
 }
 
 extension Trait where Self == BlockingTests {
   static var blocking: Self { BlockingTests() }
 }
 
-/// Threads for as many tests as may wait at once.
+extension Trait where Self == EarlyTests {
+  static var early: Self { EarlyTests() }
+}
+
+/// Runs jobs on the threads of blocking tests.
 private final class BlockingThreads: TaskExecutor {
-  static let shared = BlockingThreads(count: 4)
+  static let early = BlockingThreads(isEarly: true)
+  static let others = BlockingThreads(isEarly: false)
 
-  private let queue = DispatchQueue(label: "blocking tests", attributes: .concurrent)
-  private let free: DispatchSemaphore
-  private let entrance = DispatchQueue(label: "blocking tests' entrance")
+  private let isEarly: Bool
 
-  init(count: Int) { free = DispatchSemaphore(value: count) }
+  private init(isEarly: Bool) { self.isEarly = isEarly }
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    entrance.async { [self] in
-      free.wait()
-      queue.async { [self] in
-        job.runSynchronously(on: asUnownedTaskExecutor())
-        free.signal()
+    Line.shared.append(isEarly: isEarly) { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
+
+/// What waits for a thread, and the threads: as many as tests may wait at once.
+private final class Line: @unchecked Sendable {
+  static let shared = Line(threads: 8)
+
+  typealias Job = @Sendable () -> Void
+
+  // Accessed with the condition's lock.
+  private let condition = NSCondition()
+  private var early: ArraySlice<Job> = []
+  private var others: ArraySlice<Job> = []
+
+  init(threads: Int) {
+    for _ in 0..<threads {
+      Thread.detachNewThread { [self] in
+        while true { next()() }
+      }
+    }
+  }
+
+  func append(isEarly: Bool, _ job: @escaping Job) {
+    condition.withLock {
+      if isEarly { early.append(job) } else { others.append(job) }
+      condition.signal()
+    }
+  }
+
+  private func next() -> Job {
+    condition.withLock {
+      while true {
+        if let job = early.popFirst() ?? others.popFirst() { return job }
+        condition.wait()
       }
     }
   }

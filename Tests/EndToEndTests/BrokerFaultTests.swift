@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Uses a separate broker, which other suites don't share.
-@Suite("Faults of the broker", .blocking, .serialized)
+@Suite("Faults of the broker", .blocking, .early, .serialized)
 struct BrokerFaultTests {
   /// A site with a broker of its own, reached by TLS, and a worker that consumes.
   private func makeSite(_ broker: Broker, gone: [String] = []) throws -> Site {

@@ -4,7 +4,7 @@ import Testing
 
 /// Follows every request by its id. An independent producer has each one confirmed as routed. At the end each request is in a
 /// queue, is a dead letter, or has been sent to the provider.
-@Suite("Channels and connections lost under load", .blocking, .serialized)
+@Suite("Channels and connections lost under load", .blocking, .early, .serialized)
 struct ChannelLossTests {
   /// A broker that allows three seconds for a delivery, and six without a heartbeat.
   private static let broker = Result {

@@ -220,7 +220,7 @@ struct DocumentedLinesTests {
     }
   }
 
-  @Test("runs unchanged, except for addresses and file names")
+  @Test("runs unchanged, except for addresses and file names", .early)
   func lines() throws {
     let site = try Self.prepare()
     var ran: Set<String> = []

@@ -5,7 +5,7 @@ import Testing
 
 @testable import pushfleet
 
-@Suite("When the broker freezes", .blocking)
+@Suite("When the broker freezes", .blocking, .early)
 struct FrozenBrokerTests {
   /// Words of a command, and the names of its connections.
   private static let all: [(words: [String], connections: [String], statuses: [Int32])] = [

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Crashes around the gateway's HTTP door", .blocking, .serialized)
+@Suite("Crashes around the gateway's HTTP door", .blocking, .early, .serialized)
 struct GatewayCrashTests {
   private static let broker = Result { try Broker() }
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Applications beside each other", .blocking, .serialized)
+@Suite("Applications beside each other", .blocking, .early, .serialized)
 struct IsolationTests {
   private static let troubled = "com.example.troubled"
 

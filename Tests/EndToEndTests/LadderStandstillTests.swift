@@ -4,7 +4,7 @@ import Testing
 
 /// In RabbitMQ 3.10, a message with an unreadable `x-death` stops the process that moves expired messages, for all queues of a
 /// node.
-@Suite("Retries that are stuck", .blocking)
+@Suite("Retries that are stuck", .blocking, .early)
 struct LadderStandstillTests {
   @Test("are found by doctor, and continue after the runbook's remedy, without a loss on the ladder")
   func recovery() throws {

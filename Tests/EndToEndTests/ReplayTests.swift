@@ -21,7 +21,8 @@ struct ReplayTests {
     #expect(try eventually { try !site.broker.evaluate(listed).contains(name) })
   }
 
-  @Test("sends each to its queue: pages send the rest of their broadcast, requests and changes are processed again")
+  @Test(
+    "sends each to its queue: pages send the rest of their broadcast, requests and changes are processed again", .early)
   func recipe() throws {
     let devices = 60
     let site = try Site()

@@ -133,7 +133,7 @@ struct WebPushTests {
     #expect(worker.wait() == 0)
   }
 
-  @Test("a request for a push service that is gone for good expires, and a broadcast's page doesn't wait for it")
+  @Test("a request for a push service that is gone for good expires, and a broadcast's page doesn't wait for it", .early)
   func gone() throws {
     let site = try Site()
     let (good, bad) = (try site.startBrowsers(1), try site.startBrowsers(1))
