@@ -160,8 +160,8 @@ final class HTTPDoor: Door, TurnHook {
     }
     switch route.work {
     case .open(let work): work(call)
-    case .keyed(let rights, let work): admit(call.credential, call, route, rights, work)
-    case .console(let rights, let work): admitOperator(call, route, rights, work)
+    case .keyed(let rights, let work): keyCache.admit(call.credential, then: enter(call, route, rights, work))
+    case .console(let rights, let work): admitOperator(call, enter(call, route, rights, work))
     case .login(let work):
       guard call.isOfConsole else { return call.refuse(.foreign) }
       let origin = [call.origin]
@@ -170,77 +170,57 @@ final class HTTPDoor: Door, TurnHook {
         return call.answer(.own(429, "TooManyRequests", words, headers: ["Retry-After": "60"]))
       }
       let key = call.loginKey.flatMap { NewSecret.id(in: $0, .key) == nil ? [] : $0 }
-      admit(key, call, route, ConsoleRoutes.rights) { [weak self] call, key in
+      let verdict = enter(call, route, ConsoleRoutes.rights) { [weak self] call, key in
         self?.failures.giveBack(origin)
         work(call, key)
       }
+      keyCache.admit(key, then: verdict)
     case .installation(let right, let work): admitInstallationCaller(call, route, right, work)
-    case .account(let work): admitAccount(call, route, work)
+    case .account(let work): admitAccount(call, enter(call, route, Set(KeyRight.allCases), work))
     }
   }
 
-  private func admit(
-    _ credential: [UInt8]?, _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>,
-    _ work: @escaping (HTTPCall, GatewayKey) -> Void
-  ) {
-    guard let credential else { return deny(call, route, .noKey) }
-    keyCache.admit(credential) { [weak self] verdict in self?.follow(verdict, call, route, rights, work) }
+  /// Does the work for a key that has one of the rights. Refuses the call of any other key.
+  private func enter(
+    _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>, _ work: @escaping (HTTPCall, GatewayKey) -> Void
+  ) -> KeyCache.Verdict {
+    { [weak self] verdict in
+      switch verdict {
+      case .success(let key) where key.rights.isDisjoint(with: rights): call.refuse(.noRight(rights))
+      case .success(let key): work(call, key)
+      case .failure(let fault) where fault == .noKey || fault == .wrongKey: self?.deny(call, route, fault)
+      case .failure(let fault): call.refuse(fault)
+      }
+    }
   }
 
-  private func admitOperator(
-    _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>, _ work: @escaping (HTTPCall, GatewayKey) -> Void
-  ) {
-    guard call.credential == nil else { return admit(call.credential, call, route, rights, work) }
+  private func admitOperator(_ call: HTTPCall, _ then: @escaping KeyCache.Verdict) {
+    guard call.credential == nil else { return keyCache.admit(call.credential, then: then) }
     guard let session = call.session.flatMap({ services.sessions.find($0, at: context.loop.now) }) else {
-      guard let user = call.proxyUser else {
-        return deny(call, route, call.session == nil ? .noKey : .wrongKey)
-      }
+      guard let user = call.proxyUser else { return then(.failure(call.session == nil ? .noKey : .wrongKey)) }
       // Another site can make a browser open an address with the proxy's cookie.
       guard call.isOfConsole else { return call.refuse(.foreign) }
-      return admit(user, call, route, rights, work)
-    }
-    guard call.isOfConsole || ["GET", "HEAD"].contains(call.request.method) else { return call.refuse(.foreign) }
-    keyCache.admit(session.keyID, by: { $0.hash == session.hash }) { [weak self] verdict in
-      self?.follow(verdict, call, route, rights, work)
-    }
-  }
-
-  /// Admits a user whom a proxy has authenticated. Records of operations name the user instead of the key.
-  private func admit(
-    _ user: (name: [UInt8], key: [UInt8]?), _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>,
-    _ work: @escaping (HTTPCall, GatewayKey) -> Void
-  ) {
-    guard let id = user.key else { return call.refuse(.noGroup) }
-    keyCache.admit(id, by: { _ in true }) { [weak self] verdict in
-      self?.follow(verdict, call, route, rights) { call, key in
-        var key = key
-        (key.id, key.name) = (user.name, nil)
-        work(call, key)
+      guard let id = user.key else { return call.refuse(.noGroup) }
+      // Records of operations name the user, whom a proxy has authenticated, instead of the key.
+      return keyCache.admit(id, by: { _ in true }) { verdict in
+        then(
+          verdict.map { key in
+            var key = key
+            (key.id, key.name) = (user.name, nil)
+            return key
+          })
       }
     }
+    guard call.isOfConsole || ["GET", "HEAD"].contains(call.request.method) else { return call.refuse(.foreign) }
+    keyCache.admit(session.keyID, by: { $0.hash == session.hash }, then: then)
   }
 
-  private func admitAccount(_ call: HTTPCall, _ route: Route, _ work: @escaping (HTTPCall, GatewayKey) -> Void) {
-    let assertion: Assertion
-    do throws(Fault) { assertion = try Assertion(call.request.body) } catch {
-      return error == .wrongKey ? deny(call, route, error) : call.refuse(error)
-    }
-    keyCache.admit(assertion.keyID, by: { [context] in assertion.isGood(for: $0, at: context.loop.wallClock / 1_000) }) {
-      [weak self] verdict in self?.follow(verdict, call, route, Set(KeyRight.allCases), work)
-    }
-  }
-
-  private func follow(
-    _ verdict: Result<GatewayKey, Fault>, _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>,
-    _ work: (HTTPCall, GatewayKey) -> Void
-  ) {
-    switch verdict {
-    case .success(let key) where key.rights.isDisjoint(with: rights):
-      call.refuse(.noRight(rights))
-    case .success(let key): work(call, key)
-    case .failure(.wrongKey): deny(call, route, .wrongKey)
-    case .failure(let fault): call.refuse(fault)
-    }
+  private func admitAccount(_ call: HTTPCall, _ then: @escaping KeyCache.Verdict) {
+    do throws(Fault) {
+      let assertion = try Assertion(call.request.body)
+      keyCache.admit(
+        assertion.keyID, by: { [context] in assertion.isGood(for: $0, at: context.loop.wallClock / 1_000) }, then: then)
+    } catch { then(.failure(error)) }
   }
 
   private func admitInstallationCaller(
@@ -248,10 +228,11 @@ final class HTTPDoor: Door, TurnHook {
   ) {
     let (app, installation) = (call.path[2], call.path[4])
     guard let secret = call.credential, NewSecret.id(in: secret, .device) != nil else {
-      return admit(call.credential, call, route, [right]) { call, key in
+      let verdict = enter(call, route, [right]) { call, key in
         guard key.apps.contains(app) else { return call.refuse(.foreignApp) }
         work(call, InstallationCaller(app: app, installation: installation, isBackend: true))
       }
+      return keyCache.admit(call.credential, then: verdict)
     }
     call.ask(.read { try $0.secret(ofInstallation: installation, app: app) }) { [weak self] hash in
       guard let self else { return }

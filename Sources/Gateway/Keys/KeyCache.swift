@@ -38,9 +38,10 @@ final class KeyCache {
   }
 
   /// - Parameters:
-  ///   - text: a key, or an access token of the token endpoint.
+  ///   - text: a key, or an access token of the token endpoint; nil if the caller gives none.
   ///   - then: called once; during this call if the key is cached.
-  func admit(_ text: [UInt8], then: @escaping Verdict) {
+  func admit(_ text: [UInt8]?, then: @escaping Verdict) {
+    guard let text else { return then(.failure(.noKey)) }
     if let id = NewSecret.id(in: text, .key) {
       admit(id, by: { Digest.areEqual(Digest.sha256(text), $0.hash) }, then: then)
     } else if let token = AccessToken(text) {
