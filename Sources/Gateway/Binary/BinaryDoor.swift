@@ -40,7 +40,15 @@ final class BinaryDoor: Door {
     log = context.log
     drainTime = Double(configuration.drainTimeout)
     figures = context.figures.binary
-    publishing = BinaryPublishing(time: loop.time, publishOnce: context.broker.publish(_:_:))
+    publishing = BinaryPublishing(time: loop.time) { [broker = context.broker] request, answered in
+      // The user is known only here, because it depends on the broker that is connected.
+      var properties = request.properties
+      properties.userID = broker.user
+      broker.publish(
+        exchange: Array(broker.topology.sendExchange.utf8), routingKey: Array(request.priority.rawValue.utf8),
+        properties: properties, body: request.body, isPatient: true
+      ) { answered($0 == .confirmed) }
+    }
     limits = configuration.limits
     apps = try configuration.binarySenders()
     only = settings.app.map { Array($0.utf8) }

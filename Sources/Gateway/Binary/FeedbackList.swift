@@ -3,36 +3,41 @@ import Broker
 import Wire
 
 /// Reads a number of messages from an application's feedback queue, on its own broker connection. Acknowledges them once they
-/// are known to be read.
+/// are known to be read. Before `begin` it waits for its turn.
 final class FeedbackList: ConsumerHandler {
   /// Most messages for one connection. The next connection gets the following ones.
   static let most = 50_000
   /// Seconds without a delivery after which another consumer must have the remaining messages.
   private static let quiet = 1.0
 
-  private weak var reader: (any FeedbackReader)?
-  private let connection: BrokerConnection
+  let queue: String
+  private(set) weak var reader: (any FeedbackReader)?
   private let time: Turn
-  private let expected: Int
   private let listsBadTokens: Bool
-  private let ended: (FeedbackList) -> Void
+  private var connection: BrokerConnection?
+  private var expected = 0
+  private var ended: ((FeedbackList) -> Void)?
   private var consumer: Consumer?
   private var tokens: [DeliveryToken] = []
   private var isWhole = false
-  private var isSettled = false
+  private(set) var isSettled = false
   private(set) var taken = 0
+
+  init(queue: String, listsBadTokens: Bool, time: Turn, reader: any FeedbackReader) {
+    self.queue = queue
+    self.listsBadTokens = listsBadTokens
+    self.time = time
+    self.reader = reader
+  }
 
   /// - Parameters:
   ///   - count: number of ready messages in the queue; at least 1.
   ///   - ended: called when the connection is closed.
-  init(
-    queue: String, count: Int, listsBadTokens: Bool, connection: BrokerConnection, time: Turn,
-    settings: @escaping (BrokerURI) -> ConnectionSettings, reader: any FeedbackReader, ended: @escaping (FeedbackList) -> Void
+  func begin(
+    count: Int, connection: BrokerConnection, settings: @escaping (BrokerURI) -> ConnectionSettings,
+    ended: @escaping (FeedbackList) -> Void
   ) {
-    self.listsBadTokens = listsBadTokens
-    self.reader = reader
     self.connection = connection
-    self.time = time
     self.ended = ended
     expected = min(count, Self.most)
     connection.makeMachine = { [unowned self] broker in
@@ -46,7 +51,7 @@ final class FeedbackList: ConsumerHandler {
   }
 
   func ready(_ consumer: Consumer) {
-    connection.established(at: time.now)
+    connection?.established(at: time.now)
     endWhenQuiet()
   }
 
@@ -58,7 +63,7 @@ final class FeedbackList: ConsumerHandler {
     }
   }
 
-  private func end() {
+  func end() {
     isWhole = true
     reader?.feedbackEnded()
   }
@@ -81,8 +86,8 @@ final class FeedbackList: ConsumerHandler {
       taken = tokens.count
     }
     tokens = []
-    connection.stop()
-    if let consumer { consumer.close() } else { ended(self) }
+    connection?.stop()
+    if let consumer { consumer.close() } else { ended?(self) }
   }
 
   func cancelled(queue: Int) { fail() }
@@ -90,13 +95,13 @@ final class FeedbackList: ConsumerHandler {
 
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     self.consumer = nil
-    connection.stop()
+    connection?.stop()
     fail()
-    ended(self)
+    ended?(self)
   }
 
   /// The broker delivers the unacknowledged messages to another consumer.
-  private func fail() {
+  func fail() {
     tokens = []
     reader?.feedbackFailed()
     reader = nil

@@ -31,10 +31,8 @@ struct FeedbackListTests {
       driver = made
       return made
     }
-    list = FeedbackList(
-      queue: "q", count: 3, listsBadTokens: true, connection: connection, time: time,
-      settings: { ConnectionSettings(broker: $0) }, reader: reader
-    ) { _ in }
+    list = FeedbackList(queue: "q", listsBadTokens: true, time: time, reader: reader)
+    list.begin(count: 3, connection: connection, settings: { ConnectionSettings(broker: $0) }) { _ in }
     broker = try #require(driver)
     list.ready(try #require(broker.machine as? Consumer))
   }
