@@ -33,10 +33,13 @@ struct APNsOverTLSTests {
 
   private func simulate(_ adjust: (inout APNsConfiguration) -> Void = { _ in }) throws -> RunningSimulator {
     var configuration = APNsConfiguration()
-    configuration.listener.certificate = files.server
-    configuration.listener.key = files.serverKey
     adjust(&configuration)
-    return try RunningSimulator(APNsService.self, configuration)
+    var place = SimulatorListener()
+    place.certificate = files.server
+    place.key = files.serverKey
+    return try RunningSimulator(at: place) { [configuration] in
+      try APNsService(configuration: configuration, journal: $0, environment: $1)
+    }
   }
 
   private func token(_ simulator: RunningSimulator, ca: String? = nil) throws -> APNsCredentials {

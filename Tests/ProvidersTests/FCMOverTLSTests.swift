@@ -38,13 +38,16 @@ struct FCMOverTLSTests {
 
   private func simulate(_ adjust: (inout FCMConfiguration) -> Void = { _ in }) throws -> RunningSimulator {
     var configuration = FCMConfiguration()
-    configuration.listener.certificate = files.server
-    configuration.listener.key = files.serverKey
     configuration.project = "example-project"
     configuration.clientEmail = "sender@example-project.iam.gserviceaccount.com"
     configuration.accountKey = TestKeys.rsa
     adjust(&configuration)
-    return try RunningSimulator(FCMService.self, configuration)
+    var place = SimulatorListener()
+    place.certificate = files.server
+    place.key = files.serverKey
+    return try RunningSimulator(at: place) { [configuration] in
+      try FCMService(configuration: configuration, journal: $0, environment: $1)
+    }
   }
 
   @Test("a thousand pushes arrive once each, with one access token bought by a verified assertion")

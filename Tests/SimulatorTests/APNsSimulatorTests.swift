@@ -13,10 +13,12 @@ import Wire
     let certificates = try TestCertificates.make()
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("journal-\(UUID().uuidString).ndjson").path
     defer { try? FileManager.default.removeItem(atPath: path) }
-    var configuration = APNsConfiguration()
-    configuration.listener.certificate = certificates.server
-    configuration.listener.key = certificates.serverKey
-    let simulator = try RunningSimulator(APNsService.self, configuration, journal: Journal(path: path))
+    var place = SimulatorListener()
+    place.certificate = certificates.server
+    place.key = certificates.serverKey
+    let simulator = try RunningSimulator(at: place, journal: Journal(path: path)) {
+      try APNsService(configuration: APNsConfiguration(), journal: $0, environment: $1)
+    }
     // It has tokens and payloads.
     #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
     let loop = try EventLoop()
@@ -47,11 +49,14 @@ import Wire
   func clientCertificate() throws {
     let certificates = try TestCertificates.make()
     var configuration = APNsConfiguration()
-    configuration.listener.certificate = certificates.server
-    configuration.listener.key = certificates.serverKey
     configuration.clientAuthority = certificates.authority
+    var place = SimulatorListener()
+    place.certificate = certificates.server
+    place.key = certificates.serverKey
     let loop = try EventLoop()
-    let simulator = try ProviderSimulator<APNsService>(configuration: configuration, loop: loop)
+    let service = try APNsService(
+      configuration: configuration, journal: Journal(keepsEntries: true), environment: SimulatorEnvironment(loop: loop))
+    let simulator = try ProviderSimulator(service, at: place, loop: loop)
     for identity in [nil, try Identity.pem(certificates.clientCombined)] {
       let sender = Sender(total: 1)
       let session = ClientSession(handler: sender)

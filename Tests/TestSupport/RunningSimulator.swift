@@ -11,15 +11,13 @@ public final class RunningSimulator: Sendable {
   private let thread: Mutex<ThreadHandle?>
 
   /// Returns once the simulator listens.
-  public init<Service: SimulatedService>(
-    _ service: Service.Type, _ configuration: Service.Configuration, journal: Journal? = nil
-  ) throws {
+  public init(at place: SimulatorListener, journal: Journal? = nil, _ make: @escaping SimulatedService.Make) throws {
     let journal = try journal ?? Journal(keepsEntries: true)
     let beginning = Beginning()
     let thread = try startThread(named: "simulator") {
       do {
         let loop = try EventLoop()
-        let simulator = try ProviderSimulator<Service>(configuration: configuration, loop: loop, journal: journal)
+        let simulator = try ProviderSimulator(make(journal, SimulatorEnvironment(loop: loop)), at: place, loop: loop)
         beginning.settle(.success((simulator.port, loop.mailbox)))
         loop.run()
         simulator.close()

@@ -1,8 +1,7 @@
 import HTTP2
 
 /// Settings of the APNs simulator. The defaults are those observed at the real service.
-public struct APNsConfiguration: SimulatorConfiguration {
-  public var listener = SimulatorListener()
+public struct APNsConfiguration: Sendable {
   /// PEM file of the client certificates' authority. If it is set, clients need a certificate and provider tokens are ignored.
   public var clientAuthority: String?
   /// PEM of the public or private key that signs provider tokens. Without it, signatures are not checked.

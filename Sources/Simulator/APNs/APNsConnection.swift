@@ -1,7 +1,7 @@
 import HTTP2
 import PushCore
 
-final class APNsConnection: ServiceConnection<APNsConfiguration, APNsService>, ServerSessionHandler {
+final class APNsConnection: ServiceConnection<APNsService>, ServerSessionHandler {
   private var tokens: ProviderTokenCheck
   /// True after a request with a valid provider token, which raises the stream limit.
   private var isAuthorised: Bool

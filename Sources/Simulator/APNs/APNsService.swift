@@ -4,21 +4,24 @@ import TLS
 import Wire
 
 /// The APNs simulator without sockets: makes a machine for each connection. Tests can drive it in memory.
-public final class APNsService: ScriptedService<APNsConfiguration>, SimulatedService {
+public final class APNsService: SimulatedService {
+  let configuration: APNsConfiguration
   let providerKey: VerifyingKey?
   let topics: [[UInt8]]
   var keyTokens = KeyTokens(minutes: 20)
   var channels = ChannelRegistry()
-  var trustsCertificates: Bool { configuration.clientAuthority != nil }
+  override var clientAuthority: String? { configuration.clientAuthority }
+  var trustsCertificates: Bool { clientAuthority != nil }
 
   /// - Throws: if the provider key can't be read.
   public init(configuration: APNsConfiguration, journal: Journal, environment: SimulatorEnvironment) throws(CredentialError) {
     topics = configuration.topics.map { Array($0.utf8) }
     if let pem = configuration.providerKey { providerKey = try VerifyingKey(pem: pem) } else { providerKey = nil }
-    super.init(configuration, journal, environment)
+    self.configuration = configuration
+    super.init(configuration.script, journal, environment)
   }
 
-  public func accept() -> any Machine {
+  public override func accept() -> any Machine {
     var http2 = configuration.http2
     http2.maxConcurrentStreams = trustsCertificates ? configuration.maxConcurrentStreams : configuration.initialStreams
     return ServerSession(configuration: http2, handler: keep { APNsConnection(self, number: $0) })

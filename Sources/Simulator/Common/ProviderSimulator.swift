@@ -12,26 +12,11 @@ public struct SimulatorListener: Sendable {
   public init() {}
 }
 
-/// The common settings of all simulators.
-public protocol SimulatorConfiguration: Sendable {
-  var listener: SimulatorListener { get set }
-  var script: Script { get set }
-  var clientAuthority: String? { get }
-  /// The protocols for ALPN, by preference.
-  var protocols: [String] { get }
-}
-
-extension SimulatorConfiguration {
-  /// Only APNs asks for client certificates.
-  public var clientAuthority: String? { nil }
-  public var protocols: [String] { ["h2"] }
-}
-
 /// A simulated provider on a socket, with TLS and ALPN if a certificate is configured.
 ///
 /// It listens from its creation until `close`. Confined to the loop's thread.
-public final class ProviderSimulator<Service: SimulatedService> {
-  public let service: Service
+public final class ProviderSimulator {
+  public let service: SimulatedService
   private let listener: Listener
 
   public var journal: Journal { service.journal }
@@ -39,18 +24,15 @@ public final class ProviderSimulator<Service: SimulatedService> {
   public var port: UInt16 { listener.port }
 
   /// - Throws: `CredentialError` for certificates and keys, `SystemError` if the address can't be used.
-  public init(configuration: Service.Configuration, loop: EventLoop, journal: Journal? = nil) throws {
-    let journal = try journal ?? Journal(keepsEntries: true)
-    let service = try Service(configuration: configuration, journal: journal, environment: SimulatorEnvironment(loop: loop))
+  public init(_ service: SimulatedService, at place: SimulatorListener, loop: EventLoop) throws {
     self.service = service
-    let (endpoint, key) = (configuration.listener.endpoint, configuration.listener.key)
-    let tls = try configuration.listener.certificate.map { certificate throws(CredentialError) in
+    let tls = try place.certificate.map { certificate throws(CredentialError) in
       try TLSServerContext(
-        certificate: certificate, key: key ?? certificate, clientCA: configuration.clientAuthority,
-        alpn: configuration.protocols)
+        certificate: certificate, key: place.key ?? certificate, clientCA: service.clientAuthority, alpn: service.protocols)
     }
+    let endpoint = place.endpoint
     listener = try Listener(loop: loop, host: endpoint.host, port: endpoint.port, tls: tls) { _ in service.accept() }
-    loop.afterEvents(journal)
+    loop.afterEvents(service.journal)
   }
 
   public func close() {

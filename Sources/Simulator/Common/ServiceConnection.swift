@@ -2,7 +2,7 @@ import HTTP2
 import Wire
 
 /// One connection to a simulated service.
-class ServiceConnection<Configuration: SimulatorConfiguration, Service: ScriptedService<Configuration>> {
+class ServiceConnection<Service: SimulatedService> {
   unowned final let service: Service
   final let number: Int
 

@@ -1,20 +1,10 @@
-import TLS
 import Wire
 
-/// A provider's simulator without sockets: makes a machine for each connection. Tests can drive it in memory.
-public protocol SimulatedService: AnyObject, SendableMetatype {
-  associatedtype Configuration: SimulatorConfiguration
-  var journal: Journal { get }
-  init(configuration: Configuration, journal: Journal, environment: SimulatorEnvironment) throws(CredentialError)
-  /// Makes the machine for a new connection. It must not outlive the service.
-  func accept() -> any Machine
-  /// Replaces the script for later requests. Connections stay open.
-  func play(_ script: Script)
-}
+/// A provider's simulator without sockets: makes a machine for each connection. Tests can drive it in memory. Each provider has a
+/// subclass with its settings.
+public class SimulatedService {
+  public typealias Make = @Sendable (Journal, SimulatorEnvironment) throws -> SimulatedService
 
-/// The settings, the script and the open connections of a simulated service.
-public class ScriptedService<Configuration: SimulatorConfiguration> {
-  public let configuration: Configuration
   public let journal: Journal
   let environment: SimulatorEnvironment
   private var player: ScriptPlayer
@@ -23,15 +13,23 @@ public class ScriptedService<Configuration: SimulatorConfiguration> {
   private var connections: [Int: AnyObject] = [:]
   private var connectionCount = 0
 
-  init(_ configuration: Configuration, _ journal: Journal, _ environment: SimulatorEnvironment) {
-    self.configuration = configuration
+  init(_ script: Script, _ journal: Journal, _ environment: SimulatorEnvironment) {
     self.journal = journal
     self.environment = environment
-    player = ScriptPlayer(configuration.script)
+    player = ScriptPlayer(script)
   }
+
+  /// Only APNs asks for client certificates.
+  var clientAuthority: String? { nil }
+  /// The protocols for ALPN, by preference.
+  var protocols: [String] { ["h2"] }
+
+  /// Makes the machine for a new connection. It must not outlive the service.
+  public func accept() -> any Machine { fatalError("each provider's service makes its own connections") }
 
   public var openConnections: Int { connections.count }
 
+  /// Replaces the script for later requests. Connections stay open.
   public func play(_ script: Script) { player = ScriptPlayer(script) }
 
   /// The step for the next request of `token`; nil for the normal answer.

@@ -1,8 +1,7 @@
 import HTTP2
 
 /// Settings of the FCM simulator: the send endpoint and, on the same port, the OAuth token endpoint `/token`.
-public struct FCMConfiguration: SimulatorConfiguration {
-  public var listener = SimulatorListener()
+public struct FCMConfiguration: Sendable {
   /// The only existing project; nil for any.
   public var project: String?
   /// `client_email` of the only service account; nil for any.

@@ -1,7 +1,7 @@
 import HTTP2
 import PushCore
 
-final class FCMConnection: ServiceConnection<FCMConfiguration, FCMService>, ServerSessionHandler {
+final class FCMConnection: ServiceConnection<FCMService>, ServerSessionHandler {
   /// The answer to a request without a script.
   private enum Answer {
     case sent([UInt8])

@@ -3,17 +3,19 @@ import TLS
 import Wire
 
 /// The FCM simulator without sockets: makes a machine for each connection. Tests can drive it in memory.
-public final class FCMService: ScriptedService<FCMConfiguration>, SimulatedService {
+public final class FCMService: SimulatedService {
+  let configuration: FCMConfiguration
   let issuer: AccessTokenIssuer
   private var messageCount = 0
 
   /// - Throws: if the account key can't be read.
   public init(configuration: FCMConfiguration, journal: Journal, environment: SimulatorEnvironment) throws(CredentialError) {
     issuer = try AccessTokenIssuer(configuration, makeUUID: environment.makeUUID)
-    super.init(configuration, journal, environment)
+    self.configuration = configuration
+    super.init(configuration.script, journal, environment)
   }
 
-  public func accept() -> any Machine {
+  public override func accept() -> any Machine {
     ServerSession(configuration: configuration.http2, handler: keep { FCMConnection(self, number: $0) })
   }
 

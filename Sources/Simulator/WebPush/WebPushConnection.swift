@@ -1,7 +1,7 @@
 import HTTP2
 import PushCore
 
-final class WebPushConnection: ServiceConnection<WebPushConfiguration, WebPushService>, ServerSessionHandler {
+final class WebPushConnection: ServiceConnection<WebPushService>, ServerSessionHandler {
   func requestReceived(_ request: ServerRequest, on session: ServerSession) { answer(request, on: session) }
 
   func answer(_ request: ServerRequest, on connection: any SimulatedConnection) {

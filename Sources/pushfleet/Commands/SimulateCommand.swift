@@ -83,17 +83,12 @@ enum SimulateCommand: Command {
     listener.certificate = try files?.certificate ?? ownFile("certificate", "the server's certificate", options)
     listener.key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
     let script = try script(options)
-    func placed<Configuration: SimulatorConfiguration>(_ configuration: Configuration) -> Configuration {
-      var configuration = configuration
-      (configuration.listener, configuration.script) = (listener, script)
-      return configuration
-    }
     switch platform {
-    case .apns: try serve(APNsService.self, placed(apns(options)), platform, options, files)
-    case .fcm: try serve(FCMService.self, placed(fcm(options)), platform, options, files)
+    case .apns: try serve(platform, listener, script, options, files, apns(options))
+    case .fcm: try serve(platform, listener, script, options, files, fcm(options))
     case .webpush:
       let subscriptions = try SubscriptionFile(options)
-      try serve(WebPushService.self, placed(webpush(options)), platform, options, files) { port throws(CommandFailure) in
+      try serve(platform, listener, script, options, files, webpush(options)) { port throws(CommandFailure) in
         try subscriptions?.write(Endpoint(host: endpoint.host, port: port))
       }
     }
@@ -147,59 +142,63 @@ enum SimulateCommand: Command {
     }
   }
 
-  private static func apns(_ options: Options) throws(CommandFailure) -> Simulator.APNsConfiguration {
+  private static func apns(_ options: Options) throws(CommandFailure) -> SimulatedService.Make {
     var configuration = Simulator.APNsConfiguration()
     configuration.clientAuthority = options["client-ca"]
     configuration.providerKey = try file("provider-key", options)
     configuration.isSandbox = options.has("sandbox")
     if let topic = options["topic"] { configuration.topics = [topic] }
     if let streams = try options.integer("streams", in: 1...100_000) { configuration.maxConcurrentStreams = streams }
-    return configuration
+    return { [configuration] in try APNsService(configuration: configuration, journal: $0, environment: $1) }
   }
 
-  private static func fcm(_ options: Options) throws(CommandFailure) -> Simulator.FCMConfiguration {
+  private static func fcm(_ options: Options) throws(CommandFailure) -> SimulatedService.Make {
     var configuration = Simulator.FCMConfiguration()
     (configuration.project, configuration.accountKey) = (options["project"], try file("provider-key", options))
     if let lifetime = try options.integer("token-lifetime", in: 1...3_600) { configuration.tokenLifetime = lifetime }
-    return configuration
+    return { [configuration] in try FCMService(configuration: configuration, journal: $0, environment: $1) }
   }
 
-  private static func webpush(_ options: Options) throws(CommandFailure) -> Simulator.WebPushConfiguration {
+  private static func webpush(_ options: Options) throws(CommandFailure) -> SimulatedService.Make {
     var configuration = Simulator.WebPushConfiguration()
     configuration.isHTTP1 = options.has("http1")
-    guard let pem = try file("provider-key", options) else { return configuration }
-    guard let point = (try? SigningKey(pem: pem))?.publicPoint else {
-      throw CommandFailure(.badInput, "--provider-key: the file has no private key of P-256 in PEM")
+    if let pem = try file("provider-key", options) {
+      guard let point = (try? SigningKey(pem: pem))?.publicPoint else {
+        throw CommandFailure(.badInput, "--provider-key: the file has no private key of P-256 in PEM")
+      }
+      configuration.applicationServerKey = point
     }
-    configuration.applicationServerKey = point
-    return configuration
+    return { [configuration] in WebPushService(configuration: configuration, journal: $0, environment: $1) }
   }
 
   /// Prints the address, then serves until a signal; SIGHUP reloads the script.
   /// - Parameter begin: called with the port once the simulator listens.
-  private static func serve<Service: SimulatedService>(
-    _ service: Service.Type, _ configuration: Service.Configuration, _ platform: Platform, _ options: Options,
-    _ files: SimulatorFiles?, begin: (UInt16) throws(CommandFailure) -> Void = { _ in }
+  private static func serve(
+    _ platform: Platform, _ listener: SimulatorListener, _ script: Script, _ options: Options, _ files: SimulatorFiles?,
+    _ make: SimulatedService.Make, begin: (UInt16) throws(CommandFailure) -> Void = { _ in }
   ) throws {
-    let (name, endpoint) = (platform.label, configuration.listener.endpoint)
+    let (name, endpoint) = (platform.label, listener.endpoint)
     let journal = try journal(options)
     let loop = try EventLoop()
     var play: ((Script) -> Void)?
     let signals = try Signals(loop: loop, options["script"] == nil ? [2, 15] : [1, 2, 15]) { number in
       guard number == 1 else { return loop.stop() }
       do throws(CommandFailure) {
-        play?(try script(options))
+        play?(try Self.script(options))
         Terminal.notice("\(name) simulator plays its script as it is now")
       } catch {
         Terminal.notice("\(name) simulator plays the script it had: \(error.message)")
       }
     }
     defer { signals.close() }
-    let simulator: ProviderSimulator<Service>
-    do { simulator = try ProviderSimulator(configuration: configuration, loop: loop, journal: journal) } catch {
+    let simulator: ProviderSimulator
+    do {
+      simulator = try ProviderSimulator(make(journal, SimulatorEnvironment(loop: loop)), at: listener, loop: loop)
+    } catch {
       throw failure(error, name, endpoint)
     }
     play = simulator.service.play
+    play?(script)
     try begin(simulator.port)
     Terminal.notice("\(name) simulator listens on \(Endpoint(host: endpoint.host, port: simulator.port))")
     if let files { Terminal.notice("an application sends here with\n  \(files.advice(port: simulator.port))") }
