@@ -128,8 +128,7 @@ enum DoorFuzz {
         log: Log(level: .error, format: configuration.logFormat))
       guard let registry = context.registry, let http = configuration.gateway?.http else { throw CancellationError() }
       registry.close()
-      let services = Routes.Services(context, http, KeyCache(registry, loop: loop), registry)
-      routes = Routes(context, registry, services, configuration)
+      routes = Routes(try GatewayParts(context, http))
     }
   }
 }

@@ -6,8 +6,7 @@ import StatusHTTP
 
 /// `/console/…`: the files of the console, and its logins. All data comes from `/v1/fleet/…`.
 struct ConsoleRoutes {
-  let sessions: ConsoleSessions
-  let isTLS: Bool
+  let parts: GatewayParts
 
   /// Nil if the path doesn't exist.
   func route(_ call: HTTPCall, _ path: [String]) -> Route? {
@@ -27,13 +26,13 @@ struct ConsoleRoutes {
   static let rights: Set<KeyRight> = [.view, .operate]
 
   private func logIn(_ call: HTTPCall, _ key: GatewayKey) {
-    let secret = sessions.open(key, at: call.time.now)
+    let secret = parts.sessions.open(key, at: call.time.now)
     call.answer(Self.description(key, cookie: cookie(String(decoding: secret, as: UTF8.self), ConsoleSessions.lifetime, call)))
   }
 
   private func logOut(_ call: HTTPCall) {
     guard call.isOfConsole else { return call.refuse(.foreign) }
-    if let secret = call.session { sessions.close(secret) }
+    if let secret = call.session { parts.sessions.close(secret) }
     call.answer(.json(200, headers: ["Set-Cookie": cookie("", 0, call)], [:]))
   }
 
@@ -46,7 +45,7 @@ struct ConsoleRoutes {
   }
 
   private func cookie(_ value: String, _ seconds: Int, _ call: HTTPCall) -> String {
-    let secure = isTLS || call.forwarded("x-forwarded-proto") == "https" ? "; Secure" : ""
+    let secure = parts.http.identity != nil || call.forwarded("x-forwarded-proto") == "https" ? "; Secure" : ""
     return "\(ConsoleSessions.cookie)=\(value); Path=/; Max-Age=\(seconds); HttpOnly; SameSite=Strict\(secure)"
   }
 }

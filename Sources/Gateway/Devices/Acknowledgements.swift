@@ -4,7 +4,7 @@ import StatusHTTP
 
 /// `POST …/acks` and `PUT …/badge`: receipts of devices and their badges. Each is published, and a worker stores it.
 struct Acknowledgements {
-  let changes: ChangeService
+  let parts: GatewayParts
 
   /// `DELETE /v1/apps/<app>/installations/<id>/badge`: sets the badge to 0.
   func clearBadge(_ call: HTTPCall, _ caller: InstallationCaller) {
@@ -80,7 +80,7 @@ struct Acknowledgements {
     let id = call.idempotencyKey.map { Self.id(of: body, key: $0) }
     let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: app, messageID: id, now: call.time.wallClock)
     if case .failure(let refusal) = parsed { return call.refuse(refusal.code.rawValue, refusal.reason) }
-    changes.acknowledge(body, app: app, id: id) { outcome in
+    parts.changes.acknowledge(body, app: app, id: id) { outcome in
       switch outcome {
       case .success: call.answer(.json(202, [:]))
       case .failure(let fault): call.refuse(fault)

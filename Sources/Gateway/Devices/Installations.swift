@@ -6,10 +6,7 @@ import Wire
 /// `/v1/apps/<app>/installations/<id>` and its subpaths: devices or their backends register installations and set user, groups
 /// and topics.
 struct Installations {
-  let applications: GatewayApplications
-  let changes: ChangeService
-  /// True if devices may set their user themselves; otherwise only backends may.
-  let takesUsersOfDevices: Bool
+  let parts: GatewayParts
 
   // MARK: GET, PUT and DELETE of the installation
 
@@ -40,7 +37,7 @@ struct Installations {
   }
 
   func put(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard let document = call.object(applications.limits.json) else { return }
+    guard let document = call.object(parts.applications.limits.json) else { return }
     let names = ["user", "name"]
     if !maySayUser(caller), names.contains(where: { document.value($0, of: document.root) != nil }) {
       return call.refuse(.notBackend)
@@ -54,17 +51,19 @@ struct Installations {
       members.append((word, JSONRaw(document.raw(value))))
     }
     // Check the original body, so that the reason refers to positions that the caller knows.
-    if case .failure(let refusal) = RegistryChange.parse(call.request.body, defaultApp: caller.app, limits: changes.limits) {
+    if case .failure(let refusal) = RegistryChange.parse(
+      call.request.body, defaultApp: caller.app, limits: parts.changes.limits)
+    {
       return call.refuse(refusal.code.rawValue, refusal.reason)
     }
     // A UPMC user needs a name. The check above refuses a name without a user; a phone without a logged-in user has neither.
-    if applications[caller.app]?.isUPMC == true, document.string("user") != nil, document.string("name") == nil {
+    if parts.applications[caller.app]?.isUPMC == true, document.string("user") != nil, document.string("name") == nil {
       return call.refuse("InvalidParameters", "name: missing")
     }
     let register = (caller.message("register") + JSONObject(members)).line
     guard !caller.isBackend else { return self.register(call, caller, register) }
     // A device that knows another device's token must not get its pushes or take the token away.
-    guard case .success(.register(let registration)) = RegistryChange.parse(register, limits: changes.limits) else {
+    guard case .success(.register(let registration)) = RegistryChange.parse(register, limits: parts.changes.limits) else {
       return self.register(call, caller, register)
     }
     let holder = DeviceReference.token(registration.platform, registration.token)
@@ -77,7 +76,7 @@ struct Installations {
     }
   }
 
-  private func maySayUser(_ caller: InstallationCaller) -> Bool { caller.isBackend || takesUsersOfDevices }
+  private func maySayUser(_ caller: InstallationCaller) -> Bool { caller.isBackend || parts.http.deviceUsers }
 
   private func register(_ call: HTTPCall, _ caller: InstallationCaller, _ line: [UInt8]) {
     change(call, line, caller.app) { answer in
@@ -127,10 +126,10 @@ struct Installations {
 
   func putUser(_ call: HTTPCall, _ caller: InstallationCaller) {
     guard maySayUser(caller) else { return call.refuse(.notBackend) }
-    guard let document = call.object(applications.limits.json) else { return }
+    guard let document = call.object(parts.applications.limits.json) else { return }
     guard let user = document.string("user") else { return call.refuse("InvalidParameters", "user: missing") }
     let name = document.string("name")
-    if applications[caller.app]?.isUPMC == true, name == nil {
+    if parts.applications[caller.app]?.isUPMC == true, name == nil {
       return call.refuse("InvalidParameters", "name: missing")
     }
     bindAll(call, caller, user, name, looks: Self.looks)
@@ -224,10 +223,10 @@ struct Installations {
     _ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], late: HTTPAnswer = .json(202, [:]),
     then: @escaping (JSONDocument) -> Void
   ) {
-    if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
+    if case .failure(let refusal) = RegistryChange.parse(change, limits: parts.changes.limits) {
       return call.refuse(refusal.code.rawValue, refusal.reason)
     }
-    changes.change(change, app: app, for: call, late: late) { answer in
+    parts.changes.change(change, app: app, for: call, late: late) { answer in
       guard let error = answer.string("error") else { return then(answer) }
       let word = String(decoding: error, as: UTF8.self)
       let reason = answer.string("reason").map { String(decoding: $0, as: UTF8.self) } ?? ""

@@ -5,12 +5,7 @@ import StatusHTTP
 
 /// `/v1/fleet/apps/<app>/explain`, `…/test`, `…/messages/<id>` and `…/trace`: a request as an operator tries it, and what became of it.
 struct FleetMessages {
-  let applications: GatewayApplications
-  let messages: Messages
-  let states: MessageStates
-  let configuration: Configuration
-  let explain: Gateway.Explain
-  let traces: FleetTraces
+  let parts: GatewayParts
 
   /// Seconds that a test waits for its result, if the call names no other time. The console waits for an answer for ten.
   private static let usualWait = 5
@@ -19,20 +14,20 @@ struct FleetMessages {
     [
       ("v1/fleet/apps/*/explain", Route(["POST"], .own, .console(ConsoleRoutes.rights, show))),
       ("v1/fleet/apps/*/test", .operate(send)), ("v1/fleet/apps/*/trace", .view(trace)),
-      ("v1/fleet/apps/*/messages/*", .view { states.take($0, $1, app: $0.path[3], id: $0.path[5]) }),
+      ("v1/fleet/apps/*/messages/*", .view { MessageStates(parts: parts).take($0, $1, app: $0.path[3], id: $0.path[5]) }),
     ]
   }
 
   private func trace(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard applications.has(app, of: key) else { return call.refuse(.foreignApp) }
-    traces.take(call, app: app)
+    guard parts.applications.has(app, of: key) else { return call.refuse(.foreignApp) }
+    parts.traces.take(call, app: app)
   }
 
   private func show(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard applications.has(app, of: key) else { return call.refuse(.foreignApp) }
-    let explained = explain(configuration, String(decoding: app, as: UTF8.self), call.request.body)
+    guard parts.applications.has(app, of: key) else { return call.refuse(.foreignApp) }
+    let explained = parts.context.explain(parts.configuration, String(decoding: app, as: UTF8.self), call.request.body)
     if explained.isRefused { return call.answer(.json(400, line: explained.json)) }
     call.answer(.json(200, ["platforms": JSONRaw(explained.json)]))
   }
@@ -40,12 +35,13 @@ struct FleetMessages {
   /// Sends a request to a single device, user or group. The audit has the event before the broker has the request.
   private func send(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard key.apps.contains(app), let known = applications[app] else { return call.refuse(.foreignApp) }
+    guard key.apps.contains(app), let known = parts.applications[app] else { return call.refuse(.foreignApp) }
+    let messages = Messages(parts: parts)
     let kind: String
     var order: Messages.Order
     do throws(Fault) {
       order = try messages.order(call, key, known)
-      if call.query("wait") == nil { order.wait = min(messages.service.wait, Self.usualWait) }
+      if call.query("wait") == nil { order.wait = min(parts.send.wait, Self.usualWait) }
     } catch {
       return call.refuse(error)
     }

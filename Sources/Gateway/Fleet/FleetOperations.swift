@@ -6,10 +6,7 @@ import StatusHTTP
 /// `/v1/fleet/…`: the operations of `pushfleet apps`, `credentials`, `lanes`, `webhooks`, `campaigns` and `audit`. A key sees and controls its applications.
 /// The status and the lanes concern all applications, so they need a key for all of them.
 struct FleetOperations {
-  let applications: GatewayApplications
-  let status: FleetStatus
-  let letters: LetterRoutes
-  let messages: FleetMessages
+  let parts: GatewayParts
 
   var table: Route.Table {
     let kinds: [(String, ([UInt8]) -> ControlSubject)] = [
@@ -23,7 +20,7 @@ struct FleetOperations {
       (pattern: "v1/fleet/campaigns/*/\(verb)", route: Route.operate { change($0, $1, to: state) })
     }
     // The letters come first: `discard` of an application or a lane concerns their queues.
-    return letters.table + messages.table + [
+    return LetterRoutes(parts: parts).table + FleetMessages(parts: parts).table + [
       ("v1/fleet/status", .view(showStatus)), ("v1/fleet/apps", .view(listApps)),
       ("v1/fleet/apps/*/forget", .operate(forget)), ("v1/fleet/lanes", .view(listLanes)),
       ("v1/fleet/credentials", listPausable("credential")), ("v1/fleet/webhooks", listPausable("webhook")),
@@ -53,14 +50,14 @@ struct FleetOperations {
   private static let campaignVerbs: [String: CampaignState] = ["pause": .paused, "resume": .running, "cancel": .cancelled]
 
   private func showStatus(_ call: HTTPCall, _ key: GatewayKey) {
-    guard applications.areAll(in: key.apps) else { return call.refuse(.notAllApps) }
-    status.ask { call.answer(.json(200, line: $0)) }
+    guard parts.applications.areAll(in: key.apps) else { return call.refuse(.notAllApps) }
+    parts.context.fleet.ask { call.answer(.json(200, line: $0)) }
   }
 
   // MARK: applications and lanes
 
   private func listApps(_ call: HTTPCall, _ key: GatewayKey) {
-    list(key.apps.filter { applications[$0] != nil }.map { .app($0) }, as: "apps", call)
+    list(key.apps.filter { parts.applications[$0] != nil }.map { .app($0) }, as: "apps", call)
   }
 
   private func listLanes(_ call: HTTPCall, _ key: GatewayKey) {
@@ -70,7 +67,7 @@ struct FleetOperations {
   /// - Parameter kind: `credential` or `webhook`.
   private func listPausable(_ kind: String) -> Route {
     .view { call, key in
-      list(key.apps.flatMap { applications[$0]?.pausable ?? [] }.filter { $0.kind == kind }, as: kind + "s", call)
+      list(key.apps.flatMap { parts.applications[$0]?.pausable ?? [] }.filter { $0.kind == kind }, as: kind + "s", call)
     }
   }
 
@@ -82,7 +79,7 @@ struct FleetOperations {
         call.answer(.json(200, [name: listed.map { $0.namedJSON(at: now) }]))
       }
       guard name == "credentials", listed.contains(where: { $0.mode(at: now) == .paused }) else { return answer() }
-      status.askWaiting { waiting in
+      parts.context.fleet.askWaiting { waiting in
         for index in listed.indices { listed[index].waiting = waiting[listed[index].subject.name] ?? 0 }
         answer()
       }
@@ -91,7 +88,7 @@ struct FleetOperations {
 
   private func forget(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard applications.has(app, of: key) else { return call.refuse(.foreignApp) }
+    guard parts.applications.has(app, of: key) else { return call.refuse(.foreignApp) }
     read(call, with: ["user"]) { body throws(Fault) in
       perform(.forget(user: try body.user(), app: app), body, call, key)
     }
@@ -102,10 +99,10 @@ struct FleetOperations {
       let subject = kind(call.path[3])
       let (isKnown, isAllowed) =
         switch subject {
-        case .app(let id): (true, applications.has(id, of: key))
-        case .lane(let name): (Topology.lanes.contains { $0.utf8.elementsEqual(name) }, applications.areAll(in: key.apps))
+        case .app(let id): (true, parts.applications.has(id, of: key))
+        case .lane(let name): (Topology.lanes.contains { $0.utf8.elementsEqual(name) }, parts.applications.areAll(in: key.apps))
         case .credential, .webhook:
-          (applications[subject.app ?? []]?.pausable.contains(subject) == true, key.apps.contains(subject.app ?? []))
+          (parts.applications[subject.app ?? []]?.pausable.contains(subject) == true, key.apps.contains(subject.app ?? []))
         }
       guard isKnown, let operation = Self.operation(verb, on: subject) else { return call.refuse(.noSuchPlace) }
       guard isAllowed else { return call.refuse(subject.app == nil ? .notAllApps : .foreignApp) }
@@ -170,7 +167,7 @@ struct FleetOperations {
     else { return }
     guard let given = apps(call, key) else { return }
     // A key for all applications also sees operations on the whole fleet.
-    let apps = call.query("app") == nil && applications.areAll(in: key.apps) ? nil : given
+    let apps = call.query("app") == nil && parts.applications.areAll(in: key.apps) ? nil : given
     let subject = call.query("subject")
     ask(.read { try $0.auditEvents(of: apps, subject: subject, before: Int64(before), limit: limit) }, call) { events in
       call.answer(.json(200, ["events": events.map(\.json)]))

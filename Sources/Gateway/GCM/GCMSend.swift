@@ -4,8 +4,7 @@ import StatusHTTP
 
 /// `POST /gcm/send` and `/fcm/send`: requests of GCM and FCM legacy, as JSON or as a form.
 struct GCMSend {
-  let applications: GatewayApplications
-  let service: SendService
+  let parts: GatewayParts
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     if call.isJSON { return takeJSON(call, key) }
@@ -17,7 +16,7 @@ struct GCMSend {
       }
     }
     do throws(Rejection) {
-      send(try SendRequest.document(form.json, applications.limits.json), call, key, isForm: true)
+      send(try SendRequest.document(form.json, parts.applications.limits.json), call, key, isForm: true)
     } catch {
       refuse(error, call, .form)
     }
@@ -26,7 +25,7 @@ struct GCMSend {
   private func takeJSON(_ call: HTTPCall, _ key: GatewayKey) {
     let body = call.request.body
     let document: JSONDocument
-    do throws(JSONError) { document = try JSONDocument(body, limits: applications.limits.json) } catch {
+    do throws(JSONError) { document = try JSONDocument(body, limits: parts.applications.limits.json) } catch {
       return call.answer(.text(400, GCMCheck.line(error, body) + "\n"))
     }
     let isGCM = call.path.first?.elementsEqual("gcm".utf8) == true
@@ -38,13 +37,13 @@ struct GCMSend {
     let app: GatewayApplications.App
     let request: SendRequest
     do throws(Rejection) {
-      app = try applications.app(of: key, document)
+      app = try parts.applications.app(of: key, document)
       request = try SendRequest(document, limits: app.limits)
     } catch {
       return refuse(error, call, isForm ? .form : GCMAnswer.Shape(unread: document))
     }
     let shape = isForm ? .form : GCMAnswer.Shape(request.targets)
-    service.send(
+    parts.send.send(
       SendService.Request(
         app: app.id, key: key, body: document.bytes, isHigh: request.isHigh(orElse: app.defaultPriority),
         idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))

@@ -4,10 +4,7 @@ import StatusHTTP
 
 /// `POST /api/push`: gorush's interface, in its synchronous form.
 struct GorushPush {
-  let applications: GatewayApplications
-  let service: SendService
-  let keys: KeyCache
-  let figures: GorushFigures
+  let parts: GatewayParts
 
   /// gorush's default of `core.max_notification`.
   private static let most = 100
@@ -22,10 +19,10 @@ struct GorushPush {
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     let orders: [Order]
     do throws(Fault) { orders = try read(call, key) } catch { return call.refuse(error) }
-    keys.charge(key, requests: orders.count - 1)
+    parts.keys.charge(key, requests: orders.count - 1)
     let answers = Gathering<SendService.Outcome>(orders.count) { call.answer(answer(orders, $0)) }
     for (index, order) in orders.enumerated() {
-      service.send(
+      parts.send.send(
         SendService.Request(
           app: order.app.id, key: key, body: order.body, isHigh: order.isHigh,
           idempotencyKey: call.idempotencyKey(ofPart: index), traceparent: call.header("traceparent"))
@@ -38,7 +35,7 @@ struct GorushPush {
   /// Reads all notifications, so that nothing is sent if one of them is refused.
   private func read(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) -> [Order] {
     let document: JSONDocument
-    do throws(JSONError) { document = try JSONDocument(call.request.body, limits: applications.limits.json) } catch {
+    do throws(JSONError) { document = try JSONDocument(call.request.body, limits: parts.applications.limits.json) } catch {
       throw .badRequest(error.description)
     }
     guard let list = document.value("notifications", of: document.root), document.kind(list) == .array else {
@@ -61,8 +58,8 @@ struct GorushPush {
 
   private func order(_ document: JSONDocument, _ node: Int, _ call: HTTPCall, _ key: GatewayKey) throws(Rejection) -> Order {
     let (notification, body) = try GorushNotification.read(document, node, key)
-    let name = notification.application.flatMap { applications.named($0, of: key) == nil ? nil : $0 }
-    guard let app = applications.only(of: key, name ?? call.header("project_id")) else {
+    let name = notification.application.flatMap { parts.applications.named($0, of: key) == nil ? nil : $0 }
+    guard let app = parts.applications.only(of: key, name ?? call.header("project_id")) else {
       throw Rejection(.invalidParameters, "topic: names none of the key's \(key.apps.count) applications")
     }
     let request = try SendRequest(parsing: body, limits: app.limits)
@@ -102,7 +99,7 @@ struct GorushPush {
         }
       }
     }
-    figures.count(
+    parts.context.figures.gorush.count(
       order.app.id, order.notification.platform, total: targets.count, success: success, errors: failed.count)
     return failed
   }

@@ -15,10 +15,8 @@ final class HTTPDoor: Door, TurnHook {
   private var watch: ForeignDescriptor?
   private var isTurnScheduled = false
   private var isClosed = false
-  private let registry: RegistryClient
-  private let keyCache: KeyCache
-  private let services: Routes.Services
-  private var routes: Routes
+  private let parts: GatewayParts
+  private let routes: Routes
   private var rates = CallerRates(rate: 10, burst: 100)
   /// Of failed logins, by address.
   private var failures = CallerRates(rate: 1 / 60, burst: 10)
@@ -41,11 +39,8 @@ final class HTTPDoor: Door, TurnHook {
   /// - Throws: `ConfigurationError` if the address can't be used, `AddressUnavailable` if it may be usable later.
   init(_ settings: GatewayHTTPSettings, connections: Int, _ context: GatewayContext) throws {
     self.context = context
-    guard let registry = context.registry else { throw ConfigurationError.missingDoorRegistry }
-    self.registry = registry
-    keyCache = KeyCache(registry, loop: context.loop)
-    services = Routes.Services(context, settings, keyCache, registry)
-    routes = Routes(context, registry, services, context.configuration)
+    parts = try GatewayParts(context, settings)
+    routes = Routes(parts)
     let side = LoopSide<HTTPDoor>(context.loop.mailbox)
     let certificate = try settings.loadCertificate()
     expiry = certificate?.expiry
@@ -90,9 +85,9 @@ final class HTTPDoor: Door, TurnHook {
 
   func drain() {
     server.quiesce()
-    services.letters.close()
+    parts.letters.close()
   }
-  var isIdle: Bool { server.waiting == 0 && services.letters.isIdle }
+  var isIdle: Bool { server.waiting == 0 && parts.letters.isIdle }
 
   func close() {
     isClosed = true
@@ -128,7 +123,7 @@ final class HTTPDoor: Door, TurnHook {
 
   /// Replaces applications, certificate and key.
   func reload(_ configuration: Configuration) throws(ConfigurationError) {
-    routes = Routes(context, registry, services, configuration)
+    parts.reload(configuration)
     guard isTLS, let certificate = try configuration.gateway?.http?.loadCertificate() else { return }
     do throws(HTTPServerError) { try server.renew(certificate.served) } catch {
       throw ConfigurationError(key: "gateway.http.certificate", problem: "cannot be used: \(error)")
@@ -160,7 +155,7 @@ final class HTTPDoor: Door, TurnHook {
     }
     switch route.work {
     case .open(let work): work(call)
-    case .keyed(let rights, let work): keyCache.admit(call.credential, then: enter(call, route, rights, work))
+    case .keyed(let rights, let work): parts.keys.admit(call.credential, then: enter(call, route, rights, work))
     case .console(let rights, let work): admitOperator(call, enter(call, route, rights, work))
     case .login(let work):
       guard call.isOfConsole else { return call.refuse(.foreign) }
@@ -174,7 +169,7 @@ final class HTTPDoor: Door, TurnHook {
         self?.failures.giveBack(origin)
         work(call, key)
       }
-      keyCache.admit(key, then: verdict)
+      parts.keys.admit(key, then: verdict)
     case .installation(let right, let work): admitInstallationCaller(call, route, right, work)
     case .account(let work): admitAccount(call, enter(call, route, Set(KeyRight.allCases), work))
     }
@@ -195,14 +190,14 @@ final class HTTPDoor: Door, TurnHook {
   }
 
   private func admitOperator(_ call: HTTPCall, _ then: @escaping KeyCache.Verdict) {
-    guard call.credential == nil else { return keyCache.admit(call.credential, then: then) }
-    guard let session = call.session.flatMap({ services.sessions.find($0, at: context.loop.now) }) else {
+    guard call.credential == nil else { return parts.keys.admit(call.credential, then: then) }
+    guard let session = call.session.flatMap({ parts.sessions.find($0, at: context.loop.now) }) else {
       guard let user = call.proxyUser else { return then(.failure(call.session == nil ? .noKey : .wrongKey)) }
       // Another site can make a browser open an address with the proxy's cookie.
       guard call.isOfConsole else { return call.refuse(.foreign) }
       guard let id = user.key else { return call.refuse(.noGroup) }
       // Records of operations name the user, whom a proxy has authenticated, instead of the key.
-      return keyCache.admit(id, by: { _ in true }) { verdict in
+      return parts.keys.admit(id, by: { _ in true }) { verdict in
         then(
           verdict.map { key in
             var key = key
@@ -212,13 +207,13 @@ final class HTTPDoor: Door, TurnHook {
       }
     }
     guard call.isOfConsole || ["GET", "HEAD"].contains(call.request.method) else { return call.refuse(.foreign) }
-    keyCache.admit(session.keyID, by: { $0.hash == session.hash }, then: then)
+    parts.keys.admit(session.keyID, by: { $0.hash == session.hash }, then: then)
   }
 
   private func admitAccount(_ call: HTTPCall, _ then: @escaping KeyCache.Verdict) {
     do throws(Fault) {
       let assertion = try Assertion(call.request.body)
-      keyCache.admit(
+      parts.keys.admit(
         assertion.keyID, by: { [context] in assertion.isGood(for: $0, at: context.loop.wallClock / 1_000) }, then: then)
     } catch { then(.failure(error)) }
   }
@@ -232,7 +227,7 @@ final class HTTPDoor: Door, TurnHook {
         guard key.apps.contains(app) else { return call.refuse(.foreignApp) }
         work(call, InstallationCaller(app: app, installation: installation, isBackend: true))
       }
-      return keyCache.admit(call.credential, then: verdict)
+      return parts.keys.admit(call.credential, then: verdict)
     }
     call.ask(.read { try $0.secret(ofInstallation: installation, app: app) }) { [weak self] hash in
       guard let self else { return }

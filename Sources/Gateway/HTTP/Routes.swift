@@ -49,65 +49,9 @@ extension Route {
 
 /// The paths of the HTTP door (docs/openapi.yaml).
 final class Routes {
-  private let context: GatewayContext
-  private let registry: RegistryClient
-  private let services: Services
-  private let configuration: Configuration
-  private let applications: GatewayApplications
-  /// A reload doesn't change these settings.
-  private var http: GatewayHTTPSettings? { context.configuration.gateway?.http }
+  private let parts: GatewayParts
 
-  private lazy var send = GCMSend(applications: applications, service: services.send)
-  private lazy var v1 = V1Send(applications: applications, service: services.send)
-  private lazy var messages = Messages(applications: applications, service: services.send, keys: services.keys)
-  private lazy var messageStates = MessageStates(service: services.send, registry: registry)
-  private lazy var gorush = GorushPush(
-    applications: applications, service: services.send, keys: services.keys, figures: context.figures.gorush)
-  private var imports: TokenImport {
-    TokenImport(changes: services.changes, registry: registry, takesUnknown: http?.registersUnknown ?? true)
-  }
-  private lazy var groups = DeviceGroups(applications: applications, changes: services.changes, imports: imports)
-  private lazy var instances = InstanceID(applications: applications, changes: services.changes, imports: imports)
-  private lazy var installations = Installations(
-    applications: applications, changes: services.changes, takesUsersOfDevices: http?.deviceUsers ?? true)
-  private lazy var subscriptions = TopicSubscriptions(
-    applications: applications, changes: services.changes, imports: imports)
-  private lazy var acknowledgements = Acknowledgements(changes: services.changes)
-  private lazy var console = ConsoleRoutes(sessions: services.sessions, isTLS: http?.identity != nil)
-  private lazy var letters = LetterRoutes(
-    applications: applications, registry: registry, jobs: services.letters, topology: context.topology)
-  private lazy var fleetMessages = FleetMessages(
-    applications: applications, messages: messages, states: messageStates, configuration: configuration,
-    explain: context.explain, traces: services.traces)
-  private lazy var fleet = FleetOperations(
-    applications: applications, status: context.fleet, letters: letters, messages: fleetMessages)
-
-  /// The parts that outlive a change of the applications.
-  struct Services {
-    let send: SendService
-    let changes: ChangeService
-    let keys: KeyCache
-    let sessions = ConsoleSessions()
-    let letters: LetterJobs
-    let traces: FleetTraces
-
-    init(_ context: GatewayContext, _ settings: GatewayHTTPSettings, _ keys: KeyCache, _ registry: RegistryClient) {
-      traces = FleetTraces(context)
-      letters = LetterJobs(context.letters, registry, context)
-      self.keys = keys
-      send = SendService(
-        context, wait: settings.wait, retransmission: settings.retransmission, sharesAll: settings.isShared)
-      changes = ChangeService(context, wait: settings.wait)
-    }
-  }
-
-  init(_ context: GatewayContext, _ registry: RegistryClient, _ services: Services, _ configuration: Configuration) {
-    self.context = context
-    self.registry = registry
-    self.services = services
-    self.configuration = configuration
-    applications = GatewayApplications(configuration)
-  }
+  init(_ parts: GatewayParts) { self.parts = parts }
 
   /// The fixed words of paths. All other parts are names of applications or devices.
   static let words: Set = [
@@ -133,8 +77,8 @@ final class Routes {
 
   private func find(_ call: HTTPCall) -> Route? {
     let path = call.path.map { String(decoding: $0, as: UTF8.self) }
-    if context.configuration.gateway?.isConsole == true, !Self.isOfConsole(path) { return nil }
-    if path.first == "console", path.count <= 2 { return console.route(call, path) }
+    if parts.context.configuration.gateway?.isConsole == true, !Self.isOfConsole(path) { return nil }
+    if path.first == "console", path.count <= 2 { return ConsoleRoutes(parts: parts).route(call, path) }
     return rows[path.first ?? ""]?.first { $0.pattern.elementsEqual(path) { $0 == "*" || $0 == $1 } }?.route
   }
 
@@ -144,8 +88,13 @@ final class Routes {
   ) { $0.pattern.first ?? "" }
 
   private var table: Route.Table {
-    [
-      ("livez", probe { .text(200, "alive\n") }), ("readyz", probe { [context] in context.readiness }),
+    let context = parts.context
+    let (send, v1, gorush) = (GCMSend(parts: parts), V1Send(parts: parts), GorushPush(parts: parts))
+    let (messages, messageStates) = (Messages(parts: parts), MessageStates(parts: parts))
+    let (groups, instances) = (DeviceGroups(parts: parts), InstanceID(parts: parts))
+    let subscriptions = TopicSubscriptions(parts: parts)
+    return [
+      ("livez", probe { .text(200, "alive\n") }), ("readyz", probe { context.readiness }),
       ("token", Route(["POST"], .oauth, .account(Self.giveToken))),
       ("pages/*", Route(["GET", "HEAD"], .own, .open(ContentPages.take))),
       ("gcm/send", Route(["POST"], .legacy, .keyed([.send], send.take))),
@@ -158,7 +107,7 @@ final class Routes {
       ("iid/v1:batchImport", Route(["POST"], .instance, .keyed([.register], instances.batchImport))),
       ("iid/v1/*/rel/topics/*", Route(["POST"], .instance, .keyed(Self.senders, instances.join))),
       ("api/push", Route(["POST"], .gorush, .keyed([.send], gorush.take))),
-      ("api/stat/app", Route(["GET"], .gorush, .keyed([.send]) { [context] in Self.stat($0, $1, context) })),
+      ("api/stat/app", Route(["GET"], .gorush, .keyed([.send]) { Self.stat($0, $1, context) })),
       ("api/stat/go", Self.unsupported), ("api/config", Self.unsupported), ("sys/stats", Self.unsupported),
       ("metrics", Self.unsupported),
       ("v1/projects/*/messages:send", Route(["POST"], .google, .keyed([.send], v1.take))),
@@ -174,9 +123,9 @@ final class Routes {
       ("v1/apps/*/messages", Route(["POST"], .own, .keyed([.send], messages.take))),
       (
         "v1/apps/*/messages/*",
-        Route(["GET"], .own, .keyed([.send]) { [messageStates] in messageStates.take($0, $1, app: $0.path[2], id: $0.path[4]) })
+        Route(["GET"], .own, .keyed([.send]) { messageStates.take($0, $1, app: $0.path[2], id: $0.path[4]) })
       ),
-    ] + installationTable + fleet.table
+    ] + installationTable + FleetOperations(parts: parts).table
   }
 
   private static func isOfConsole(_ path: [String]) -> Bool {
@@ -217,7 +166,7 @@ final class Routes {
     ) -> (String, Route) {
       ("v1/apps/*/installations/*" + rest, Route(methods, .own, .installation(right, work)))
     }
-    let (installations, acknowledgements) = (installations, acknowledgements)
+    let (installations, acknowledgements) = (Installations(parts: parts), Acknowledgements(parts: parts))
     return [
       row("", ["GET", "PUT", "DELETE"]) { call, caller in
         switch call.request.method {
@@ -242,9 +191,9 @@ final class Routes {
 
   /// Acknowledgements by a backend, for any device of its application.
   private var acks: Route.Work {
-    .keyed([.ack]) { [acknowledgements] call, key in
+    .keyed([.ack]) { [parts] call, key in
       guard key.apps.contains(call.path[2]) else { return call.refuse(.foreignApp) }
-      acknowledgements.take(call, call.path[2], installation: nil)
+      Acknowledgements(parts: parts).take(call, call.path[2], installation: nil)
     }
   }
 }

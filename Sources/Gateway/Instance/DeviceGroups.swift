@@ -4,12 +4,10 @@ import StatusHTTP
 
 /// `/gcm/notification` and `/fcm/notification`: POST creates and changes device groups, GET looks up their keys.
 struct DeviceGroups {
-  let applications: GatewayApplications
-  let changes: ChangeService
-  let imports: TokenImport
+  let parts: GatewayParts
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let app = applications.only(of: key, call.header("project_id")) else {
+    guard let app = parts.applications.only(of: key, call.header("project_id")) else {
       return call.answer(.instance(400, "project_id: the key is for several applications, name one"))
     }
     if call.request.method == "GET" { look(call, app.id) } else { change(call, app, key) }
@@ -43,11 +41,11 @@ struct DeviceGroups {
       }
     }
     let change = line.closed()
-    if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
+    if case .failure(let refusal) = RegistryChange.parse(change, limits: parts.changes.limits) {
       return call.answer(.instance(400, refusal.reason))
     }
     let named = op == "group_remove" ? nil : document.value("registration_ids", of: document.root).flatMap(document.texts)
-    imports.registerUnknown(named ?? [], app, key) { result in
+    TokenImport(parts: parts).registerUnknown(named ?? [], app, key) { result in
       switch result {
       case .success: apply(call, change, app.id)
       case .failure(let fault): call.refuse(fault)
@@ -56,7 +54,7 @@ struct DeviceGroups {
   }
 
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8]) {
-    changes.change(change, app: app, for: call) { answer in
+    parts.changes.change(change, app: app, for: call) { answer in
       if let error = answer.string("error") {
         return call.answer(.instance(400, String(decoding: error, as: UTF8.self)))
       }

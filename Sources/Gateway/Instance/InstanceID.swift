@@ -4,15 +4,13 @@ import StatusHTTP
 
 /// `/iid/…`: reads a device, joins and leaves topics, registers APNs tokens.
 struct InstanceID {
-  let applications: GatewayApplications
-  let changes: ChangeService
-  let imports: TokenImport
+  let parts: GatewayParts
 
   /// Most tokens of one import, and of one call that joins or leaves.
   private static let (mostImported, mostTogether) = (100, 1_000)
 
   private func app(_ call: HTTPCall, _ key: GatewayKey) -> GatewayApplications.App? {
-    guard let app = applications.only(of: key, call.header("project_id")) else {
+    guard let app = parts.applications.only(of: key, call.header("project_id")) else {
       call.answer(.instance(403, "PERMISSION_DENIED"))
       return nil
     }
@@ -97,11 +95,11 @@ struct InstanceID {
     then: @escaping ([String?]) -> Void
   ) {
     let change = JSONObject.topicChange(op, app.id, topic, tokens: tokens).line
-    if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
+    if case .failure(let refusal) = RegistryChange.parse(change, limits: parts.changes.limits) {
       let isTopic = refusal.reason.hasPrefix("topic")
       return call.answer(.instance(400, isTopic ? "Topic name format is invalid" : refusal.reason))
     }
-    imports.registerUnknown(op == "subscribe" ? tokens : [], app, key) { result in
+    TokenImport(parts: parts).registerUnknown(op == "subscribe" ? tokens : [], app, key) { result in
       switch result {
       case .success: apply(call, change, app.id, then: then)
       case .failure(let fault): call.refuse(fault)
@@ -110,7 +108,7 @@ struct InstanceID {
   }
 
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], then: @escaping ([String?]) -> Void) {
-    changes.change(change, app: app, for: call) { answer in
+    parts.changes.change(change, app: app, for: call) { answer in
       guard let results = answer.value("results", of: answer.root) else {
         return call.answer(.instance(400, answer.string("error").map { String(decoding: $0, as: UTF8.self) } ?? "INTERNAL"))
       }
@@ -129,8 +127,8 @@ struct InstanceID {
       (1...Self.mostImported).contains(tokens.count),
       let isSandbox = document.value("sandbox", of: document.root).map(document.bool) ?? false
     else { return call.answer(.instance(400, "InvalidParameters")) }
-    guard let app = applications.named(name, of: key) else { return call.answer(.instance(403, "PERMISSION_DENIED")) }
-    imports.register(
+    guard let app = parts.applications.named(name, of: key) else { return call.answer(.instance(403, "PERMISSION_DENIED")) }
+    TokenImport(parts: parts).register(
       tokens.map { (.apns, $0) }, app.id, environment: isSandbox ? .sandbox : .production, sender: key.sender
     ) { result in
       switch result {

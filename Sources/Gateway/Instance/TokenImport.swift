@@ -4,10 +4,7 @@ import PushCore
 /// Registers provider tokens directly: tokens of an import, and unknown tokens in requests, since senders of GCM never
 /// registered any.
 struct TokenImport {
-  let changes: ChangeService
-  let registry: RegistryClient
-  /// `gateway.http.registerUnknown`.
-  let takesUnknown: Bool
+  let parts: GatewayParts
 
   /// For a token whose outcome is unknown. The caller may repeat all: registering twice does no harm.
   private static let unsettled = Fault.unavailable("it is not registered yet")
@@ -25,11 +22,11 @@ struct TokenImport {
         "environment": JSONOptional(platform == .apns ? environment?.name : nil), "sender": JSONOptional(sender),
       ]
       let change = registration.line
-      if case .failure = RegistryChange.parse(change, limits: changes.limits) {
+      if case .failure = RegistryChange.parse(change, limits: parts.changes.limits) {
         answers.set(index, .success(nil))
         continue
       }
-      changes.change(change, app: app) { outcome in
+      parts.changes.change(change, app: app) { outcome in
         switch outcome {
         case .success(let answer?): answers.set(index, .success(answer.string("registration")))
         case .success(nil), .failure: answers.set(index, .failure(Self.unsettled))
@@ -50,7 +47,7 @@ struct TokenImport {
       else { return nil }
       return (platform, token)
     }
-    guard takesUnknown, !tokens.isEmpty else { return then(.success(())) }
+    guard parts.http.registersUnknown, !tokens.isEmpty else { return then(.success(())) }
     let answers = Gathering<Result<Bool, Fault>>(tokens.count) { results in
       switch Self.all(results) {
       case .success(let known):
@@ -60,7 +57,7 @@ struct TokenImport {
       }
     }
     for (index, (platform, token)) in tokens.enumerated() {
-      registry.call(.read { try $0.device(.token(platform, token), app: app.id) }) { result in
+      parts.registry.call(.read { try $0.device(.token(platform, token), app: app.id) }) { result in
         answers.set(index, result.map { !$0.isEmpty }.mapError { _ in Self.unsettled })
       }
     }

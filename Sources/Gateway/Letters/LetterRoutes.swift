@@ -6,10 +6,7 @@ import StatusHTTP
 /// `/v1/fleet/dead`, `/v1/fleet/apps/<app>/held` and `/v1/fleet/jobs`: the operations of `pushfleet dead`, `held`,
 /// `apps discard` and `lanes discard`. An operation that changes a queue is a job: the call answers with its number, and the job's progress can be asked for.
 struct LetterRoutes {
-  let applications: GatewayApplications
-  let registry: RegistryClient
-  let jobs: LetterJobs
-  let topology: Topology
+  let parts: GatewayParts
 
   private static let mostShown = 200
   private static let usuallyShown = 50
@@ -44,19 +41,19 @@ struct LetterRoutes {
       let order = LetterOrder(
         action: .look(shown: min(filter.limit ?? Self.usuallyShown, Self.mostShown), withContent: withContent),
         queue: queue, filter: filter)
-      try jobs.add(order, operation("look", order, call, key, nil), answer: call.answer)
+      try parts.letters.add(order, operation("look", order, call, key, nil), answer: call.answer)
     } catch { call.refuse(error) }
   }
 
   /// - Throws: if the key isn't for the application, or for all of them if none is named.
   private func check(_ app: String?, _ queue: LetterQueue, _ key: GatewayKey) throws(Fault) {
     if let app = queue.heldApp {
-      guard applications.has(Array(app.utf8), of: key) else { throw .foreignApp }
+      guard parts.applications.has(Array(app.utf8), of: key) else { throw .foreignApp }
     } else if let app {
       // A letter may be of an application that is no longer configured, or of none (`-`).
-      guard key.apps.contains(Array(app.utf8)) || applications.areAll(in: key.apps) else { throw .foreignApp }
+      guard key.apps.contains(Array(app.utf8)) || parts.applications.areAll(in: key.apps) else { throw .foreignApp }
     } else {
-      guard applications.areAll(in: key.apps) else { throw .noApp }
+      guard parts.applications.areAll(in: key.apps) else { throw .noApp }
     }
   }
 
@@ -82,7 +79,7 @@ struct LetterRoutes {
       let order = LetterOrder(action: .drop, queue: queue, filter: body.filter)
       let (unknown, running) = ("the registry can't be used for now", subject.refusalOfDiscard)
       func ask(_ then: @escaping (Control.Mode?) -> Void) {
-        registry.call(.read { try $0.control(subject) }) { then((try? $0.get())?.mode(at: call.time.wallClock)) }
+        parts.registry.call(.read { try $0.control(subject) }) { then((try? $0.get())?.mode(at: call.time.wallClock)) }
       }
       ask { mode in
         guard let mode else { return call.refuse(.unavailable(unknown)) }
@@ -105,7 +102,7 @@ struct LetterRoutes {
     _ order: LetterOrder, _ name: String, _ call: HTTPCall, _ key: GatewayKey, _ reason: [UInt8]?,
     check: LetterJobs.Check? = nil
   ) throws(Fault) {
-    let number = try jobs.add(order, operation(name, order, call, key, reason), check: check)
+    let number = try parts.letters.add(order, operation(name, order, call, key, reason), check: check)
     call.answer(.json(202, ["job": number]))
   }
 
@@ -116,7 +113,7 @@ struct LetterRoutes {
     let rate: [(String, [UInt8])] =
       if case .replay(let rate?) = order.action { [("rate", Array("\(Int(rate))/s".utf8))] } else { [] }
     let removal = FleetOperation.Removal(
-      name, app: app.map { Array($0.utf8) }, queue: order.queue.name(topology), count: nil,
+      name, app: app.map { Array($0.utf8) }, queue: order.queue.name(parts.context.topology), count: nil,
       filter: order.filter.members + rate)
     return FleetOperation(.messages(removal), by: key.title, from: call.origin, because: reason)
   }
@@ -126,17 +123,17 @@ struct LetterRoutes {
   /// A job is known to keys for its application, and to keys for all applications.
   private func isKnown(_ job: LetterJobs.Job, to key: GatewayKey) -> Bool {
     guard job.answer == nil, case .messages(let removal) = job.operation.action else { return false }
-    return removal.app.map(key.apps.contains) == true || applications.areAll(in: key.apps)
+    return removal.app.map(key.apps.contains) == true || parts.applications.areAll(in: key.apps)
   }
 
   private func list(_ call: HTTPCall, _ key: GatewayKey) {
-    let known = jobs.jobs.filter { isKnown($0, to: key) }.reversed()
+    let known = parts.letters.jobs.filter { isKnown($0, to: key) }.reversed()
     call.answer(.json(200, ["jobs": known.map(\.json)]))
   }
 
   private func job(_ call: HTTPCall, _ key: GatewayKey) -> LetterJobs.Job? {
     let number = Int(String(decoding: call.path[3], as: UTF8.self))
-    let job = jobs.jobs.first { $0.number == number && isKnown($0, to: key) }
+    let job = parts.letters.jobs.first { $0.number == number && isKnown($0, to: key) }
     if job == nil { call.refuse(.noSuchPlace) }
     return job
   }
@@ -148,7 +145,7 @@ struct LetterRoutes {
 
   private func stop(_ call: HTTPCall, _ key: GatewayKey) {
     guard let job = job(call, key) else { return }
-    guard jobs.stop(job.number, by: (key.title, call.origin)) else {
+    guard parts.letters.stop(job.number, by: (key.title, call.origin)) else {
       return call.refuse("InvalidParameters", "the job has ended", status: 409)
     }
     call.answer(.json(200, ["job": job.number]))

@@ -5,8 +5,7 @@ import StatusHTTP
 /// `GET /v1/apps/<app>/messages/<id>` and `GET /v1/fleet/apps/<app>/messages/<id>`: what became of a request, as far as this gateway
 /// or the registry knows.
 struct MessageStates {
-  let service: SendService
-  let registry: RegistryClient
+  let parts: GatewayParts
 
   private enum State: String {
     /// The broker has it, and no result is known.
@@ -20,10 +19,10 @@ struct MessageStates {
 
   func take(_ call: HTTPCall, _ key: GatewayKey, app: [UInt8], id: [UInt8]) {
     guard key.apps.contains(app) else { return call.refuse(.foreignApp) }
-    let remembered = service.state(ofMessage: id, app: app).map(Self.known)
+    let remembered = parts.send.state(ofMessage: id, app: app).map(Self.known)
     if remembered?.state == .done { return answer(call, id, remembered) }
     let message = GatewayRequest.message(id, app: app)
-    registry.call(
+    parts.registry.call(
       .read { (try $0.request(ofMessage: message, now: $1)?.state, try $0.campaign(ofMessage: id, app: app)) }
     ) { result in
       switch result {

@@ -4,9 +4,7 @@ import StatusHTTP
 
 /// `POST /v1/apps/<app>/messages`: requests in the format of the send queues, one as JSON or many as NDJSON.
 struct Messages {
-  let applications: GatewayApplications
-  let service: SendService
-  let keys: KeyCache
+  let parts: GatewayParts
 
   private static let mostLines = 1_000
   /// Bytes of the answers to the lines of a call. A result that has no room is answered as accepted.
@@ -24,7 +22,7 @@ struct Messages {
   }
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
-    guard key.apps.contains(call.path[2]), let app = applications[call.path[2]] else { return call.refuse(.foreignApp) }
+    guard key.apps.contains(call.path[2]), let app = parts.applications[call.path[2]] else { return call.refuse(.foreignApp) }
     do throws(Fault) {
       let order = try order(call, key, app)
       if call.isOf("application/x-ndjson") { return try takeLines(call, order) }
@@ -42,8 +40,8 @@ struct Messages {
 
   private func wait(_ call: HTTPCall) throws(Fault) -> Int {
     guard let text = call.query("wait") else { return 0 }
-    guard let seconds = Int(String(decoding: text, as: UTF8.self)), (0...service.wait).contains(seconds) else {
-      throw .badRequest("wait: expected 0 to \(service.wait) seconds (gateway.http.wait)")
+    guard let seconds = Int(String(decoding: text, as: UTF8.self)), (0...parts.send.wait).contains(seconds) else {
+      throw .badRequest("wait: expected 0 to \(parts.send.wait) seconds (gateway.http.wait)")
     }
     return seconds
   }
@@ -63,7 +61,7 @@ struct Messages {
     do throws(Rejection) { request = try SendRequest(parsing: body, limits: order.app.limits) } catch {
       return then([], .own(400, error.code.rawValue, error.reason))
     }
-    service.send(
+    parts.send.send(
       SendService.Request(
         app: order.app.id, key: order.key, body: body,
         isHigh: order.isHigh ?? request.isHigh(orElse: order.app.defaultPriority), idempotencyKey: order.idempotencyKey,
@@ -88,7 +86,7 @@ struct Messages {
 
   private func takeLines(_ call: HTTPCall, _ order: Order) throws(Fault) {
     let lines = try Self.lines(call.request.body)
-    keys.charge(order.key, requests: lines.count - 1)
+    parts.keys.charge(order.key, requests: lines.count - 1)
     var bytes = 0
     let answers = Gathering(lines.count) { call.answer(Self.answer(zip(lines.map(\.number), $0))) }
     for (index, line) in lines.enumerated() {

@@ -5,9 +5,7 @@ import StatusHTTP
 /// `/v1/projects/<id>/registrations/<token>/topicSubscriptions`: the topics of one device, as newer Firebase libraries join and
 /// leave them. The topics are those of the registry.
 struct TopicSubscriptions {
-  let applications: GatewayApplications
-  let changes: ChangeService
-  let imports: TokenImport
+  let parts: GatewayParts
 
   // MARK: the collection
 
@@ -63,14 +61,14 @@ struct TopicSubscriptions {
 
   /// Finds the device that the path names by token, registration or Firebase installation id, in the project's application.
   private func device(_ call: HTTPCall, _ key: GatewayKey, then: @escaping ([UInt8], DeviceRecord) -> Void) {
-    guard let app = applications.app(ofProject: call.path[2], key) else { return call.refuse(.foreignApp) }
+    guard let app = parts.applications.app(ofProject: call.path[2], key) else { return call.refuse(.foreignApp) }
     let texts = [call.path[4], Array("fid:".utf8) + call.path[4]].filter { DeviceReference(text: $0) != nil }
     let references = texts.compactMap { DeviceReference(text: $0) }[...]
     find(references, app.id, call) { record in
       if let record { return then(app.id, record) }
       // A text that can be a token or an installation id is an installation id.
       guard joins(call), let text = texts.last else { return missing(call) }
-      imports.registerUnknown([text], app, key) { result in
+      TokenImport(parts: parts).registerUnknown([text], app, key) { result in
         if case .failure(let fault) = result { return call.refuse(fault) }
         find(references, app.id, call) { record in
           if let record { then(app.id, record) } else { missing(call) }
@@ -100,10 +98,10 @@ struct TopicSubscriptions {
     _ call: HTTPCall, _ app: [UInt8], _ op: String, _ record: DeviceRecord, _ topic: [UInt8], then: @escaping () -> Void
   ) {
     let change = JSONObject.topicChange(op, app, topic, tokens: [record.registration]).line
-    if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
+    if case .failure(let refusal) = RegistryChange.parse(change, limits: parts.changes.limits) {
       return refuse(call, 400, "INVALID_ARGUMENT", refusal.reason)
     }
-    changes.change(change, app: app, for: call) { answer in
+    parts.changes.change(change, app: app, for: call) { answer in
       let results = answer.value("results", of: answer.root).map { Array(answer.elements(of: $0)) } ?? []
       let error = results.first.flatMap { answer.value("error", of: $0) } ?? answer.value("error", of: answer.root)
       switch error.map({ answer.text($0) }) {

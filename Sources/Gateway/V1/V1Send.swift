@@ -4,20 +4,19 @@ import StatusHTTP
 
 /// `POST /v1/projects/<id>/messages:send`: FCM's HTTP v1.
 struct V1Send {
-  let applications: GatewayApplications
-  let service: SendService
+  let parts: GatewayParts
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     let project = call.path[2]
-    guard let app = applications.app(ofProject: project, key) else { return call.refuse(.foreignApp) }
+    guard let app = parts.applications.app(ofProject: project, key) else { return call.refuse(.foreignApp) }
     let body = call.request.body
     let request: SendRequest
     do throws(Rejection) {
-      request = try SendRequest(try Self.envelope(body, applications.limits.json), limits: app.limits)
+      request = try SendRequest(try Self.envelope(body, parts.applications.limits.json), limits: app.limits)
     } catch {
       return call.answer(Self.error(error))
     }
-    service.send(
+    parts.send.send(
       SendService.Request(
         app: app.id, key: key, body: body, isHigh: request.isHigh(orElse: app.defaultPriority),
         idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
