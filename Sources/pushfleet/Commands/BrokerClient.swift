@@ -35,14 +35,30 @@ class BrokerClient {
   /// Gets notices for the operator.
   var complain: (String) -> Void = Terminal.notice
 
+  /// - Parameter work: runs instead of the loop, and turns the loop itself by `wait`.
   /// - Throws: status 69 if no broker can be reached or the connection is lost for good, 130 on a signal.
-  func run() throws {
+  func run(_ work: (() throws -> Void)? = nil) throws {
     let signals = handlesSignals ? try Signals(loop: loop, [2, 15]) { [unowned self] _ in interrupt() } : nil
     defer { signals?.close() }
     connection.start()
     limitConnecting()
-    loop.run()
+    if let work { try work() } else { loop.run() }
     if let failure { throw failure }
+  }
+
+  /// Turns the loop until a condition holds. Not for callbacks of the loop.
+  /// - Returns: false if the time was over before.
+  /// - Throws: the failure that ends the command.
+  @discardableResult
+  func wait(upTo seconds: Double = .infinity, until isTrue: () -> Bool) throws -> Bool {
+    var isOver = false
+    let limit = seconds < .infinity ? loop.schedule(after: seconds) { isOver = true } : nil
+    defer { if let limit { loop.cancel(limit) } }
+    // Output that was written between two turns leaves at the end of the next one.
+    loop.turn(waitingAtMost: 0)
+    while failure == nil, !isOver, !isTrue() { loop.turn(waitingAtMost: .infinity) }
+    if let failure { throw failure }
+    return isTrue()
   }
 
   private func limitConnecting() {

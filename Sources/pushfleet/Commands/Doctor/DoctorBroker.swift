@@ -6,25 +6,11 @@ import Wire
 
 /// Checks one broker with the configured user: access, topology, permissions and the retry ladder.
 final class DoctorBroker: PublisherClient {
-  private struct Thing {
-    let name: String
-    let isQueue: Bool
-    let declaration: AMQP.Command
-  }
-
-  private enum Step {
-    case thing(Thing)
-    case rights
-    case right(BrokerRights.Question)
-    case defaultExchange
-    case ladder
-  }
-
   private let uri: BrokerURI
   private var refusal: ConnectionEnd?
   private(set) var findings: [Finding] = []
   private var subject = "broker"
-  private var steps: [Step]
+  private let hasLadder: Bool
   private var missing: Set<String> = []
   private var missingQueues: [String] { topology.queues.map(\.name).filter(missing.contains) }
   private var missingExchanges: [String] { topology.exchanges.map(\.name).filter { missing.contains("exchange " + $0) } }
@@ -34,28 +20,20 @@ final class DoctorBroker: PublisherClient {
   private var dead = 0
   private var consumers: LaneConsumers
   private var feedback = 0
-  /// The question that the current publication asks.
-  private var asked: BrokerRights.Question?
+  /// Of the last publication; nil before.
+  private var outcome: Result<Void, PublishFailure>?
   private var isBlocked = false
-  private var isConcluded = false
+  /// Ends the checks, but is no failure of the command.
+  private struct NothingMore: Error {}
   /// Seconds to wait for the answer to a publication.
   private static let answerTimeout = 5.0
 
   /// - Parameter hasLadder: true to test the retry ladder through this broker; the brokers of a cluster share it.
   init(_ configuration: Configuration, _ broker: BrokerAddress, hasLadder: Bool) throws {
-    let topology = configuration.topology
     uri = broker.uri
-    rights = BrokerRights(topology: topology, broker: broker.uri)
-    consumers = LaneConsumers(topology)
-    let things =
-      topology.exchanges.map { exchange in
-        let command = AMQP.Command.exchangeDeclare(name: exchange.name, type: exchange.type, arguments: exchange.arguments)
-        return Thing(name: exchange.name, isQueue: false, declaration: command)
-      }
-      + topology.queues.map { queue in
-        Thing(name: queue.name, isQueue: true, declaration: .queueDeclare(name: queue.name, arguments: queue.arguments))
-      }
-    steps = things.map { .thing($0) } + [.rights, .defaultExchange] + (hasLadder ? [.ladder] : [])
+    self.hasLadder = hasLadder
+    rights = BrokerRights(topology: configuration.topology, broker: broker.uri)
+    consumers = LaneConsumers(configuration.topology)
     try super.init(configuration) { ConnectionSettings(broker: $0, name: "pushfleet doctor") }
     connection.brokers = [broker]
   }
@@ -64,7 +42,7 @@ final class DoctorBroker: PublisherClient {
 
   /// All findings; one of them says so if the broker can't be used.
   func look() throws -> [Finding] {
-    do { try run() } catch let failure as CommandFailure {
+    do { try run(check) } catch let failure as CommandFailure {
       guard failure.status != .interrupted else { throw failure }
       let isConfiguration = failure.status == .configuration
       let advice = "check that it runs, and that host, port and `ca` of `broker` are right"
@@ -97,51 +75,62 @@ final class DoctorBroker: PublisherClient {
 
   override func ready(_ publisher: Publisher) {
     self.publisher = publisher
-    if !isUp {
-      up()
-      report(.ok, "reached, and the user may enter", nil)
-      findings += BrokerRelease.findings(publisher.server, subject)
-    }
-    // Also called again after a refused publication.
-    proceed()
+    if !isUp { up() }
   }
 
-  private func proceed() {
-    guard let publisher, publisher.isReady else { return }
-    guard let step = steps.first else { return conclude(publisher) }
-    steps.removeFirst()
-    switch step {
-    case .thing(let thing): inspect(thing, publisher)
-    case .rights:
+  private func check() throws {
+    try wait { isUp }
+    guard let publisher else { return }
+    report(.ok, "reached, and the user may enter", nil)
+    findings += BrokerRelease.findings(publisher.server, subject)
+    do {
+      for exchange in topology.exchanges {
+        let declaration = AMQP.Command.exchangeDeclare(name: exchange.name, type: exchange.type, arguments: exchange.arguments)
+        try inspect(exchange.name, isQueue: false, declaration, publisher)
+      }
+      for queue in topology.queues {
+        let declaration = AMQP.Command.queueDeclare(name: queue.name, arguments: queue.arguments)
+        try inspect(queue.name, isQueue: true, declaration, publisher)
+      }
       // Other products may not refuse these questions, and then they would have effects.
-      guard publisher.server?.product == BrokerRelease.product else { return proceed() }
-      steps.insert(contentsOf: rights.questions(configuration, missing: missing).map { .right($0) }, at: 0)
-      proceed()
-    case .right(let question): ask(question, publisher)
-    case .defaultExchange: publishToNobody(publisher)
-    case .ladder: tryLadder(publisher)
-    }
+      if publisher.server?.product == BrokerRelease.product {
+        for question in rights.questions(configuration, missing: missing) { try ask(question, publisher) }
+      }
+      try publishToNobody(publisher)
+      if hasLadder { try tryLadder(publisher) }
+    } catch is NothingMore {}
+    sumUp()
+    publisher.close()
+    try wait { self.publisher == nil }
+  }
+
+  /// - Throws: `NothingMore` if the broker accepts no messages.
+  private func attend(upTo seconds: Double = .infinity, until isTrue: () -> Bool) throws -> Bool {
+    let isInTime = try wait(upTo: seconds) { isBlocked || isTrue() }
+    if isBlocked { throw NothingMore() }
+    return isInTime
+  }
+
+  private func perform(_ command: AMQP.Command, _ publisher: Publisher) throws -> Result<CommandAnswer, ConnectionEnd> {
+    var answer: Result<CommandAnswer, ConnectionEnd>?
+    publisher.perform(command) { answer = $0 }
+    guard try attend(until: { answer != nil }), let answer else { throw NothingMore() }
+    return answer
   }
 
   // MARK: exchanges and queues
 
   /// Inspects passively, so nothing is created. An existing exchange or queue is then declared again to compare its settings.
-  private func inspect(_ thing: Thing, _ publisher: Publisher) {
-    perform(thing.isQueue ? .queueInspect(name: thing.name) : .exchangeInspect(name: thing.name), publisher) {
-      [unowned self] answer in
-      switch answer {
-      case .success(.queue(let ready, let consumers)): note(thing.name, ready, consumers)
-      case .failure(.notFound):
-        missing.insert(thing.isQueue ? thing.name : "exchange " + thing.name)
-        return proceed()
-      case .failure(let reason) where thing.isQueue: report(.error, "queue \(thing.name): \(reason)", rights.advice)
-      case .success, .failure: break
-      }
-      perform(thing.declaration, publisher) { [unowned self] answer in
-        if case .failure(let reason) = answer { compare(thing, reason) }
-        proceed()
-      }
+  private func inspect(_ name: String, isQueue: Bool, _ declaration: AMQP.Command, _ publisher: Publisher) throws {
+    switch try perform(isQueue ? .queueInspect(name: name) : .exchangeInspect(name: name), publisher) {
+    case .success(.queue(let ready, let consumers)): note(name, ready, consumers)
+    case .failure(.notFound):
+      missing.insert(isQueue ? name : "exchange " + name)
+      return
+    case .failure(let reason) where isQueue: report(.error, "queue \(name): \(reason)", rights.advice)
+    case .success, .failure: break
     }
+    if case .failure(let reason) = try perform(declaration, publisher) { compare(name, isQueue: isQueue, reason) }
   }
 
   private func note(_ queue: String, _ ready: Int, _ consumers: Int) {
@@ -150,18 +139,18 @@ final class DoctorBroker: PublisherClient {
     self.consumers.note(queue, consumers)
   }
 
-  private func compare(_ thing: Thing, _ reason: ConnectionEnd) {
-    guard reason.isFatalConfiguration else { return undeclarable(thing.name, reason) }
+  private func compare(_ name: String, isQueue: Bool, _ reason: ConnectionEnd) {
+    guard reason.isFatalConfiguration else { return undeclarable(name, reason) }
     hasDiffering = true
     // A missing alternate exchange is only a warning: workers start without it.
-    if !thing.isQueue, thing.name == topology.sendExchange, "\(reason)".contains("alternate-exchange") {
+    if !isQueue, name == topology.sendExchange, "\(reason)".contains("alternate-exchange") {
       return report(
-        .warning, "\(TopologyNotice.dropsUnroutable(exchange: thing.name, alternate: topology.strayExchange))",
+        .warning, "\(TopologyNotice.dropsUnroutable(exchange: name, alternate: topology.strayExchange))",
         "add that policy, or delete the exchange while there is no publisher and run `pushfleet topology`")
     }
-    let deleting = thing.isQueue ? "when it is empty, delete it" : "delete it while there is no publisher"
+    let deleting = isQueue ? "when it is empty, delete it" : "delete it while there is no publisher"
     report(
-      .error, "the \(thing.isQueue ? "queue" : "exchange") \(thing.name) has other settings than the fleet's: \(reason)",
+      .error, "the \(isQueue ? "queue" : "exchange") \(name) has other settings than the fleet's: \(reason)",
       "\(deleting) and run `pushfleet topology`, or choose another prefix")
   }
 
@@ -171,126 +160,92 @@ final class DoctorBroker: PublisherClient {
     if !undeclarable.contains(name) { undeclarable.append(name) }
   }
 
-  /// - Parameter completion: not called after the connection is lost.
-  private func perform(
-    _ command: AMQP.Command, _ publisher: Publisher, _ completion: @escaping (Result<CommandAnswer, ConnectionEnd>) -> Void
-  ) {
-    publisher.perform(command) { [weak publisher] answer in
-      if case .failure = answer, publisher?.isReady != true { return }
-      completion(answer)
-    }
-  }
-
   // MARK: permissions
 
-  private func ask(_ question: BrokerRights.Question, _ publisher: Publisher) {
-    guard let command = rights.command(question) else {
-      guard case .write(let exchange) = question, publisher.canPublish else { return proceed() }
-      asked = question
-      publisher.publish(
-        exchange: Array(exchange.utf8), routingKey: [], properties: BrokerRights.impossible, body: [], tag: 1)
-      return watchForAnswer()
-    }
-    perform(command, publisher) { [unowned self] answer in
-      if case .failure(.accessRefused) = answer { rights.refused.append(question) }
-      proceed()
+  private func ask(_ question: BrokerRights.Question, _ publisher: Publisher) throws {
+    if let command = rights.command(question) {
+      if case .failure(.accessRefused) = try perform(command, publisher) { rights.refused.append(question) }
+    } else if case .write(let exchange) = question, publisher.canPublish,
+      try publish(to: exchange, [], BrokerRights.impossible, publisher) != nil
+    {
+      rights.refused.append(question)
     }
   }
 
   /// Publishes an unroutable message: a broker low on memory or disk reports it on the first publication.
-  private func publishToNobody(_ publisher: Publisher) {
-    guard publisher.canPublish else { return conclude(publisher) }
-    publisher.publish(
-      exchange: [], routingKey: Array("\(topology.prefix).doctor.nobody".utf8), properties: BasicProperties(), body: [], tag: 0)
-    watchForAnswer()
+  private func publishToNobody(_ publisher: Publisher) throws {
+    guard publisher.canPublish else { throw NothingMore() }
+    let nobody = Array("\(topology.prefix).doctor.nobody".utf8)
+    if let refusal = try publish(to: "", nobody, BasicProperties(), publisher) { reportSilence(refusal) }
   }
 
-  private func watchForAnswer() {
-    let left = steps.count
-    loop.schedule(after: Self.answerTimeout) { [weak self] in
-      guard let self, let publisher, left == steps.count else { return }
-      if !isBlocked, !isConcluded { report(.unreachable, "the broker doesn't confirm a message", "look at its log") }
-      conclude(publisher)
+  private func reportSilence(_ refusal: ConnectionEnd) {
+    report(.error, "workers with this user can't answer those who ask for results: \(refusal)", rights.advice)
+  }
+
+  /// Publishes an empty message, and waits for the outcome and for a channel that is open.
+  /// - Returns: the refusal that closed the channel, if any.
+  private func publish(
+    to exchange: String, _ key: [UInt8], _ properties: BasicProperties, _ publisher: Publisher
+  ) throws -> ConnectionEnd? {
+    outcome = nil
+    publisher.publish(exchange: Array(exchange.utf8), routingKey: key, properties: properties, body: [], tag: 0)
+    guard try attend(upTo: Self.answerTimeout, until: { outcome != nil && publisher.isReady }) else {
+      report(.unreachable, "the broker doesn't confirm a message", "look at its log")
+      throw NothingMore()
     }
+    return closingRefusal
   }
 
-  override func confirmed(_ tag: Int) {
-    if tag != Self.ladderTag { proceed() }
+  /// The refusal of the last publication, if it closed the channel.
+  private var closingRefusal: ConnectionEnd? {
+    if case .failure(.channelClosed(let reason))? = outcome, reason.isRefusal { reason } else { nil }
   }
 
-  override func failed(_ tag: Int, _ failure: PublishFailure) {
-    if case .channelClosed(let reason) = failure, reason.isRefusal {
-      if let asked {
-        rights.refused.append(asked)
-      } else {
-        report(.error, "workers with this user can't answer those who ask for results: \(reason)", rights.advice)
-      }
-    }
-    asked = nil
-    // After a closed channel, `ready` proceeds when a new one is open.
-    proceed()
-  }
-
-  override func blocked(_ publisher: Publisher, reason: String) {
-    isBlocked = true
-    conclude(publisher)
-  }
-  override func unblocked(_ publisher: Publisher) { isBlocked = false }
+  override func confirmed(_ tag: Int) { outcome = .success(()) }
+  override func failed(_ tag: Int, _ failure: PublishFailure) { outcome = .failure(failure) }
+  override func blocked(_ publisher: Publisher, reason: String) { isBlocked = true }
 
   // MARK: retries
 
-  private static let ladderTag = 2
   /// Seconds by which the message may be late, and the longest step, in milliseconds, to wait for.
   private static let lateness = 2.0
   private static let longestStep: Int64 = 30_000
 
   /// Sends a test message through the shortest step, unless permissions or topology are known to be incomplete.
-  private func tryLadder(_ publisher: Publisher) {
+  private func tryLadder(_ publisher: Publisher) throws {
     guard let step = topology.ladder.first, step.delay <= Self.longestStep, missing.isEmpty,
       !rights.refused.contains(.write(exchange: topology.retryExchange)), publisher.server?.product == BrokerRelease.product
-    else { return proceed() }
-    declare(topology.doctorCommands[...], publisher) { [unowned self] in
-      var properties = BasicProperties()
-      properties.headers = topology.doctorMessage
-      publisher.publish(
-        exchange: Array(topology.retryExchange.utf8), routingKey: Array(step.name.utf8), properties: properties, body: [],
-        tag: Self.ladderTag)
-      let delay = Double(step.delay) / 1_000
-      let deadline = loop.now.advanced(bySeconds: delay + Self.lateness)
-      loop.schedule(after: delay) { [weak self] in self?.lookForReturn(from: step, until: deadline) }
+    else { return }
+    for command in topology.doctorCommands {
+      if case .failure = try perform(command, publisher) { return }
     }
-  }
-
-  private func declare(_ commands: ArraySlice<AMQP.Command>, _ publisher: Publisher, _ completion: @escaping () -> Void) {
-    guard let command = commands.first else { return completion() }
-    perform(command, publisher) { [unowned self] answer in
-      if case .failure = answer { return proceed() }
-      declare(commands.dropFirst(), publisher, completion)
-    }
-  }
-
-  private func lookForReturn(from step: RetryStep, until deadline: MonotonicTime) {
-    guard let publisher, !isConcluded else { return }
-    perform(.queueInspect(name: topology.doctorQueue), publisher) { [unowned self] answer in
-      if case .success(.queue(1..., _)) = answer {
-        report(.ok, "retries come back from the ladder", nil)
-      } else if loop.now < deadline {
-        loop.schedule(after: 0.1) { [weak self] in self?.lookForReturn(from: step, until: deadline) }
-        return
-      } else {
-        report(
+    var properties = BasicProperties()
+    properties.headers = topology.doctorMessage
+    outcome = nil
+    publisher.publish(
+      exchange: Array(topology.retryExchange.utf8), routingKey: Array(step.name.utf8), properties: properties, body: [], tag: 0)
+    var pause = Double(step.delay) / 1_000
+    let deadline = loop.now.advanced(bySeconds: pause + Self.lateness)
+    while try !attend(upTo: pause, until: { hasFailed }) {
+      if case .success(.queue(1..., _)) = try perform(.queueInspect(name: topology.doctorQueue), publisher) {
+        return report(.ok, "retries come back from the ladder", nil)
+      }
+      guard loop.now < deadline else {
+        return report(
           .unreachable, "retries stand still: a message of the step \(step.name) is \(Int(Self.lateness)) s late",
           "see docs/operate/runbook.md#retries-stand-still")
       }
-      proceed()
+      pause = 0.1
     }
+    if let closingRefusal { reportSilence(closingRefusal) }
   }
+
+  private var hasFailed: Bool { if case .failure? = outcome { true } else { false } }
 
   // MARK: the end
 
-  private func conclude(_ publisher: Publisher) {
-    guard !isConcluded else { return }
-    isConcluded = true
+  private func sumUp() {
     sumUpTopology()
     findings += rights.findings(subject)
     if isBlocked {
@@ -306,7 +261,6 @@ final class DoctorBroker: PublisherClient {
     if feedback > 100_000 {
       report(.warning, "\(Figures.count(feedback)) feedback events wait", "read them: `pushfleet feedback`")
     }
-    publisher.close()
   }
 
   private func sumUpTopology() {
@@ -332,7 +286,10 @@ final class DoctorBroker: PublisherClient {
   }
 
   override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
-    if reason == .closedHere { return finish() }
+    if reason == .closedHere {
+      self.publisher = nil
+      return finish()
+    }
     if isUp { return fail(.unavailable, "the connection was lost: \(reason)") }
     lost(reason)
   }

@@ -23,7 +23,8 @@ final class DoctorDoors: DoctorLook {
     if let metrics = configuration.metrics, configuration.gateway == nil || configuration.gateway?.metrics != nil {
       places.insert(("metrics", metrics), at: 0)
     }
-    return run { [unowned self] in look(at: places[...]) }
+    for place in places { look(at: place) }
+    return findings
   }
 
   /// Unusable and expired certificates are reported by the configuration check.
@@ -38,19 +39,13 @@ final class DoctorDoors: DoctorLook {
     }
   }
 
-  private func look(at places: ArraySlice<(setting: String, address: Endpoint)>) {
-    guard let place = places.first else { return loop.stop() }
-    let next = { [unowned self] in look(at: places.dropFirst()) }
+  private func look(at place: (setting: String, address: Endpoint)) {
     do {
       try Listener(loop: loop, host: place.address.host, port: place.address.port) { _ in nil }.close()
       report(.ok, place, "free", nil)
-      next()
     } catch let error as SystemError where error.isInUse {
-      lookWhoIsThere(place, next)
-    } catch {
-      report(error, place)
-      next()
-    }
+      lookWhoIsThere(place)
+    } catch { report(error, place) }
   }
 
   private func report(_ error: any Error, _ place: (setting: String, address: Endpoint)) {
@@ -69,7 +64,7 @@ final class DoctorDoors: DoctorLook {
 
   /// Asks metrics and the HTTP listener without TLS what they are. A TLS listener doesn't answer without a client certificate:
   /// if a gateway runs, it is assumed to own the port, unless the machine names another program.
-  private func lookWhoIsThere(_ place: (setting: String, address: Endpoint), _ next: @escaping () -> Void) {
+  private func lookWhoIsThere(_ place: (setting: String, address: Endpoint)) {
     let advice = "`ss -ltnp 'sport = :\(place.address.port)'` names the program that uses it: stop it, or choose another port"
     let isFigures = place.setting.hasSuffix("metrics")
     guard isFigures || place.setting == "gateway.http.listen" && configuration.gateway?.http?.identity == nil else {
@@ -80,31 +75,27 @@ final class DoctorDoors: DoctorLook {
       } else {
         report(.ok, place, "in use by an unknown program. If no gateway runs here, \(advice)", nil)
       }
-      return next()
+      return
     }
     let request = HTTPFetch.Request(
       method: "GET", host: "\(place.address)", path: isFigures ? "/metrics" : "/livez", timeout: Self.timeout,
       longestAnswer: 16 << 20)
     let target = DialTarget(place.address, tls: nil, timeout: Self.timeout)
-    ask(request, target) { [weak self] answer in
-      guard let self else { return }
-      let body = if case .answered(200, let body?) = answer { String(decoding: body, as: UTF8.self) } else { "" }
-      let isGateway = isFigures ? body.contains("\npushfleet_gateway_") : body == "alive\n"
-      hasGateway = hasGateway || isGateway
-      switch (isGateway, body.contains("\npushfleet_shards ")) {
-      case (true, _) where place.setting != "metrics" || configuration.gateway?.metrics == nil:
-        report(.ok, place, "a gateway is there", nil)
-      case (_, true) where place.setting == "metrics":
-        report(.ok, place, "a worker is there", nil)
-        if configuration.gateway != nil, configuration.gateway?.metrics == nil {
-          report(
-            .warning, place, "a gateway on this machine can't use it too", "give it its own address: gateway.metrics"
-          )
-        }
-      default:
-        report(.error, place, "in use by something that is no \(place.setting == "metrics" ? "worker" : "gateway")", advice)
+    let body = if case .answered(200, let body?) = ask(request, target) { String(decoding: body, as: UTF8.self) } else { "" }
+    let isGateway = isFigures ? body.contains("\npushfleet_gateway_") : body == "alive\n"
+    hasGateway = hasGateway || isGateway
+    switch (isGateway, body.contains("\npushfleet_shards ")) {
+    case (true, _) where place.setting != "metrics" || configuration.gateway?.metrics == nil:
+      report(.ok, place, "a gateway is there", nil)
+    case (_, true) where place.setting == "metrics":
+      report(.ok, place, "a worker is there", nil)
+      if configuration.gateway != nil, configuration.gateway?.metrics == nil {
+        report(
+          .warning, place, "a gateway on this machine can't use it too", "give it its own address: gateway.metrics"
+        )
       }
-      next()
+    default:
+      report(.error, place, "in use by something that is no \(place.setting == "metrics" ? "worker" : "gateway")", advice)
     }
   }
 

@@ -5,27 +5,28 @@ import Reactor
 class DoctorLook {
   let loop: EventLoop
   private(set) var findings: [Finding] = []
-  private var call: HTTPFetch?
-  private var transport: AnyObject?
 
   init() throws {
     loop = try EventLoop()
-  }
-
-  func run(_ begin: @escaping () -> Void) -> [Finding] {
-    loop.schedule(after: 0, begin)
-    loop.run()
-    return findings
   }
 
   func report(_ level: Finding.Level, _ subject: String, _ sentence: String, _ remedy: String?) {
     findings.append(Finding(level, subject, sentence, remedy))
   }
 
-  /// - Parameter completion: called from the loop, after the call has ended.
-  func ask(_ request: HTTPFetch.Request, _ target: DialTarget, _ completion: @escaping (HTTPFetch.Answer) -> Void) {
-    let call = HTTPFetch(request) { [weak self] answer in self?.loop.schedule(after: 0) { completion(answer) } }
-    self.call = call
-    transport = loop.dial(call, to: target)
+  func ask(_ request: HTTPFetch.Request, _ target: DialTarget) -> HTTPFetch.Answer {
+    var answer: HTTPFetch.Answer?
+    let transport = loop.dial(HTTPFetch(request) { answer = $0 }, to: target)
+    return withExtendedLifetime(transport) { wait { answer } }
+  }
+
+  /// Turns the loop until there is an outcome. Not for callbacks of the loop.
+  func wait<Outcome>(for outcome: () -> Outcome?) -> Outcome {
+    var limit = 0.0
+    while true {
+      loop.turn(waitingAtMost: limit)
+      if let outcome = outcome() { return outcome }
+      limit = .infinity
+    }
   }
 }

@@ -34,25 +34,36 @@ final class DoctorManagement: DoctorLook {
         "run `doctor` with an address of `broker` that has a user and a password")
       return findings
     }
-    return run { [unowned self] in lookAtPolicies(page: 1) }
+    do throws(Problem) {
+      try lookAtPolicies()
+      try lookAtBindings()
+    } catch { report(.unreachable, "\(error.sentence); bindings and policies are unknown", error.remedy) }
+    return findings
+  }
+
+  /// Ends the look.
+  private struct Problem: Error {
+    var sentence: String
+    var remedy = "check the address; the broker's own is http://HOST:15672"
+
+    static var notTheAPI: Problem { Problem(sentence: "it answers something else than the management API does") }
   }
 
   // MARK: policies
 
-  private func lookAtPolicies(page: Int) {
-    let query = [
-      "page=\(page)", "page_size=\(Self.pageSize)", "use_regex=true",
-      "name=" + Self.encoded("^\(NSRegularExpression.escapedPattern(for: topology.prefix))\\."),
-      "columns=name,policy,operator_policy,effective_policy_definition",
-    ]
-    get("/api/queues/\(virtualHost)?\(query.joined(separator: "&"))") { [unowned self] answer in
-      guard let answer = answer as? [String: Any], let items = answer["items"] as? [[String: Any]] else {
-        return end("it answers something else than the management API does")
-      }
+  private func lookAtPolicies() throws(Problem) {
+    for page in 1...Self.mostPages {
+      let query = [
+        "page=\(page)", "page_size=\(Self.pageSize)", "use_regex=true",
+        "name=" + Self.encoded("^\(NSRegularExpression.escapedPattern(for: topology.prefix))\\."),
+        "columns=name,policy,operator_policy,effective_policy_definition",
+      ]
+      let answer = try get("/api/queues/\(virtualHost)?\(query.joined(separator: "&"))") as? [String: Any]
+      guard let answer, let items = answer["items"] as? [[String: Any]] else { throw .notTheAPI }
       for item in items { judge(item) }
-      let pages = answer["page_count"] as? Int ?? 1
-      if page < min(pages, Self.mostPages) { lookAtPolicies(page: page + 1) } else { endPolicies() }
+      if page >= answer["page_count"] as? Int ?? 1 { break }
     }
+    reportPolicies()
   }
 
   private var losses: [LossyPolicy: [String]] = [:]
@@ -68,7 +79,7 @@ final class DoctorManagement: DoctorLook {
     }
   }
 
-  private func endPolicies() {
+  private func reportPolicies() {
     for (policy, queues) in losses.sorted(by: { ($0.key.policy, $0.key.effect) < ($1.key.policy, $1.key.effect) }) {
       let shown = queues.sorted().prefix(5).joined(separator: ", ") + (queues.count > 5 ? " and \(queues.count - 5) more" : "")
       report(
@@ -76,34 +87,26 @@ final class DoctorManagement: DoctorLook {
         "remove that from the policy, or exclude the fleet's queues from it: deploy/rabbitmq/README.md")
     }
     if losses.isEmpty { report(.ok, "no policy loses messages of the fleet's queues", nil) }
-    lookAtBindings(of: topology.exchanges.map(\.name)[...])
   }
 
   // MARK: bindings
 
-  private var missing: [String] = []
-
-  private func lookAtBindings(of exchanges: ArraySlice<String>) {
-    guard let exchange = exchanges.first else { return endBindings() }
-    get("/api/exchanges/\(virtualHost)/\(Self.encoded(exchange))/bindings/source") { [unowned self] answer in
-      guard let answer = answer as? [[String: Any]] else {
-        return end("it answers something else than the management API does")
-      }
+  private func lookAtBindings() throws(Problem) {
+    var missing: [String] = []
+    let queues = Set(topology.queues.map(\.name))
+    for exchange in topology.exchanges.map(\.name) {
+      let answer = try get("/api/exchanges/\(virtualHost)/\(Self.encoded(exchange))/bindings/source")
+      guard let answer = answer as? [[String: Any]] else { throw .notTheAPI }
       let found = answer.compactMap(QueueBinding.init)
       let wanted = topology.bindings.filter { $0.exchange == exchange }.map(QueueBinding.init)
       missing += wanted.filter { !found.contains($0) }.map { "\($0.queue) to \(exchange)" }
-      let queues = Set(topology.queues.map(\.name))
       for extra in found where queues.contains(extra.queue) && !wanted.contains(extra) {
         let key = extra.key.isEmpty ? "" : " by \"\(extra.key)\""
         report(
           .warning, "\(extra.queue) is bound to \(exchange)\(key) by an unknown binding: messages may arrive twice",
           "remove the binding on the management page unless it is needed")
       }
-      lookAtBindings(of: exchanges.dropFirst())
     }
-  }
-
-  private func endBindings() {
     if missing.isEmpty {
       report(.ok, "all \(topology.bindings.count) bindings are there", nil)
     } else {
@@ -111,7 +114,6 @@ final class DoctorManagement: DoctorLook {
         .error, "bindings are missing, so published messages don't reach their queues: \(missing.joined(separator: ", "))",
         "run `pushfleet topology`, or start a worker")
     }
-    loop.stop()
   }
 
   // MARK: asking
@@ -124,36 +126,30 @@ final class DoctorManagement: DoctorLook {
       ?? ""
   }
 
-  private func get(_ path: String, _ completion: @escaping (Any?) -> Void) {
+  /// - Returns: the answer as Foundation reads JSON; nil if it is none.
+  private func get(_ path: String) throws(Problem) -> Any? {
     var request = HTTPFetch.Request(
       method: "GET", host: address.authority, path: address.path + path, timeout: Self.timeout,
       longestAnswer: Self.longestAnswer)
     let credentials = Data("\(broker.uri.user):\(broker.uri.password)".utf8).base64EncodedString()
     request.headers = [("Authorization", "Basic \(credentials)"), ("Accept", "application/json")]
-    ask(request, target) { [weak self] in self?.answered($0, completion) }
-  }
-
-  private func answered(_ answer: HTTPFetch.Answer, _ completion: (Any?) -> Void) {
-    switch answer {
+    switch ask(request, target) {
     case .answered(200, let body):
-      guard let body else { return end("its answer is cut short, or longer than \(Self.longestAnswer >> 20) MiB") }
-      completion(try? JSONSerialization.jsonObject(with: Data(body)))
+      guard let body else {
+        throw Problem(sentence: "its answer is cut short, or longer than \(Self.longestAnswer >> 20) MiB")
+      }
+      return try? JSONSerialization.jsonObject(with: Data(body))
     case .answered(401, _), .answered(403, _):
-      end(
-        "it refuses the user of `broker`",
-        "give it the tag: `rabbitmqctl set_user_tags \(broker.uri.user) management`, at least while you look")
-    case .answered(404, _): end("there is no such virtual host or no management API at this address")
-    case .answered(let status, _): end("it answers with status \(status)")
+      throw Problem(
+        sentence: "it refuses the user of `broker`",
+        remedy: "give it the tag: `rabbitmqctl set_user_tags \(broker.uri.user) management`, at least while you look")
+    case .answered(404, _): throw Problem(sentence: "there is no such virtual host or no management API at this address")
+    case .answered(let status, _): throw Problem(sentence: "it answers with status \(status)")
     case .failed(let reason):
-      end(
-        "it can't be reached: \(reason)",
-        "check the address, and that the plugin is on: `rabbitmq-plugins enable rabbitmq_management`")
+      throw Problem(
+        sentence: "it can't be reached: \(reason)",
+        remedy: "check the address, and that the plugin is on: `rabbitmq-plugins enable rabbitmq_management`")
     }
-  }
-
-  private func end(_ sentence: String, _ remedy: String = "check the address; the broker's own is http://HOST:15672") {
-    report(.unreachable, "\(sentence); bindings and policies are unknown", remedy)
-    loop.stop()
   }
 
   private func report(_ level: Finding.Level, _ sentence: String, _ remedy: String?) {

@@ -21,7 +21,9 @@ final class DoctorProviders: DoctorLook {
 
   func look() -> [Finding] {
     guard !waiting.isEmpty else { return [] }
-    return run { [unowned self] in proceed() }.sorted { $0.subject < $1.subject }
+    loop.schedule(after: 0) { [unowned self] in proceed() }
+    loop.run()
+    return findings.sorted { $0.subject < $1.subject }
   }
 
   private func proceed() {

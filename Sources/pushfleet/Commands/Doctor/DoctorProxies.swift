@@ -5,28 +5,24 @@ import Wire
 
 /// Asks each proxy for a tunnel to one of the hosts that are reached through it.
 final class DoctorProxies: DoctorLook {
-  private var waiting: ArraySlice<DialTarget> = []
-  private var attempt: TunnelAttempt?
-  private var transport: (any Transport)?
+  private let targets: [DialTarget]
 
   /// - Parameter app: the application whose proxies are checked; nil for all.
   init(_ configuration: Configuration, app: String?) throws {
-    try super.init()
     var seen: Set<ProxyAddress> = []
-    waiting = configuration.proxyTargets(of: app).filter { $0.options.proxy.map { seen.insert($0).inserted } ?? false }[...]
+    targets = configuration.proxyTargets(of: app).filter { $0.options.proxy.map { seen.insert($0).inserted } ?? false }
+    try super.init()
   }
 
-  func look() -> [Finding] { waiting.isEmpty ? [] : run { [unowned self] in proceed() } }
-
-  private func proceed() {
-    guard let target = waiting.popFirst(), let proxy = target.options.proxy else { return loop.stop() }
-    let attempt = TunnelAttempt { [weak self] problem in
-      guard let self else { return }
-      judge(problem, proxy, target.endpoint)
-      loop.schedule(after: 0) { [weak self] in self?.proceed() }
+  func look() -> [Finding] {
+    for target in targets {
+      guard let proxy = target.options.proxy else { continue }
+      let attempt = TunnelAttempt()
+      let transport = loop.dial(attempt, to: target)
+      let end = withExtendedLifetime(transport) { wait { attempt.end } }
+      judge(attempt.isFinished ? nil : end, proxy, target.endpoint)
     }
-    self.attempt = attempt
-    transport = loop.dial(attempt, to: target)
+    return findings
   }
 
   private func judge(_ problem: TransportEnd?, _ proxy: ProxyAddress, _ host: Endpoint) {
@@ -42,18 +38,16 @@ final class DoctorProxies: DoctorLook {
 /// A connection that is closed when it is open.
 private final class TunnelAttempt: Machine {
   weak var transport: (any Transport)?
+  /// True if the connection was opened.
   private(set) var isFinished = false
+  private(set) var end: TransportEnd?
   let deadline = MonotonicTime.distantFuture
-  private let completion: (TransportEnd?) -> Void
-
-  /// - Parameter completion: called once, with the reason if the connection was not opened.
-  init(completion: @escaping (TransportEnd?) -> Void) { self.completion = completion }
 
   func transportOpened(at now: MonotonicTime) { isFinished = true }
   func receive(_ bytes: RawSpan, at now: MonotonicTime) {}
   func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime) {}
   func deadlineReached(at now: MonotonicTime) {}
-  func transportClosed(_ reason: TransportEnd, at now: MonotonicTime) { completion(isFinished ? nil : reason) }
+  func transportClosed(_ reason: TransportEnd, at now: MonotonicTime) { end = reason }
 }
 
 extension Configuration {
