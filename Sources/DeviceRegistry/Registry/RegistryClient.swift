@@ -21,9 +21,6 @@ package final class RegistryClient: RegistryHandler {
   private var unwritable: Set<WriteKind> = []
   private var calls = Slab<(Result<any Sendable, RegistryError>) -> Void>()
   private var nextProbe = MonotonicTime(nanoseconds: 0)
-  private var nextPurge = MonotonicTime(nanoseconds: 0)
-  private var nextPurgeOfNotes = MonotonicTime(nanoseconds: 0)
-  private var nextPurgeOfContent = MonotonicTime(nanoseconds: 0)
 
   /// - Throws: if the system lacks resources.
   package init(_ location: RegistryLocation, limits: RegistryLimits, host: any RegistryHost, log: Log) throws(SystemError) {
@@ -98,63 +95,52 @@ package final class RegistryClient: RegistryHandler {
 
   // MARK: Maintenance. Any worker may do it.
 
-  /// Milliseconds for which a gone device answers `NotRegistered`, and for which an ended campaign is listed.
-  private static let goneKept: Int64 = 90 * 86_400_000
-  private static let campaignsKept: Int64 = 30 * 86_400_000
-  /// Milliseconds. Longer than an activity lives after its token was registered: Apple ends it after twelve hours.
-  private static let activitiesKept: Int64 = 7 * 86_400_000
-  /// Milliseconds: two years.
-  private static let auditKept: Int64 = 730 * 86_400_000
+  /// Records that are purged at the same time.
+  private struct Upkeep {
+    let kind: WriteKind
+    /// The limit of each purge.
+    let limit: Int
+    /// The purges of each call, with the days for which the records are kept.
+    let calls: [[(records: Purge, days: Int64)]]
+    /// True if a call that reaches the limit is repeated a second later.
+    var goesOn = false
+  private var upkeep = [
+    // Notes of a message on a device are kept longer than any message lives.
+    Upkeep(kind: .notes, limit: 4_000, calls: [[(.notes, 30), (.waiting, 0), (.requests, 0)]], goesOn: true),
+    Upkeep(kind: .notes, limit: 200, calls: [[(.content, 0)]], goesOn: true),
+    // A gone device answers `NotRegistered` for 90 days, and an ended campaign is listed for 30. An activity's token is kept
+    // longer than an activity lives: Apple ends it after twelve hours.
+    Upkeep(
+      kind: .devices, limit: 500,
+      calls: [[(.secrets, 90)], [(.activities, 7)], [(.devices, 90)], [(.campaigns, 30)], [(.audit, 730)]]),
+  ]
+  /// Seconds between two purges of the same records, on average.
   private static let purgePause = 600.0
-  private static let purgedAtOnce = 500
-  /// Milliseconds for which notes of a message on a device are kept: longer than any message lives.
-  private static let notesKept: Int64 = 30 * 86_400_000
-  private static let notesPurgedAtOnce = 4_000
-  private static let contentPurgedAtOnce = 200
+    var next = MonotonicTime(nanoseconds: 0)
+  }
 
   /// Seconds. An idle shard must notice an outage too; otherwise it would accept changes that another shard has returned.
   private static let probePause = 10.0
 
-  /// Not due at the start, and at different times in workers that start together.
-  private func isDue(_ next: inout MonotonicTime) -> Bool {
-    guard time.now >= next else { return false }
-    let isFirst = next.nanoseconds == 0
-    next = time.now.advanced(bySeconds: Self.purgePause * Double.random(in: 0.5...1.5, using: &time.random))
-    return !isFirst
-  }
-
-  private func purgeNotes(
-    _ next: ReferenceWritableKeyPath<RegistryClient, MonotonicTime>, atOnce limit: Int,
-    _ purge: @escaping @Sendable (DeviceStore, _ now: Int64, _ limit: Int) throws -> Int
-  ) {
-    guard isDue(&self[keyPath: next]) else { return }
-    call(.write(.notes) { try purge($0, $1, limit) }) { [weak self] result in
-      if let self, case .success(limit...) = result { self[keyPath: next] = time.now }
-    }
-  }
-
-  /// Call this about once a second. Purges run every ten minutes; those of notes and content run every second while more are
-  /// due.
+  /// Call this about once a second. Purges run every ten minutes, not at the start, and at different times in workers that start
+  /// together.
   package func lookAfter() {
     if time.now >= nextProbe {
       nextProbe = time.now.advanced(bySeconds: Self.probePause)
       note(.probe)
     }
-    purgeNotes(\.nextPurgeOfNotes, atOnce: Self.notesPurgedAtOnce) { store, now, limit in
-      try store.purge(.notes, before: now - Self.notesKept, limit: limit) + store.purge(.waiting, before: now, limit: limit)
-        + store.purge(.requests, before: now, limit: limit)
-    }
-    purgeNotes(\.nextPurgeOfContent, atOnce: Self.contentPurgedAtOnce) { store, now, limit in
-      try store.purge(.content, before: now, limit: limit)
-    }
-    guard isDue(&nextPurge) else { return }
-    let now = time.wallClock
-    let kept: [(Purge, Int64)] = [
-      (.secrets, Self.goneKept), (.activities, Self.activitiesKept), (.devices, Self.goneKept),
-      (.campaigns, Self.campaignsKept), (.audit, Self.auditKept),
-    ]
-    for (records, time) in kept {
-      note(.write(.devices) { store, _ in try store.purge(records, before: now - time, limit: Self.purgedAtOnce) })
+    for (index, part) in upkeep.enumerated() where time.now >= part.next {
+      let pause = Self.purgePause * Double.random(in: 0.5...1.5, using: &time.random)
+      upkeep[index].next = time.now.advanced(bySeconds: pause)
+      guard part.next.nanoseconds != 0 else { continue }
+      for purges in part.calls {
+        let purge = RegistryCall.write(part.kind) { store, now in
+          try purges.reduce(0) { try $0 + store.purge($1.records, before: now - $1.days * 86_400_000, limit: part.limit) }
+        }
+        call(purge) { [weak self] result in
+          if let self, part.goesOn, case .success(part.limit...) = result { upkeep[index].next = time.now }
+        }
+      }
     }
   }
 }
