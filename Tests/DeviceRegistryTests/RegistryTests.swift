@@ -11,10 +11,13 @@ final class Recorder: RegistryHandler {
   var failures: [(tag: Int, error: RegistryError)] = []
   var conditions: [RegistryError?] = []
 
-  func registryAnswered(_ tag: Int, _ answer: any Sendable) { answers.append((tag, answer)) }
-  func registryFailed(_ tag: Int, _ error: RegistryError) { failures.append((tag, error)) }
-  func registryUnavailable(_ error: RegistryError) { conditions.append(error) }
-  func registryAvailable() { conditions.append(nil) }
+  func registryAnswered(_ tag: Int, _ result: Result<any Sendable, RegistryError>) {
+    switch result {
+    case .success(let answer): answers.append((tag, answer))
+    case .failure(let error): failures.append((tag, error))
+    }
+  }
+  func registryChanged(_ error: RegistryError?) { conditions.append(error) }
   var writes: [(kind: WriteKind, fault: RegistryError?)] = []
   func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?) { writes.append((kind, fault)) }
   var settled: Int { answers.count + failures.count }

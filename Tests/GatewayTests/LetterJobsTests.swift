@@ -36,7 +36,7 @@ final class LetterJobsTests {
     func submit(_ request: RegistryRequest, tag: Int) throws(RegistryError) {
       refusals -= 1
       guard refusals < 0 else { throw .unavailable(.down, "locked") }
-      handler?.registryAnswered(tag, try request.answer(store, now: 0))
+      handler?.registryAnswered(tag, .success(try request.answer(store, now: 0)))
     }
 
     func withdrawChanges() {}

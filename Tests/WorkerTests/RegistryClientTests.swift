@@ -9,12 +9,12 @@ struct RegistryClientTests {
   func comesBack() throws {
     let client = try RegistryClient(
       .sqlite(path: "/proc/nowhere/registry.db"), limits: RegistryLimits(), host: try EventLoop(), log: Log(level: .error))
-    client.registryAvailable()
+    client.registryChanged(nil)
     #expect(client.isWritable)
     client.registryWritesChanged(.notes, .unavailable(.locked, "x"))
     #expect(client.isUp && !client.isWritable)
-    client.registryUnavailable(.unavailable(.down, "x"))
-    client.registryAvailable()
+    client.registryChanged(.unavailable(.down, "x"))
+    client.registryChanged(nil)
     #expect(client.isWritable)
   }
 }

@@ -4,13 +4,11 @@ import Wire
 
 /// Receives a ``Registry``'s answers on the loop's thread, never during a call into the registry.
 public protocol RegistryHandler: AnyObject {
-  /// - Parameter answer: has the answer type of the call.
-  func registryAnswered(_ tag: Int, _ answer: any Sendable)
-  /// The request had no effect, or an effect that is safe to repeat.
-  func registryFailed(_ tag: Int, _ error: RegistryError)
-  /// From now on, requests are refused at once with this error, until `registryAvailable`.
-  func registryUnavailable(_ error: RegistryError)
-  func registryAvailable()
+  /// - Parameter result: a value of the call's answer type; or an error: the request had no effect, or one that is safe to
+  ///   repeat.
+  func registryAnswered(_ tag: Int, _ result: Result<any Sendable, RegistryError>)
+  /// From now on, requests are refused at once with this error; nil: they are accepted.
+  func registryChanged(_ error: RegistryError?)
   /// Writes of one kind fail while look-ups work, until this is called with nil.
   func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?)
 }
@@ -134,12 +132,8 @@ public final class Registry: RegistryDoor, TurnHook {
   func completed(_ completions: [StoreThread.Completion]) {
     for _ in completions { _ = submitted.popFirst() }
     for completion in completions {
-      switch completion.result {
-      case .success(let answer):
-        progressedAt = loop.now
-        handler?.registryAnswered(completion.tag, answer)
-      case .failure(let error): handler?.registryFailed(completion.tag, error)
-      }
+      if case .success = completion.result { progressedAt = loop.now }
+      handler?.registryAnswered(completion.tag, completion.result)
     }
   }
 
@@ -153,15 +147,14 @@ public final class Registry: RegistryDoor, TurnHook {
 
   func becameAvailable(_ era: Int) {
     self.era = era
-    guard condition != .closed, condition != .available else { return }
-    condition = .available
-    handler?.registryAvailable()
+    become(.available, nil)
   }
 
-  func becameUnavailable(_ error: RegistryError) {
-    guard condition != .closed else { return }
-    let isNews = condition != .unavailable(error)
-    condition = .unavailable(error)
-    if isNews { handler?.registryUnavailable(error) }
+  func becameUnavailable(_ error: RegistryError) { become(.unavailable(error), error) }
+
+  private func become(_ next: Condition, _ error: RegistryError?) {
+    guard condition != .closed, condition != next else { return }
+    condition = next
+    handler?.registryChanged(error)
   }
 }

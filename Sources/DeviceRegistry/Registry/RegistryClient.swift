@@ -60,26 +60,23 @@ package final class RegistryClient: RegistryHandler {
     registry = nil
   }
 
-  package func registryAnswered(_ tag: Int, _ answer: any Sendable) { calls.remove(tag)?(.success(answer)) }
-  package func registryFailed(_ tag: Int, _ error: RegistryError) { calls.remove(tag)?(.failure(error)) }
+  package func registryAnswered(_ tag: Int, _ result: Result<any Sendable, RegistryError>) { calls.remove(tag)?(result) }
 
-  package func registryAvailable() {
-    isUp = true
-    // A reopened store reports its own faults only.
-    unwritable = []
-    log.info("the registry is in use")
-    registryChanged(isUsable: true)
+  package func registryChanged(_ error: RegistryError?) {
+    isUp = error == nil
+    guard let error else {
+      // A reopened store reports its own faults only.
+      unwritable = []
+      log.info("the registry is in use")
+      return tellWatchers(isUsable: true)
+    }
+    tellWatchers(isUsable: false)
+    log.error("the registry can't be used; sends with provider tokens go on", ["reason": "\(error)"])
   }
 
-  private func registryChanged(isUsable: Bool) {
+  private func tellWatchers(isUsable: Bool) {
     changes?.registryChanged(isUsable: isUsable)
     acknowledgements?.registryChanged(isUsable: isUsable)
-  }
-
-  package func registryUnavailable(_ error: RegistryError) {
-    isUp = false
-    registryChanged(isUsable: false)
-    log.error("the registry can't be used; sends with provider tokens go on", ["reason": "\(error)"])
   }
 
   package func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?) {
@@ -90,7 +87,7 @@ package final class RegistryClient: RegistryHandler {
     } else {
       log.info("the registry can be written to again", ["what": what])
     }
-    if kind == .devices { registryChanged(isUsable: fault == nil) }
+    if kind == .devices { tellWatchers(isUsable: fault == nil) }
   }
 
   // MARK: Maintenance. Any worker may do it.
@@ -104,6 +101,9 @@ package final class RegistryClient: RegistryHandler {
     let calls: [[(records: Purge, days: Int64)]]
     /// True if a call that reaches the limit is repeated a second later.
     var goesOn = false
+    var next = MonotonicTime(nanoseconds: 0)
+  }
+
   private var upkeep = [
     // Notes of a message on a device are kept longer than any message lives.
     Upkeep(kind: .notes, limit: 4_000, calls: [[(.notes, 30), (.waiting, 0), (.requests, 0)]], goesOn: true),
@@ -116,9 +116,6 @@ package final class RegistryClient: RegistryHandler {
   ]
   /// Seconds between two purges of the same records, on average.
   private static let purgePause = 600.0
-    var next = MonotonicTime(nanoseconds: 0)
-  }
-
   /// Seconds. An idle shard must notice an outage too; otherwise it would accept changes that another shard has returned.
   private static let probePause = 10.0
 

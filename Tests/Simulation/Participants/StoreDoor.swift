@@ -91,7 +91,7 @@ final class StoreDoor: RegistryDoor {
       if shared.isDown { return fail(with: .unavailable(.down, "simulated: the registry is down")) }
       jobs.removeFirst()
       guard !isWithdrawn(job) else {
-        handler?.registryFailed(job.tag, .unavailable(.down, "the change has been given back"))
+        handler?.registryAnswered(job.tag, .failure(.unavailable(.down, "the change has been given back")))
         continue
       }
       let planned = shared.fault()
@@ -107,16 +107,16 @@ final class StoreDoor: RegistryDoor {
           return fail(with: .unavailable(.down, "simulated: failed after it was done"))
         }
         pause.reset()
-        for (job, answer) in zip(together, answers) { handler?.registryAnswered(job.tag, answer) }
+        for (job, answer) in zip(together, answers) { handler?.registryAnswered(job.tag, .success(answer)) }
       } catch .fenced {
         changeEra += 1
-        handler?.registryFailed(job.tag, .fenced)
+        handler?.registryAnswered(job.tag, .failure(.fenced))
       } catch {
         guard case .refused = error, together.count == 1 else {
           jobs.insert(contentsOf: together, at: 0)
           return fail(with: error)
         }
-        handler?.registryFailed(job.tag, error)
+        handler?.registryAnswered(job.tag, .failure(error))
       }
     }
   }
@@ -143,10 +143,10 @@ final class StoreDoor: RegistryDoor {
   private func fail(with error: RegistryError) {
     fault = error
     changeEra += 1
-    handler?.registryUnavailable(error)
+    handler?.registryChanged(error)
     let failed = jobs
     jobs = []
-    for job in failed { handler?.registryFailed(job.tag, error) }
+    for job in failed { handler?.registryAnswered(job.tag, .failure(error)) }
     time.schedule(after: pause.next(using: &time.random)) { [weak self] in self?.reopen() }
   }
 
@@ -155,13 +155,13 @@ final class StoreDoor: RegistryDoor {
     guard !shared.isDown else {
       if fault == nil {
         fault = .unavailable(.down, "simulated: the registry is down")
-        handler?.registryUnavailable(.unavailable(.down, "simulated: the registry is down"))
+        handler?.registryChanged(.unavailable(.down, "simulated: the registry is down"))
       }
       time.schedule(after: pause.next(using: &time.random)) { [weak self] in self?.reopen() }
       return
     }
     fault = nil
-    handler?.registryAvailable()
+    handler?.registryChanged(nil)
     begin()
   }
 }
