@@ -41,6 +41,18 @@ extension Backend {
 }
 
 extension DeviceStore {
+  /// The registry in an SQLite file.
+  convenience init(path: String, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits()) throws {
+    self.init(session: try SQLiteConnection.registry(at: path, options), limits: limits, chance: nil)
+  }
+
+  /// The registry in PostgreSQL.
+  convenience init(location: String, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits()) throws {
+    let connection = try PostgresConnection(location: location, options: options)
+    try connection.migrate()
+    self.init(session: connection, limits: limits, chance: nil)
+  }
+
   /// Registrations of one app.
   func resolve(_ registrations: [[UInt8]], app: [UInt8]) throws -> Resolution {
     try resolve(registrations.map { LookUp(app: app, registration: $0) })

@@ -53,7 +53,7 @@ public final class FleetSimulation {
     folder = "\(memory)/pushfleet-simulation-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let chance = StoreChance(seed: world.random.next()) { [unowned world] in world.wallClock }
-    store = SharedStore(try openRegistry(sqlite: "\(folder)/registry.db", chance: chance, limits: RegistryLimits()))
+    store = SharedStore(try openRegistry(.sqlite(path: "\(folder)/registry.db"), chance: chance))
     var settings = BrokerSettings()
     // Longer than a worker keeps requests from a hold queue to try their provider. The largest value is RabbitMQ's default.
     settings.consumerTimeout = Double(Int.random(in: 800...1_800, using: &world.random))

@@ -64,18 +64,17 @@ public struct StoreOptions: Sendable {
 }
 
 /// Opens the registry at a location and migrates its tables. Throws the exact reason if that fails.
-public func openRegistry(
-  _ location: RegistryLocation, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits()
-) throws(RegistryError) -> DeviceStore {
-  switch location {
-  case .sqlite(let path): try DeviceStore(path: path, options: options, limits: limits)
-  case .postgres(let location): try DeviceStore(location: location, options: options, limits: limits)
-  }
-}
-
-/// Opens a reproducible SQLite registry, for simulations.
 package func openRegistry(
-  sqlite path: String, chance: StoreChance, limits: RegistryLimits
+  _ location: RegistryLocation, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits(),
+  chance: StoreChance? = nil
 ) throws(RegistryError) -> DeviceStore {
-  try DeviceStore(path: path, limits: limits, chance: chance)
+  let session: any SQLSession
+  switch location {
+  case .sqlite(let path): session = try SQLiteConnection.registry(at: path, options)
+  case .postgres(let location):
+    let connection = try PostgresConnection(location: location, options: options)
+    try connection.migrate()
+    session = connection
+  }
+  return DeviceStore(session: session, limits: limits, chance: chance)
 }

@@ -30,27 +30,11 @@ public final class DeviceStore {
     let name: [UInt8]
   }
 
-  init(session: any SQLSession, limits: RegistryLimits, chance: StoreChance? = nil) {
+  init(session: any SQLSession, limits: RegistryLimits, chance: StoreChance?) {
     self.session = session
     self.limits = limits
     salts = RandomNumbers(seed: chance?.seed)
     clock = chance?.clock
-  }
-
-  /// The registry in an SQLite file.
-  convenience init(
-    path: String, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits(), chance: StoreChance? = nil
-  ) throws(RegistryError) {
-    self.init(session: try SQLiteConnection.registry(at: path, options), limits: limits, chance: chance)
-  }
-
-  /// The registry in PostgreSQL.
-  convenience init(
-    location: String, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits()
-  ) throws(RegistryError) {
-    let connection = try PostgresConnection(location: location, options: options)
-    try connection.migrate()
-    self.init(session: connection, limits: limits)
   }
 
   func transaction<Result>(
