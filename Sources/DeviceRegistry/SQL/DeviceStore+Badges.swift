@@ -1,13 +1,6 @@
 import PushCore
 
 struct BadgeTally {
-  struct Count {
-    /// Index of the answer.
-    let place: Int
-    let count: BadgeCount
-    let now: Int64
-  }
-
   /// A device with a counter.
   struct Device {
     let message: Int64
@@ -31,19 +24,19 @@ struct BadgeTally {
 
 /// Badge counters: one per device, or one per installation with several registered tokens.
 extension DeviceStore {
-  func tally(_ counts: [BadgeTally.Count]) throws(RegistryError) -> BadgeTally {
+  func tally(_ counts: [Placed<BadgeCount>]) throws(RegistryError) -> BadgeTally {
     var tally = BadgeTally()
-    tally.numbers = counts.map { $0.count.devices.map { _ in Int64?.none } }
+    tally.numbers = counts.map { $0.content.devices.map { _ in Int64?.none } }
     var byNumber: [Question] = []
     var byToken: [Question] = []
     var subscriptions: [(count: Int, index: Int, message: Int64, key: TokenKey)] = []
     var last: (name: [UInt8], number: Int64?) = ([], nil)
     for (count, asked) in counts.enumerated() {
-      if last.name != asked.count.app { last = (asked.count.app, try knownApp(asked.count.app)) }
+      if last.name != asked.content.app { last = (asked.content.app, try knownApp(asked.content.app)) }
       guard let app = last.number else { continue }
       if tally.apps.last != app, !tally.apps.contains(app) { tally.apps.append(app) }
-      let message = MessageKey.of(asked.count.messageID)
-      for (index, device) in asked.count.devices.enumerated() {
+      let message = MessageKey.of(asked.content.messageID)
+      for (index, device) in asked.content.devices.enumerated() {
         switch device {
         case .number(let id): byNumber.append((count, index, message, [.int(id), .int(message)]))
         case .token(.webpush, let token):
@@ -68,14 +61,14 @@ extension DeviceStore {
 
   /// - Returns: those without a counter.
   private func find(
-    _ statement: Statement, _ asked: [Question], _ counts: [BadgeTally.Count], _ tally: inout BadgeTally
+    _ statement: Statement, _ asked: [Question], _ counts: [Placed<BadgeCount>], _ tally: inout BadgeTally
   ) throws(RegistryError) -> [Question] {
     let found = try session.ofEach(statement, asked.map(\.values)) { ($0.int(0), $0.optionalInt(1), $0.int(2)) }
     for (asked, found) in zip(asked, found) {
       guard let (counter, taken, badge) = found else { continue }
       tally.devices.append(
         .init(
-          message: asked.message, counter: counter, taken: taken, badge: badge, rule: counts[asked.count].count.rule,
+          message: asked.message, counter: counter, taken: taken, badge: badge, rule: counts[asked.count].content.rule,
           now: counts[asked.count].now, count: asked.count, index: asked.index))
     }
     return zip(asked, found).filter { $1 == nil }.map(\.0)

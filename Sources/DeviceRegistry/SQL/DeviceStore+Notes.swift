@@ -1,12 +1,11 @@
 import PushCore
 
-struct PageToKeep {
+/// A note of several that are stored together.
+struct Placed<Content> {
   /// Index of the answer.
   let place: Int
-  let page: ContentPage
+  let content: Content
   let now: Int64
-  /// True if the content exists and only its lifetime must be extended.
-  var isKnown = false
 }
 
 /// Stores notes that arrive together. Each kind is processed separately, in order of arrival.
@@ -17,9 +16,9 @@ extension DeviceStore {
   public func note(_ notes: [(note: Note, now: Int64)]) throws(RegistryError) -> (answers: [NoteAnswer], hasWritten: Bool) {
     var hasWritten = false
     var answers = [NoteAnswer](repeating: .message, count: notes.count)
-    var counts: [BadgeTally.Count] = []
+    var counts: [Placed<BadgeCount>] = []
     var messages: [(key: Int64, id: [UInt8], now: Int64)] = []
-    var pages: [PageToKeep] = []
+    var pages: [Placed<ContentPage>] = []
     var requests = RequestNotes()
     // Stores an earlier note of this name first.
     func begin(_ name: [UInt8]) throws(RegistryError) {
@@ -28,24 +27,24 @@ extension DeviceStore {
     }
     for (place, (note, now)) in notes.enumerated() {
       switch note {
-      case .badges(let count): counts.append(.init(place: place, count: count, now: now))
+      case .badges(let count): counts.append(.init(place: place, content: count, now: now))
       case .message(let id): messages.append((MessageKey.of(id), id, now))
-      case .page(let page): pages.append(.init(place: place, page: page, now: now))
+      case .page(let page): pages.append(.init(place: place, content: page, now: now))
       case .claim(let name, let message, let body, let until):
         try begin(name)
-        requests.claims.append(.init(place: place, name: name, message: message, body: body, until: until, now: now))
+        requests.claims.append(.init(place: place, content: (name, message, body, until), now: now))
       case .settle(let name, let state, let until, let isLate):
         try begin(name)
-        requests.settlements.append(.init(place: place, name: name, state: state, until: until, isLate: isLate, now: now))
+        requests.settlements.append(.init(place: place, content: (name, state, until, isLate), now: now))
       }
     }
     if counts.count + messages.count + pages.count > 0 {
       var tally = BadgeTally()
-      var isNew = pages
+      var unkept: UnkeptPages = ([], [])
       let isWritten = try lookAndWrite { () throws(RegistryError) in
         tally = try self.tally(counts)
-        isNew = try unkept(pages, &answers)
-        guard tally.isWriting || !messages.isEmpty || !isNew.isEmpty else {
+        unkept = try self.unkept(pages, &answers)
+        guard tally.isWriting || !messages.isEmpty || !unkept.pages.isEmpty else {
           try countBadges(&tally)
           return nil
         }
@@ -55,7 +54,8 @@ extension DeviceStore {
         // Shared rows are written in the order of their keys. Otherwise writers for several applications could deadlock.
         let ordered = messages.sorted { $0.key < $1.key }
         try session.runEach(SQL.keepMessage, ordered.map { [.int($0.key), .blob($0.id), .int($0.now)] })
-        try keepPages(isNew.sorted { $0.page.digest.lexicographicallyPrecedes($1.page.digest) }, &answers)
+        unkept.pages.sort { $0.content.digest.lexicographicallyPrecedes($1.content.digest) }
+        try keepPages(unkept, &answers)
         try countBadges(&tally)
       }
       hasWritten = hasWritten || isWritten
@@ -92,32 +92,35 @@ extension DeviceStore {
 
   // MARK: Pages of content
 
+  /// Pages to store, and the digests of those whose content exists: only their lifetime must be extended.
+  private typealias UnkeptPages = (pages: [Placed<ContentPage>], known: Set<[UInt8]>)
+
   /// Answers the pages whose lifetime is long enough, and returns the others. So the pages of a broadcast need no write each.
-  func unkept(_ pages: [PageToKeep], _ answers: inout [NoteAnswer]) throws(RegistryError) -> [PageToKeep] {
-    let known = try session.ofEach(SQL.pageByDigest, pages.map { [.blob($0.page.digest)] }) { row in
+  private func unkept(_ pages: [Placed<ContentPage>], _ answers: inout [NoteAnswer]) throws(RegistryError) -> UnkeptPages {
+    let known = try session.ofEach(SQL.pageByDigest, pages.map { [.blob($0.content.digest)] }) { row in
       (name: row.bytes(0), until: row.int(1))
     }
-    var rest: [PageToKeep] = []
-    for (var keeping, known) in zip(pages, known) {
-      let keep = keeping.page.keep
-      if let known, known.until >= keeping.now + keep - keep / Self.slack {
-        answers[keeping.place] = .page(known.name)
+    var rest: UnkeptPages = ([], [])
+    for (page, known) in zip(pages, known) {
+      let keep = page.content.keep
+      if let known, known.until >= page.now + keep - keep / Self.slack {
+        answers[page.place] = .page(known.name)
       } else {
-        keeping.isKnown = known != nil
-        rest.append(keeping)
+        if known != nil { rest.known.insert(page.content.digest) }
+        rest.pages.append(page)
       }
     }
     return rest
   }
 
   /// Stores pages. If the application has no room for a page, the answer is nil.
-  func keepPages(_ pages: [PageToKeep], _ answers: inout [NoteAnswer]) throws(RegistryError) {
-    var known = Set(pages.filter(\.isKnown).map(\.page.digest))
+  private func keepPages(_ unkept: UnkeptPages, _ answers: inout [NoteAnswer]) throws(RegistryError) {
+    var known = unkept.known
     var used: [[UInt8]: Int64] = [:]
     var added: [[UInt8]: Int64] = [:]
-    var kept: [PageToKeep] = []
-    for keeping in pages {
-      let page = keeping.page
+    var kept: [Placed<ContentPage>] = []
+    for keeping in unkept.pages {
+      let page = keeping.content
       if !known.contains(page.digest) {
         var before = used[page.app] ?? 0
         if used[page.app] == nil { before = try session.firstInt(SQL.contentOfApp, [.text(page.app)]) ?? 0 }
@@ -134,8 +137,8 @@ extension DeviceStore {
     }
     let values: [[SQLValue]] = kept.map {
       [
-        .blob($0.page.digest), .text(ContentPage.makeName(makeSalt)), .blob($0.page.content), .int($0.now + $0.page.keep),
-        .text($0.page.app),
+        .blob($0.content.digest), .text(ContentPage.makeName(makeSalt)), .blob($0.content.content),
+        .int($0.now + $0.content.keep), .text($0.content.app),
       ]
     }
     for (keeping, name) in zip(kept, try session.ofEach(SQL.keepPage, values) { $0.bytes(0) }) {

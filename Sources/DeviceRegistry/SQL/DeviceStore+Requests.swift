@@ -1,26 +1,8 @@
 /// Notes of requests with different names, to be stored together.
 struct RequestNotes {
-  /// A request that a gateway is about to publish.
-  struct Claim {
-    /// Index of the answer.
-    let place: Int
-    let name: [UInt8]
-    let message: [UInt8]
-    let body: [UInt8]
-    let until: Int64
-    let now: Int64
-  }
-
-  struct Settlement {
-    /// Index of the answer.
-    let place: Int
-    let name: [UInt8]
-    let state: GatewayRequest.State?
-    let until: Int64
-    /// True for a result that came after the acceptance.
-    let isLate: Bool
-    let now: Int64
-  }
+  /// See ``Note``.
+  typealias Claim = Placed<(name: [UInt8], message: [UInt8], body: [UInt8], until: Int64)>
+  typealias Settlement = Placed<(name: [UInt8], state: GatewayRequest.State?, until: Int64, isLate: Bool)>
 
   var claims: [Claim] = []
   var settlements: [Settlement] = []
@@ -41,10 +23,10 @@ extension DeviceStore {
     var open: [RequestNotes.Claim] = []
     return try lookAndWrite { () throws(RegistryError) in
       // A repeated claim needs no write.
-      let known = try requests(claims.map(\.name), claims.map(\.now))
+      let known = try requests(claims.map(\.content.name), claims.map(\.now))
       open = []
       for (claim, known) in zip(claims, known) {
-        if let known, known.state != .again || known.body != claim.body {
+        if let known, known.state != .again || known.body != claim.content.body {
           answers[claim.place] = .claim(known)
         } else {
           open.append(claim)
@@ -52,22 +34,26 @@ extension DeviceStore {
       }
       return open.isEmpty ? nil : .notes(of: [])
     } write: { () throws(RegistryError) in
-      open.sort { $0.name.lexicographicallyPrecedes($1.name) }
+      open.sort { $0.content.name.lexicographicallyPrecedes($1.content.name) }
       let isClaimed = try session.ofEach(
-        SQL.claimRequest, open.map { [.blob($0.name), .blob($0.body), .int($0.until), .int($0.now), .blob($0.message)] }
+        SQL.claimRequest,
+        open.map { claim in
+          let request = claim.content
+          return [.blob(request.name), .blob(request.body), .int(request.until), .int(claim.now), .blob(request.message)]
+        }
       ) { _ in true }
-      let known = try requests(open.map(\.name), open.map(\.now))
+      let known = try requests(open.map(\.content.name), open.map(\.now))
       for (index, claim) in open.enumerated() { answers[claim.place] = .claim(isClaimed[index] == true ? nil : known[index]) }
     }
   }
 
   private func settle(_ settlements: [RequestNotes.Settlement], _ answers: inout [NoteAnswer]) throws(RegistryError) {
-    let settlements = settlements.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    let settlements = settlements.sorted { $0.content.name.lexicographicallyPrecedes($1.content.name) }
     try transaction(.notes(of: [])) { () throws(RegistryError) -> Void in
       var isNoted = [Bool](repeating: false, count: settlements.count)
       var settled: [Asked] = []
       var forgotten: [Int] = []
-      for (index, settlement) in settlements.enumerated() {
+      for (index, settlement) in settlements.map(\.content).enumerated() {
         let (state, answer): (Int64, [UInt8]?)
         switch settlement.state {
         case nil, .underWay?:
@@ -77,21 +63,16 @@ extension DeviceStore {
         case .accepted?: (state, answer) = (Self.settled, nil)
         case .result(let body)?: (state, answer) = (Self.settled, body.count > Self.mostAnswer ? nil : body)
         }
-        settled.append(
-          (
-            index,
-            [
-              .blob(settlement.name), .int(state), .blob(answer), .int(settlement.until), .int(settlement.isLate ? 1 : 0),
-            ]
-          ))
+        let isLate: Int64 = settlement.isLate ? 1 : 0
+        settled.append((index, [.blob(settlement.name), .int(state), .blob(answer), .int(settlement.until), .int(isLate)]))
       }
       try session.runEach(SQL.settleRequest, settled.map(\.values)) { row, _ in isNoted[settled[row].index] = true }
-      try session.runEach(SQL.forgetRequest, forgotten.map { [.blob(settlements[$0].name)] }) { row, _ in
+      try session.runEach(SQL.forgetRequest, forgotten.map { [.blob(settlements[$0].content.name)] }) { row, _ in
         isNoted[forgotten[row]] = true
       }
       let rest = isNoted.indices.filter { !isNoted[$0] }
-      let known = try requests(rest.map { settlements[$0].name }, rest.map { settlements[$0].now })
-      for settlement in settlements { answers[settlement.place] = .settle(settlement.state) }
+      let known = try requests(rest.map { settlements[$0].content.name }, rest.map { settlements[$0].now })
+      for settlement in settlements { answers[settlement.place] = .settle(settlement.content.state) }
       for (index, known) in zip(rest, known) {
         if let known { answers[settlements[index].place] = .settle(known.state) }
       }
