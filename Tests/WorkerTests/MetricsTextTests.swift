@@ -259,8 +259,8 @@ struct MetricsTextTests {
       id: Array("c-1".utf8), app: Array("com.example.app".utf8), messageID: Array("m".utf8),
       target: Array("/users/secret".utf8), total: 10, highWater: 9)
     let report = Self.report {
-      $0.observability.traced = 3
-      $0.observability.untracedByRate = 1
+      $0.counters.traced = 3
+      $0.counters.untracedByRate = 1
       $0.campaigns?.latest = [
         Campaign(description: description, state: .running, sent: 6, failed: 1, pagesDone: 1, createdAt: 0, updatedAt: 0)
       ]

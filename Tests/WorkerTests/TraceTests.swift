@@ -18,7 +18,7 @@ struct TraceTests {
     #expect((0..<20).count { _ in recorder.admits(.success, at: time(1)) } == 6)
     #expect((0..<20).count { _ in recorder.admits(.other, at: time(1.9)) } == 2)
     #expect((0..<20).allSatisfy { _ in recorder.admits(.failure, at: time(1.9)) })
-    #expect(recorder.counts.untraced == 32 && recorder.counts.untracedByRate == 32)
+    #expect(recorder.counters.untraced == 32 && recorder.counters.untracedByRate == 32)
     #expect(recorder.admits(.success, at: time(2)))
     recorder.append { $0.append(contentsOf: "{}".utf8) }
     let (body, requests) = try #require(recorder.take())
@@ -28,7 +28,7 @@ struct TraceTests {
     #expect(!recorder.admits(.failure, at: time(9)))
     recorder.confirmed(2)
     recorder.lost(3)
-    #expect(recorder.counts.untracedByBroker == 4 && recorder.counts.traced == 2 && recorder.counts.untracedByRate == 32)
+    #expect(recorder.counters.untracedByBroker == 4 && recorder.counters.traced == 2 && recorder.counters.untracedByRate == 32)
   }
 
   @Test("is bounded in memory if the broker accepts nothing")
@@ -42,7 +42,7 @@ struct TraceTests {
       }
       #expect(recorder.lines.count >= (outcome == .other ? 1 << 19 : 1 << 20))
     }
-    #expect(recorder.lines.count < 2 << 20 && recorder.counts.untraced == 50_000 - noted)
+    #expect(recorder.lines.count < 2 << 20 && recorder.counters.untraced == 50_000 - noted)
   }
 
   @Test("of a long list has some pushes, failed ones first")

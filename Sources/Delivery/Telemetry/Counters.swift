@@ -28,6 +28,15 @@ public struct Counters: Sendable {
   public internal(set) var acknowledgementsRepeated = 0
   public internal(set) var acknowledgementsUnknown = 0
   public internal(set) var acknowledgementsRefused = 0
+  package internal(set) var traced = 0
+  /// Requests without trace lines because of `trace.perSecond` or a full buffer.
+  package internal(set) var untracedByRate = 0
+  /// Requests whose trace lines the broker has not confirmed.
+  package internal(set) var untracedByBroker = 0
+  package internal(set) var spansExported = 0
+  package internal(set) var spansBeyondBuffer = 0
+  /// Spans that the collector did not accept.
+  package internal(set) var spansNotTaken = 0
 
   package init() {}
 
@@ -45,6 +54,8 @@ public struct Counters: Sendable {
       return (code.rawValue, failed[index])
     }
   }
+
+  package var untraced: Int { untracedByRate + untracedByBroker }
 
   package static func += (a: inout Counters, b: Counters) {
     for counter in all {
@@ -119,6 +130,9 @@ public struct Counters: Sendable {
     Counter(path: \.acknowledgementsNoted, status: "acknowledgements"),
     Counter(path: \.acknowledgementsRepeated), Counter(path: \.acknowledgementsUnknown),
     Counter(path: \.acknowledgementsRefused),
+    Counter(path: \.untracedByRate), Counter(path: \.untracedByBroker), Counter(path: \.spansExported),
+    Counter(path: \.spansBeyondBuffer), Counter(path: \.spansNotTaken),
+    Counter(path: \.traced, status: "trace_noted"), Counter(path: \.untraced, status: "trace_left_out"),
   ]
 
   /// The totals that a worker reports when it ends.

@@ -31,7 +31,7 @@ package final class SpanExporter {
   private var backoff = Backoff(base: 1, cap: 60)
   private var notBefore = MonotonicTime(nanoseconds: .min)
   /// Since the shard's start.
-  package private(set) var counts = ObservabilityCounts()
+  package private(set) var counters = Counters()
   private var noticed = 0
   private var nextNotice = MonotonicTime(nanoseconds: .min)
   private var lastReason = "the buffer was full"
@@ -57,7 +57,7 @@ package final class SpanExporter {
   /// - Parameter span: JSON of a ``SpanWriter``.
   func append(_ span: [UInt8]) {
     guard spans.count < Self.mostSpans, bytes < Self.mostBytes else {
-      counts.spansBeyondBuffer += 1
+      counters.spansBeyondBuffer += 1
       return
     }
     spans.append(span)
@@ -95,7 +95,7 @@ package final class SpanExporter {
     transport = nil
     switch answer {
     case .answered(200..<300, _):
-      counts.spansExported += count
+      counters.spansExported += count
       backoff.reset()
     case .answered(let status, _): failed(count, "the collector answers \(status)")
     case .failed(let reason): failed(count, reason)
@@ -104,13 +104,13 @@ package final class SpanExporter {
   }
 
   private func failed(_ count: Int, _ reason: String) {
-    counts.spansNotTaken += count
+    counters.spansNotTaken += count
     lastReason = reason
     notBefore = time.now.advanced(bySeconds: backoff.next(using: &time.random))
   }
 
   private func notice() {
-    let dropped = counts.spansBeyondBuffer + counts.spansNotTaken
+    let dropped = counters.spansBeyondBuffer + counters.spansNotTaken
     guard dropped > noticed, time.now >= nextNotice else { return }
     nextNotice = time.now.advanced(bySeconds: 60)
     log.warning(
@@ -133,7 +133,7 @@ package final class SpanExporter {
   private func end() {
     guard let onClosed else { return }
     self.onClosed = nil
-    counts.spansNotTaken += spans.count
+    counters.spansNotTaken += spans.count
     spans = []
     transport?.close()
     notice()

@@ -77,11 +77,12 @@ package final class TraceFeed: PublisherHandler {
   private static let contentType = Array("application/x-ndjson".utf8)
 
   private func noticeOmissions() {
-    guard recorder.isOn, recorder.counts.untraced > noticed, time.now >= nextNotice else { return }
+    let untraced = recorder.counters.untraced
+    guard recorder.isOn, untraced > noticed, time.now >= nextNotice else { return }
     nextNotice = time.now.advanced(bySeconds: 60)
     log.info(
-      "requests were left out of the trace", ["requests": recorder.counts.untraced - noticed, "per_second": settings.perSecond])
-    noticed = recorder.counts.untraced
+      "requests were left out of the trace", ["requests": untraced - noticed, "per_second": settings.perSecond])
+    noticed = untraced
   }
 
   /// Publishes the remaining lines, waits at most two seconds for the confirm, and ends.

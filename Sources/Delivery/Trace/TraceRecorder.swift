@@ -23,7 +23,7 @@ package final class TraceRecorder {
   /// The number of requests left out since the last ``take()``.
   private var omitted = 0
   /// Since the shard's start.
-  package private(set) var counts = ObservabilityCounts()
+  package private(set) var counters = Counters()
   /// False once tracing has stopped.
   var isOn = true
 
@@ -32,7 +32,7 @@ package final class TraceRecorder {
   /// Whether a request is traced. If not, it counts as left out.
   func admits(_ outcome: Outcome, at now: MonotonicTime) -> Bool {
     guard isOn else {
-      counts.untracedByBroker += 1
+      counters.untracedByBroker += 1
       return false
     }
     if now >= windowEnd {
@@ -47,7 +47,7 @@ package final class TraceRecorder {
       }
     guard hasRoom else {
       omitted += 1
-      counts.untracedByRate += 1
+      counters.untracedByRate += 1
       return false
     }
     if outcome != .failure { noted += 1 }
@@ -61,12 +61,12 @@ package final class TraceRecorder {
   }
 
   /// The broker has confirmed the lines of so many requests.
-  func confirmed(_ requests: Int) { counts.traced += requests }
+  func confirmed(_ requests: Int) { counters.traced += requests }
 
   /// The lines are lost, or their fate is unknown.
   func lost(_ requests: Int) {
     omitted += requests
-    counts.untracedByBroker += requests
+    counters.untracedByBroker += requests
   }
 
   /// - Returns: the lines, with a last one for requests left out, and the number of requests; nil if there are none.

@@ -34,17 +34,10 @@ extension Shard {
     report.deadLetters = pipeline.observers.figures.letterReasons.counts.map { kind, count in
       .init(app: name(of: kind.app), error: kind.error, reason: kind.reason, count: count)
     }
-    report.observability = observability
     report.expiries = pools.expiries
     report.campaigns = fleetFigures.campaigns
     report.queues = fleetFigures.queues
     return report
-  }
-
-  private var observability: ObservabilityCounts {
-    var counts = broker.trace?.recorder.counts ?? ObservabilityCounts()
-    if let spans { counts += spans.counts }
-    return counts
   }
 
   private func name(of app: Int?) -> String {

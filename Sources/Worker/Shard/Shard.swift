@@ -147,6 +147,8 @@ package final class Shard: TurnHook {
     counters += changes.counters
     counters += acknowledgements.counters
     if let stale { counters += stale.counters }
+    if let trace = broker.trace { counters += trace.recorder.counters }
+    if let spans { counters += spans.counters }
     return counters
   }
 

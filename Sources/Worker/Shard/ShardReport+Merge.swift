@@ -27,7 +27,6 @@ extension ShardReport {
   private mutating func merge(_ other: ShardReport) {
     counters += other.counters
     times += other.times
-    observability += other.observability
     at = min(at, other.at)
     isReady = isReady && other.isReady
     isBrokerBlocked = isBrokerBlocked || other.isBrokerBlocked

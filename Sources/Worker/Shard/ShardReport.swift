@@ -9,7 +9,6 @@ package struct ShardReport: Sendable {
   var at: MonotonicTime
   var counters = Counters()
   var times = PushTimes()
-  var observability = ObservabilityCounts()
   /// True if publishing and consuming.
   var isReady = false
   /// True while a resource alarm blocks publishing.

@@ -126,7 +126,7 @@ struct MetricsText {
   }
 
   private mutating func addObservability() {
-    let counts = whole.observability
+    let counts = whole.counters
     format.counters(
       "pushfleet_trace_requests_noted_total", "Requests recorded for `pushfleet trace`.", [([], counts.traced)])
     format.counters(

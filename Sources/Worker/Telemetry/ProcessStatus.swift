@@ -54,14 +54,13 @@ struct ProcessStatus {
   func json(_ report: WorkerReport, allPools: Bool = false, at now: MonotonicTime) -> [UInt8] {
     let whole = report.whole
     let sum = whole.counters
-    let counts = whole.observability
     let status: JSONObject = [
       "worker": ThisProcess.name, "host": ThisProcess.host, "pid": Int(ThisProcess.pid), "version": report.version,
       "started_at": Timestamp.text(startedAt), "state": report.health.readiness, "shards": report.shards,
       "in_hand": whole.inHand, "ahead": whole.ahead, "on_streams": whole.inFlight, "unconfirmed": whole.unconfirmed,
       "stuck": whole.stuck, "received": sum.received, "delivered": sum.delivered, "failed": sum.failures,
-      "retries": sum.retries, "dead_letters": sum.deadLetters, "trace_noted": counts.traced,
-      "trace_left_out": counts.untraced, "received_per_second": rate(sum.received, \.received, at: now),
+      "retries": sum.retries, "dead_letters": sum.deadLetters, "trace_noted": sum.traced,
+      "trace_left_out": sum.untraced, "received_per_second": rate(sum.received, \.received, at: now),
       "delivered_per_second": rate(sum.delivered, \.delivered, at: now),
       "failed_per_second": rate(sum.failures, \.failed, at: now),
       "errors": JSONObject(sum.failuresByCode.map { ($0.code, $0.count) }), "apps": Self.apps(whole),

@@ -43,9 +43,7 @@ extension WorkerReport {
   }
 
   private var totals: JSONObject {
-    JSONObject(Counters.all.compactMap { counter in counter.status.map { ($0, whole.counters[keyPath: counter.path]) } }) + [
-      "trace_noted": whole.observability.traced, "trace_left_out": whole.observability.untraced,
-    ]
+    JSONObject(Counters.all.compactMap { counter in counter.status.map { ($0, whole.counters[keyPath: counter.path]) } })
   }
 
   private var present: JSONObject {
