@@ -189,7 +189,7 @@ private struct RandomSite {
     delivery.bodySize = UInt64(message.body.count)
     pipeline.accept(delivery, from: .sendNormal)
     for pool in pipeline.dispatcher.pools.indices {
-      while case .waiting(let waiting)? = pipeline.dispatcher.pools[pool].popFirst() {
+      while let waiting = pipeline.dispatcher.pools[pool].popFirst() {
         guard let entry = pipeline.table[waiting.request] else { continue }
         return handedOver(entry, by: pipeline.dispatcher.pools[pool].account)
       }

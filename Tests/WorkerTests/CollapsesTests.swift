@@ -101,7 +101,7 @@ struct CollapsesTests {
       let note = CollapseNote(place: Self.place(1), order: Self.order(1), until: 1)
       #expect(collapses.store([note, note], for: request) && !collapses.store([], for: request))
       collapses.ask(
-        .init(request: request, places: [Self.place(1)], next: .returned(.init(request: request, recipient: 0)), pool: 0))
+        .init(places: [Self.place(1)], waiting: .init(request: request, isReturned: true), pool: 0))
       collapses.flush()
       #expect(loop.run(atMost: 5) { handler.noted == round && handler.answered.count == round })
     }

@@ -297,9 +297,9 @@ final class FanoutModel {
     /// - Returns: true if the registry is asked for newer requests first.
     private func answerAll() -> Bool {
       var hasAsked = false
-      while case .waiting(let waiting)? = pipeline.dispatcher.pools[0].popFirst() {
+      while let waiting = pipeline.dispatcher.pools[0].popFirst() {
         guard let entry = pipeline.table[waiting.request] else { continue }
-        guard !(entry.collapse.hasWaited && pipeline.collapses.asksFirst(entry, .waiting(waiting), 0)) else {
+        guard !(entry.collapse.hasWaited && pipeline.collapses.asksFirst(entry, waiting, 0)) else {
           hasAsked = true
           continue
         }

@@ -30,8 +30,7 @@ struct PoolLanesTests {
   }
 
   private mutating func popQueue() -> WorkQueue? {
-    guard case .waiting(let waiting)? = lanes.popFirst() else { return nil }
-    return table[waiting.request]?.source.queue
+    lanes.popFirst().flatMap { table[$0.request]?.source.queue }
   }
 
   @Test("are served from the high lane first, with one turn of eight for the longest waiting")
@@ -50,7 +49,7 @@ struct PoolLanesTests {
     add(.sendNormal, at: 0)
     for number in 1...20 { add(.sendNormal, at: Double(number), isNowOrNever: true) }
     var order: [Bool] = []
-    while case .waiting(let waiting)? = lanes.popFirst() { order.append(table[waiting.request]?.attempt.isLast == true) }
+    while let waiting = lanes.popFirst() { order.append(table[waiting.request]?.attempt.isLast == true) }
     #expect(order.firstIndex(of: false) == 7 && order.count == 21)
   }
 
@@ -60,7 +59,7 @@ struct PoolLanesTests {
     add(.sendNormal, at: 5, isNowOrNever: true)
     add(.sendHigh, at: 6)
     var order: [Bool] = []
-    while case .waiting(let waiting)? = lanes.popFirst() {
+    while let waiting = lanes.popFirst() {
       guard let entry = table[waiting.request] else { continue }
       order.append(entry.attempt.isLast)
       // A request with more recipients keeps its place.

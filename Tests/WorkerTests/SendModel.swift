@@ -167,18 +167,9 @@ final class SendModel {
 
     /// The next push for a pool.
     func send() -> Int? {
-      while let next = pipeline.dispatcher.pools[0].popFirst() {
-        let entry: InFlight?
-        switch next {
-        case .returned(let push): entry = pipeline.dispatcher.waitingEntry(push)
-        case .waiting(let waiting):
-          guard let found = pipeline.table[waiting.request], !found.ledger.isOrphan, case .waiting = found.recipients[0].state
-          else {
-            continue
-          }
-          entry = found
-        }
-        guard let entry else { continue }
+      while let waiting = pipeline.dispatcher.pools[0].popFirst() {
+        guard let entry = pipeline.table[waiting.request], !entry.ledger.isOrphan, case .waiting = entry.recipients[0].state
+        else { continue }
         entry.recipients[0].state = .sent
         entry.ledger.pushed()
         sent.append(entry.index)
@@ -211,7 +202,7 @@ final class SendModel {
     func take(list answers: [Reaction]) {
       let tokens = answers.indices.map { "\"\(String(repeating: "0", count: 63))\($0)\"" }.joined(separator: ",")
       accept(Message(number: 0, properties: BasicProperties(), body: Array("{\"registration_ids\":[\(tokens)]}".utf8)))
-      guard case .waiting(let waiting)? = pipeline.dispatcher.pools[0].popFirst(), let entry = pipeline.table[waiting.request]
+      guard let waiting = pipeline.dispatcher.pools[0].popFirst(), let entry = pipeline.table[waiting.request]
       else {
         return
       }
@@ -267,13 +258,8 @@ final class SendModel {
 
     /// Acts as if the provider had been unreachable for a while.
     func park() {
-      while let next = pipeline.dispatcher.pools[0].popFirst() {
-        switch next {
-        case .returned(let push):
-          if let entry = pipeline.dispatcher.waitingEntry(push) { pipeline.park(entry, push.recipient, 10_000, "test") }
-        case .waiting(let waiting):
-          if let entry = pipeline.table[waiting.request], !entry.ledger.isOrphan { pipeline.park(entry, 0, 10_000, "test") }
-        }
+      while let waiting = pipeline.dispatcher.pools[0].popFirst() {
+        if let entry = pipeline.table[waiting.request], !entry.ledger.isOrphan { pipeline.park(entry, 0, 10_000, "test") }
       }
     }
 

@@ -172,17 +172,12 @@ struct SendModelTests {
       return entry
     }
     lanes.append(.init(request: .init(index: 1, generation: 0)), of: entry(.sendNormal))
-    lanes.giveBack(.init(request: .init(index: 2, generation: 0), recipient: 0), of: entry(.sendNormal))
+    lanes.putBack(.init(request: .init(index: 2, generation: 0), isReturned: true), of: entry(.sendNormal))
     lanes.append(.init(request: .init(index: 3, generation: 0)), of: entry(.sendHigh))
     lanes.append(.init(request: .init(index: 5, generation: 0)), of: entry(.sendNormal, hold: 0))
-    lanes.giveBack(.init(request: .init(index: 4, generation: 0), recipient: 0), of: entry(.fanoutHigh))
+    lanes.putBack(.init(request: .init(index: 4, generation: 0), isReturned: true), of: entry(.fanoutHigh))
     var order: [Int] = []
-    while let next = lanes.popFirst() {
-      switch next {
-      case .returned(let push): order.append(push.request.index)
-      case .waiting(let waiting): order.append(waiting.request.index)
-      }
-    }
+    while let waiting = lanes.popFirst() { order.append(waiting.request.index) }
     #expect(order == [3, 4, 5, 2, 1] && lanes.isEmpty)
   }
 }

@@ -187,21 +187,16 @@ extension Dispatcher {
       pipeline.leave(entry, index, by: way)
       return true
     }
-    for next in pools[pool].takeLanes(withHeld: withHeld, where: isTaken) {
-      switch next {
-      case .returned(let push):
-        guard let entry = waitingEntry(push) else { continue }
-        if !takes(entry, push.recipient) { pools[pool].giveBack(push, of: entry) }
-      case .waiting(let waiting):
-        guard let entry = table[waiting.request], !entry.ledger.isOrphan else { continue }
-        var isLeft = false
-        pipeline.keepingOpen(entry) {
-          for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
-            if !takes(entry, recipient) { isLeft = true }
-          }
+    for waiting in pools[pool].takeLanes(withHeld: withHeld, where: isTaken) {
+      guard let entry = table[waiting.request], !entry.ledger.isOrphan else { continue }
+      var isLeft = false
+      pipeline.keepingOpen(entry) {
+        for recipient in waiting.recipients(of: entry) where entry.recipients[recipient].pool == pool {
+          if !takes(entry, recipient) { isLeft = true }
         }
-        if isLeft { pools[pool].append(waiting, of: entry) }
       }
+      guard isLeft else { continue }
+      if waiting.isReturned { pools[pool].putBack(waiting, of: entry) } else { pools[pool].append(waiting, of: entry) }
     }
   }
 

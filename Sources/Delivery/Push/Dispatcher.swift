@@ -76,11 +76,8 @@ package final class Dispatcher {
   }
 
   /// Puts a push or request before everything else that waits for the pool.
-  func giveBack(_ next: PoolLanes.Next, to pool: Int, _ entry: InFlight) {
-    switch next {
-    case .returned(let push): pools[pool].giveBack(push, of: entry)
-    case .waiting(let waiting): pools[pool].putBack(waiting, of: entry)
-    }
+  func giveBack(_ waiting: PoolLanes.Waiting, to pool: Int, _ entry: InFlight) {
+    pools[pool].putBack(waiting, of: entry)
     wake(pool)
   }
 
@@ -178,40 +175,27 @@ package final class Dispatcher {
       guard room > 0 else { break }
       room = min(room, most - account.inFlight)
       guard room > 0 else { return !pools[index].isEmpty }
-      switch pools[index].popFirst() {
-      case .returned(let push):
-        room -= 1
-        if let entry = waitingEntry(push),
-          !(entry.collapse.hasWaited && collapses.asksFirst(entry, .returned(push), index))
-        {
-          pipeline.send(entry, push.recipient, by: account)
-        }
-      case .waiting(let waiting): sendNext(waiting, pool: index, &room, for: pipeline)
-      case nil: return false
-      }
+      guard let waiting = pools[index].popFirst() else { return false }
+      let before = room
+      sendNext(waiting, pool: index, &room, for: pipeline)
+      // A push that isn't repeated counts too.
+      if waiting.isReturned { room = before - 1 }
     }
     if account.capacity == 0, !pools[index].isEmpty { account.wantsCapacity() }
     return false
-  }
-
-  /// The request of a returned push, unless it has ended or waits for its redelivery.
-  func waitingEntry(_ back: RecipientReference) -> InFlight? {
-    guard let entry = table[back.request], !entry.ledger.isOrphan, case .waiting = entry.recipients[back.recipient].state
-    else { return nil }
-    return entry
   }
 
   /// Sends to as many of the request's recipients as there are free streams. If some remain for this pool, it goes back to the
   /// front.
   private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int, for pipeline: Pipeline) {
     guard let entry = table[waiting.request], !entry.ledger.isOrphan else { return }
-    guard !(entry.collapse.hasWaited && collapses.asksFirst(entry, .waiting(waiting), pool)) else {
+    guard !(entry.collapse.hasWaited && collapses.asksFirst(entry, waiting, pool)) else {
       room -= 1
       return
     }
     let account = pools[pool].account
     pipeline.keepingOpen(entry) {
-      for next in waiting.next..<entry.recipients.count {
+      for next in waiting.recipients(of: entry) {
         guard entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state else { continue }
         guard room > 0, !outbox.isFull else {
           var rest = waiting

@@ -38,8 +38,8 @@ extension Pipeline: PoolHandler {
     case .unreachable, .unauthorised, .unwanted, .shutDown:
       // A stopping worker sends nothing more, and leaves the rest of a begun list to another worker.
       if dispatcher.isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
-      let push = RecipientReference(request: entry.reference, recipient: tag.recipient)
-      dispatcher.giveBack(.returned(push), to: entry.recipients[tag.recipient].pool, entry)
+      let push = PoolLanes.Waiting(request: entry.reference, next: tag.recipient, isReturned: true)
+      dispatcher.giveBack(push, to: entry.recipients[tag.recipient].pool, entry)
     }
   }
 

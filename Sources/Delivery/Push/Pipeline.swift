@@ -356,9 +356,9 @@ extension Pipeline {
   /// The registry has said whether there are newer requests.
   private func sendNow(_ questions: [Collapses.Question]) {
     for question in questions.reversed() {
-      guard let entry = table[question.request], !entry.ledger.isOrphan else { continue }
+      guard let entry = table[question.waiting.request], !entry.ledger.isOrphan else { continue }
       entry.collapse.knownAt = time.now
-      dispatcher.giveBack(question.next, to: question.pool, entry)
+      dispatcher.giveBack(question.waiting, to: question.pool, entry)
     }
     time.ensureHooksRun()
   }

@@ -10,28 +10,26 @@ package struct PoolLanes {
     /// The first recipient not yet looked at.
     var next = 0
     var since = MonotonicTime(nanoseconds: 0)
-  }
+    /// A push that must be repeated: only the recipient `next` waits.
+    var isReturned = false
 
-  enum Next {
-    /// A push that must be repeated.
-    case returned(RecipientReference)
-    case waiting(Waiting)
+    func recipients(of entry: InFlight) -> Range<Int> { next..<(isReturned ? next + 1 : entry.recipients.count) }
   }
 
   /// A lane's requests: first pushes that certainly reached nobody, then requests for now or never (GS-064), then the others.
   private struct Lane {
-    var returned = Ring<RecipientReference>()
+    var returned = Ring<Waiting>()
     var nowOrNever = Ring<Waiting>()
     var waiting = Ring<Waiting>()
     var isEmpty: Bool { returned.isEmpty && nowOrNever.isEmpty && waiting.isEmpty }
 
     /// - Parameter oldest: whether the longest waiting request comes first.
-    mutating func popFirst(oldest: Bool) -> Next? {
-      if let push = returned.popFirst() { return .returned(push) }
+    mutating func popFirst(oldest: Bool) -> Waiting? {
+      if let push = returned.popFirst() { return push }
       if oldest, let first = waiting.first, nowOrNever.first.map({ first.since < $0.since }) ?? true {
-        return waiting.popFirst().map { .waiting($0) }
+        return waiting.popFirst()
       }
-      return (nowOrNever.popFirst() ?? waiting.popFirst()).map { .waiting($0) }
+      return nowOrNever.popFirst() ?? waiting.popFirst()
     }
 
     var since: MonotonicTime? {
@@ -85,14 +83,11 @@ package struct PoolLanes {
     count += 1
   }
 
-  mutating func giveBack(_ push: RecipientReference, of entry: InFlight) {
-    lanes[Self.lane(of: entry)].returned.append(push)
-    count += 1
-  }
-
-  /// Puts back, in front, a request that still has recipients.
+  /// Puts back, in front, a request that still has recipients; or a push, behind the others that must be repeated.
   mutating func putBack(_ waiting: Waiting, of entry: InFlight) {
-    if entry.attempt.isLast {
+    if waiting.isReturned {
+      lanes[Self.lane(of: entry)].returned.append(waiting)
+    } else if entry.attempt.isLast {
       lanes[Self.lane(of: entry)].nowOrNever.prepend(waiting)
     } else {
       lanes[Self.lane(of: entry)].waiting.prepend(waiting)
@@ -101,7 +96,7 @@ package struct PoolLanes {
   }
 
   /// The first entry of the most urgent lane; now and then the longest waiting one, so that no lane waits for ever.
-  mutating func popFirst() -> Next? {
+  mutating func popFirst() -> Waiting? {
     guard count > 0 else { return nil }
     turns &+= 1
     let isOldestsTurn = turns.isMultiple(of: Self.turnsOfUrgency)
@@ -137,8 +132,8 @@ package struct PoolLanes {
   }
 
   /// Takes out the entries of the given lanes, and held ones if `withHeld`.
-  mutating func takeLanes(withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }) -> [Next] {
-    var taken: [Next] = []
+  mutating func takeLanes(withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }) -> [Waiting] {
+    var taken: [Waiting] = []
     let lanes = WorkQueue.allCases.filter(isTaken).map(Self.lane) + (withHeld ? [Self.held] : [])
     for lane in lanes.sorted() {
       while let next = self.lanes[lane].popFirst(oldest: false) { taken.append(next) }

@@ -9,9 +9,8 @@ import Wire
 final class Collapses {
   /// A request that has waited is about to be sent: asks the registry for newer ones.
   struct Question {
-    var request: RequestReference
     var places: [CollapsePlace]
-    var next: PoolLanes.Next
+    var waiting: PoolLanes.Waiting
     var pool: Int
   }
 
@@ -123,12 +122,12 @@ final class Collapses {
 
   /// Whether the registry must be asked for newer requests first. If true, ``onAnswered`` follows. For
   /// waited requests only.
-  func asksFirst(_ entry: InFlight, _ next: PoolLanes.Next, _ pool: Int) -> Bool {
+  func asksFirst(_ entry: InFlight, _ waiting: PoolLanes.Waiting, _ pool: Int) -> Bool {
     guard entry.isReplaceable, registry != nil else { return false }
     if let time = entry.collapse.knownAt, self.time.now.seconds(since: time) < Self.longestKnown { return false }
     let places = entry.collapse.broadcastNote.map { [$0.place] } ?? places(of: entry)
     guard !places.isEmpty else { return false }
-    ask(Question(request: entry.reference, places: places, next: next, pool: pool))
+    ask(Question(places: places, waiting: waiting, pool: pool))
     return true
   }
 
