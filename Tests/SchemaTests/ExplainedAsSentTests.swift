@@ -83,7 +83,7 @@ private struct RandomSite {
     let (apps, time, log) = (pools.apps, loop.time, Log(level: .error))
     outbox = Outbox(time: time, log: log)
     pipeline = Pipeline(
-      configuration, apps: apps, pools: pools.lanes,
+      configuration, apps: apps, accounts: pools.accounts,
       messages: OutcomePublications(prefix: "push", apps: apps, steps: configuration.retry.steps), outbox: outbox,
       registry: nil, replyQueues: ReplyQueues(time: time), time: time, log: log)
   }

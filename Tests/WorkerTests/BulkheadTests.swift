@@ -69,7 +69,7 @@ struct BulkheadTests {
     let pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: loop)
     func share(_ apps: Applications, _ capacity: Int, beside others: Int) -> Int {
       let outbox = Outbox(time: loop.time, log: Log(level: .error))
-      let pipeline = Pipeline(apps: apps, pools: pools.lanes, outbox: outbox, time: loop.time, prefetch: 1_000)
+      let pipeline = Pipeline(apps: apps, accounts: pools.accounts, outbox: outbox, time: loop.time, prefetch: 1_000)
       return pipeline.dispatcher.share(of: 0, capacity, beside: others)
     }
     #expect(share(pools.apps, 5_000, beside: 0) == 5_000)

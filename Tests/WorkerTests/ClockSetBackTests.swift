@@ -21,7 +21,7 @@ struct ClockSetBackTests {
   init() throws {
     outbox = Outbox(time: time, log: Log(level: .error))
     pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: try EventLoop())
-    pipeline = Pipeline(apps: pools.apps, pools: pools.lanes, outbox: outbox, time: time, steps: Self.steps)
+    pipeline = Pipeline(apps: pools.apps, accounts: pools.accounts, outbox: outbox, time: time, steps: Self.steps)
   }
 
   private static func delivery(_ body: String) -> Delivery {

@@ -39,7 +39,7 @@ final class CredentialTests {
     #expect(app.routes.sandbox?.settings.topic == Array("com.example.app.beta".utf8))
     #expect(app.senders[Array("1001".utf8)]?.apns?.pool != app.routes.apns?.pool)
     #expect(app.senders[Array("1002".utf8)]?.apns?.pool == app.routes.apns?.pool)
-    #expect(pools.lanes.count == 3)
+    #expect(pools.accounts.count == 3)
   }
 
   @Test("of the same environment twice are refused by their key")

@@ -250,7 +250,7 @@ final class FanoutModel {
       pools = PoolSet(try Self.setup.get(), host: loop)
       client = try RegistryClient(registry, limits: RegistryLimits(), host: loop, log: log)
       pipeline = Pipeline(
-        apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, registry: client, results: .all,
+        apps: pools.apps, accounts: pools.accounts, outbox: outbox, time: loop.time, registry: client, results: .all,
         steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)], pageSize: pageSize,
         resultLease: lease)
       pipeline.backpressure.acknowledger = self

@@ -22,7 +22,7 @@ struct HeldAgainTests {
     loop = try EventLoop()
     outbox = Outbox(time: time, log: Log(level: .error))
     pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: loop)
-    pipeline = Pipeline(apps: pools.apps, pools: pools.lanes, outbox: outbox, time: time)
+    pipeline = Pipeline(apps: pools.apps, accounts: pools.accounts, outbox: outbox, time: time)
     pipeline.dispatcher.holds.broker = broker
     _ = pipeline.dispatcher.holds.isPresent(0)
     broker.declarations[0](true)

@@ -48,13 +48,13 @@ final class InlineSecretTests {
     let ca = try text(files.authority)
     let token = Self.ids.merging(["key": try text(files.p8), "ca": ca]) { $1 }
     let fcm = ["serviceAccount": try account(), "ca": ca]
-    #expect(try load(settings(["apns": token, "fcm": fcm], ["ca": ca])).lanes.count == 2)
+    #expect(try load(settings(["apns": token, "fcm": fcm], ["ca": ca])).accounts.count == 2)
     let apart = [
       "certificate": try text(files.client), "key": try text(files.clientEncryptedKey), "passphrase": files.passphrase,
       "ca": ca,
     ]
-    #expect(try load(settings(["apns": apart])).lanes.count == 1)
-    #expect(try load(settings(["apns": ["certificate": try text(files.clientCombined), "ca": ca]])).lanes.count == 1)
+    #expect(try load(settings(["apns": apart])).accounts.count == 1)
+    #expect(try load(settings(["apns": ["certificate": try text(files.clientCombined), "ca": ca]])).accounts.count == 1)
 
     let app = "PUSHFLEET_APPS_COM_EXAMPLE_APP_"
     let names = settings(["apns": Self.ids.merging(["key": "none.p8"]) { $1 }, "fcm": ["serviceAccount": "none.json"]])
@@ -64,16 +64,16 @@ final class InlineSecretTests {
         app + "APNS_KEY": form, app + "APNS_CA": ca, app + "FCM_SERVICEACCOUNT": try account(), app + "FCM_CA": ca,
         "PUSHFLEET_CA": ca,
       ]
-      #expect(try load(names, variables).lanes.count == 2)
+      #expect(try load(names, variables).accounts.count == 2)
     }
     try account().write(to: folder.appendingPathComponent("account.json"), atomically: false, encoding: .utf8)
     let named = [
       app + "APNS_KEY_FILE": files.p8, app + "APNS_CA_FILE": files.authority, app + "FCM_SERVICEACCOUNT_FILE": "account.json",
       app + "FCM_CA_FILE": files.authority, "PUSHFLEET_CA_FILE": files.authority,
     ]
-    #expect(try load(names, named).lanes.count == 2)
+    #expect(try load(names, named).accounts.count == 2)
     let keyed = Self.ids.merging(["keyFile": files.p8, "caFile": files.authority]) { $1 }
-    #expect(try load(settings(["apns": keyed])).lanes.count == 1)
+    #expect(try load(settings(["apns": keyed])).accounts.count == 1)
   }
 
   /// Places where somebody may paste a secret, by a path of keys.

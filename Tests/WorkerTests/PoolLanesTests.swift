@@ -17,7 +17,7 @@ struct PoolLanesTests {
     loop = try EventLoop()
     table = InFlightTable(time: loop.time)
     pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: loop)
-    lanes = pools.lanes[0]
+    lanes = PoolLanes(pools.accounts[0])
   }
 
   private func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }

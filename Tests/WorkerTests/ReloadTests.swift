@@ -135,10 +135,10 @@ final class ReloadTests {
     let pools = PoolSet(try credentialStore.setup(try configuration(shared)), host: try EventLoop())
     let app = pools.apps[0]
     let sender = try #require(app.senders[Array("1001".utf8)])
-    #expect(pools.lanes.count == 1 && sender.apns?.pool == 0)
+    #expect(pools.accounts.count == 1 && sender.apns?.pool == 0)
     let own = "{ a: { \(apns()), senders: { '1001': { \(apns("second.p8")) }, '1002': { \(apns()) } } } }"
     #expect(pools.reload(try credentialStore.setup(try configuration(own))) == ["a.senders.1001 APNs production"])
-    #expect(pools.lanes.count == 2 && sender.apns?.pool == 1 && app.routes.apns?.pool == 0)
+    #expect(pools.accounts.count == 2 && sender.apns?.pool == 1 && app.routes.apns?.pool == 0)
     // Requests that waited for the shared pool can still be translated.
     #expect(sender.apnsSettings(of: 0) != nil)
     // The application changes its key, and the sender stays.
@@ -147,10 +147,10 @@ final class ReloadTests {
       pools.reload(try credentialStore.setup(try configuration(own))) == [
         "a APNs production", "a.senders.1002 APNs production",
       ])
-    #expect(pools.lanes.count == 2 && app.routes.apns?.pool == 0)
+    #expect(pools.accounts.count == 2 && app.routes.apns?.pool == 0)
     // Back to one key for all.
     #expect(pools.reload(try credentialStore.setup(try configuration(shared))) == ["a.senders.1001 APNs production"])
-    #expect(pools.lanes.count == 2 && sender.apns?.pool == 0)
+    #expect(pools.accounts.count == 2 && sender.apns?.pool == 0)
   }
 
   @Test("a shared pool keeps its waiting requests when its users separate, and each user gets its own pool")
@@ -161,12 +161,12 @@ final class ReloadTests {
     try copy(files.otherP8, to: "third.p8")
     let pools = PoolSet(
       try credentialStore.setup(try configuration(apps("key.p8", "key.p8"))), host: try EventLoop())
-    #expect(pools.lanes.count == 1)
+    #expect(pools.accounts.count == 1)
     #expect(
       pools.reload(try credentialStore.setup(try configuration(apps("second.p8", "third.p8")))) == [
         "a APNs production", "b APNs production",
       ])
-    #expect(pools.lanes.count == 3)
+    #expect(pools.accounts.count == 3)
     #expect([0, 1].map { pools.apps[$0].routes.apns?.pool } == [1, 2])
     #expect([0, 1].allSatisfy { pools.apps[$0].routes.apnsSettings(of: 0) != nil })
   }
@@ -202,7 +202,7 @@ final class ReloadTests {
     #expect(routes.apns?.settings.defaultPriority == .high && routes.fcmSettings.defaultPriority == .high)
     #expect(try reload(apns("key.p8", ", environment: 'sandbox'")) == ["a APNs production", "a APNs sandbox", "a FCM"])
     #expect(routes.production == nil && routes.fcm == nil && routes.apns?.pool == routes.sandbox?.pool)
-    #expect(pools.lanes.count == 3)
+    #expect(pools.accounts.count == 3)
   }
 
   @Test("applies brokers, their authorities and passwords; an amqps address never loses TLS")
@@ -274,7 +274,7 @@ final class ComingAndGoingTests {
     let more = "{ a: { \(site.apns()), senders: { '1': { \(site.apns("second.p8")) } }, \(try site.fcm(", package: 'a.b'")) } }"
     let pools = try pools(plain)
     let sender = Array("1".utf8)
-    #expect(pools.apps[0].senders.isEmpty && pools.lanes.count == 1)
+    #expect(pools.apps[0].senders.isEmpty && pools.accounts.count == 1)
     #expect(try reload(pools, more) == ["a FCM", "a.senders.1 APNs production", "a.senders.1 FCM"])
     let pool = try #require(pools.apps[0].senders[sender]?.apns?.pool)
     #expect(pools.apps[0].packages.contains(Array("a.b".utf8)) && pools.apps[0].pools.count == 3)
@@ -317,16 +317,16 @@ final class ComingAndGoingTests {
   func closed() throws {
     let one = "{ a: { \(site.apns()) } }"
     let pools = try pools("{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")), senders: { '1': { \(site.apns()) } } } }")
-    #expect(pools.lanes.count == 3)
+    #expect(pools.accounts.count == 3)
     #expect(try reload(pools, one) == ["b (removed)"])
     #expect(pools.apps.unusedPools == [1, 2])
     #expect(pools.letGo(inHand: ([], [1])) == [2])
     #expect(pools.apps.unusedPools == [1] && pools.apps.gone.isEmpty && pools.apps[1].routes.apns == nil)
     #expect(pools.letGo(inHand: ([], [])) == [1])
     #expect(pools.apps.unusedPools.isEmpty)
-    _ = pools.takeMade()
+    let accounts = pools.accounts
     _ = try reload(pools, "{ a: { \(site.apns()) }, c: { \(site.apns("second.p8")) } }")
-    #expect(pools.takeMade().map(\.number).count == 1 && pools.lanes.count == 3)
+    #expect(pools.accounts.count == 3 && zip(pools.accounts, accounts).count { $0.pool !== $1.pool } == 1)
   }
 
   @Test("a request of a removed application keeps its routes, and those of its senders")

@@ -142,7 +142,7 @@ final class SendModel {
       outbox = Outbox(time: loop.time, log: Log(level: .error))
       pools = PoolSet(try ShardSetup(configuration), host: loop)
       pipeline = Pipeline(
-        apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, attemptLimit: 1_000,
+        apps: pools.apps, accounts: pools.accounts, outbox: outbox, time: loop.time, attemptLimit: 1_000,
         breaker: Breaker(share: 0.5, sample: 20), prefetch: Self.begun / 2)
       pipeline.backpressure.acknowledger = self
     }

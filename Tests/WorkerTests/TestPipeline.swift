@@ -2,6 +2,7 @@ import AMQP
 import Broker
 import DeviceRegistry
 import Logging
+import Providers
 import PushCore
 import Reactor
 import Settings
@@ -20,7 +21,7 @@ extension Applications {
 extension Pipeline {
   /// The parts of a shard, for a test that plays its broker and its providers.
   convenience init(
-    apps: Applications, pools: [PoolLanes] = [], outbox: Outbox, time: Turn, registry: RegistryClient? = nil,
+    apps: Applications, accounts: [PoolAccount] = [], outbox: Outbox, time: Turn, registry: RegistryClient? = nil,
     results: ResultsSetting = .none, attemptLimit: Int = 10, steps: [RetryStep] = [RetryStep(name: "1s", delay: 1_000)],
     breaker: Breaker = Breaker(share: 0.5, sample: 1_000), pageSize: Int = 1_000, resultLease: Int64 = 10_000,
     replyQueues: ReplyQueues? = nil, prefetch: Int = 1_000
@@ -33,7 +34,7 @@ extension Pipeline {
     configuration.breaker.percent = Int(breaker.share * 100)
     configuration.breaker.sample = breaker.sample
     self.init(
-      configuration, apps: apps, pools: pools, messages: OutcomePublications(prefix: "push", apps: apps, steps: steps),
+      configuration, apps: apps, accounts: accounts, messages: OutcomePublications(prefix: "push", apps: apps, steps: steps),
       outbox: outbox, registry: registry, replyQueues: replyQueues ?? ReplyQueues(time: time), resultLease: resultLease,
       time: time, log: Log(level: .error))
   }

@@ -41,12 +41,12 @@ package final class Dispatcher {
   var nextHoldAgain = MonotonicTime(nanoseconds: 0)
 
   init(
-    apps: Applications, table: InFlightTable, pools: [PoolLanes], holds: Holds, controls: Controls, collapses: Collapses,
+    apps: Applications, table: InFlightTable, accounts: [PoolAccount], holds: Holds, controls: Controls, collapses: Collapses,
     outbox: Outbox, ladder: Ladder, prefetch: Int, time: Turn
   ) {
     self.apps = apps
     self.table = table
-    self.pools = pools
+    pools = accounts.map(PoolLanes.init)
     self.holds = holds
     self.controls = controls
     self.collapses = collapses
@@ -218,22 +218,16 @@ package final class Dispatcher {
 
   // MARK: reloads
 
-  /// Adds or replaces pools after a reload, by number.
-  /// - Parameter moved: pools that use another connection from now on.
-  package func take(_ made: [(number: Int, lanes: PoolLanes)], moved: [(number: Int, lanes: PoolLanes)]) {
-    for (number, lanes) in made {
-      if number == pools.count {
-        pools.append(lanes)
-      } else {
-        active.removeAll { $0 == number }
-        pools[number] = lanes
-      }
+  /// Adds pools, and moves pools to other accounts.
+  /// - Parameter accounts: by the number of their pool. A reused number has been forgotten before.
+  package func follow(_ accounts: [PoolAccount]) {
+    for (number, account) in accounts.enumerated() {
+      if number == pools.count { pools.append(PoolLanes(account)) } else { pools[number].move(to: account) }
     }
-    for (number, lanes) in moved { pools[number].move(to: lanes.account) }
     controls.findOrdersForPools()
   }
 
-  /// These pools are closed and no request uses them.
+  /// These pools are closed and no request uses them. Their numbers may be reused.
   package func forget(pools closed: [Int]) {
     guard !closed.isEmpty else { return }
     for number in closed { pools[number] = PoolLanes(pools[number].account) }

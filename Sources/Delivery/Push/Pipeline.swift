@@ -2,6 +2,7 @@ import AMQP
 import Broker
 import DeviceRegistry
 import Logging
+import Providers
 import PushCore
 import Settings
 import Wire
@@ -30,7 +31,7 @@ package final class Pipeline {
   ///   - registry: nil if none is configured.
   ///   - resultLease: the lifetime in milliseconds of a worker's claim of a campaign's result.
   package init(
-    _ configuration: Configuration, apps: Applications, pools: [PoolLanes], messages: OutcomePublications, outbox: Outbox,
+    _ configuration: Configuration, apps: Applications, accounts: [PoolAccount], messages: OutcomePublications, outbox: Outbox,
     registry: RegistryClient?, replyQueues: ReplyQueues, resultLease: Int64 = 10_000, time: Turn, log: Log
   ) {
     self.time = time
@@ -43,7 +44,7 @@ package final class Pipeline {
     table = InFlightTable(time: time)
     collapses = Collapses(apps: apps, registry: registry, time: time)
     dispatcher = Dispatcher(
-      apps: apps, table: table, pools: pools, holds: Holds(apps: apps, time: time, log: log),
+      apps: apps, table: table, accounts: accounts, holds: Holds(apps: apps, time: time, log: log),
       controls: Controls(apps: apps, registry: registry, time: time, log: log), collapses: collapses, outbox: outbox,
       ladder: messages.ladder, prefetch: configuration.prefetch, time: time)
     backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: configuration.fanOut.prefetch, log: log)

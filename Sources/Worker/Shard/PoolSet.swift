@@ -6,17 +6,15 @@ import Settings
 import Wire
 
 /// A shard's applications and provider pools. Each credential with its settings has a pool; within it, each application has an
-/// account, whatever its senders. An account is identified by the number of its lanes.
+/// account, whatever its senders.
 final class PoolSet {
   let apps = Applications()
   /// By number. An unused account finishes its pushes, then it is closed and its number is reused.
-  private(set) var lanes: [PoolLanes] = []
+  private(set) var accounts: [PoolAccount] = []
   /// By account number; nil for closed accounts.
   private var recipes: [PoolRecipe?] = []
   private var numbers: [PoolRecipe: Int] = [:]
   private var free: [Int] = []
-  private var made: [Int] = []
-  private var moved: Set<Int> = []
   private var shared: [PoolRecipe: ProviderPool] = [:]
   /// Pools without accounts that still have pushes in flight.
   private var left: [ProviderPool] = []
@@ -38,14 +36,12 @@ final class PoolSet {
     self.host = host
     sharers = setup.configuration.shards
     _ = reload(setup)
-    _ = takeMade()
-    _ = takeMoved()
   }
 
   func connect(handler: any PoolHandler, observer: any PoolObserver) {
     self.handler = handler
     self.observer = observer
-    for lane in lanes { connect(lane.pool) }
+    for account in accounts { connect(account.pool) }
   }
 
   private func connect(_ pool: ProviderPool) {
@@ -61,7 +57,7 @@ final class PoolSet {
     var providers = [Set<Platform>](repeating: [], count: apps.series.names.count)
     for app in apps.indices.prefix(AppSeries.most) {
       for pool in apps[app].pools {
-        providers[apps.series.number(of: app)].insert(lanes[pool].pool.platform)
+        providers[apps.series.number(of: app)].insert(accounts[pool].pool.platform)
       }
     }
     return providers
@@ -71,25 +67,11 @@ final class PoolSet {
   private(set) var expiries: [CertificateExpiry] = []
 
   private func noteExpiries() {
-    expiries = lanes.indices.compactMap { number in
-      guard recipes[number] != nil, case .apns(let apns) = lanes[number].pool.kind, let end = apns.credentialNotAfter else {
-        return nil
-      }
-      return .init(name: lanes[number].account.name, notAfter: end)
+    expiries = zip(accounts, recipes).compactMap { account, recipe in
+      guard recipe != nil, case .apns(let apns) = account.pool.kind, let end = apns.credentialNotAfter else { return nil }
+      return .init(name: account.name, notAfter: end)
     }
     expiries.sort { ($0.notAfter, $0.name) < ($1.notAfter, $1.name) }
-  }
-
-  /// Accounts that were made since the last call.
-  func takeMade() -> [(number: Int, lanes: PoolLanes)] {
-    defer { made = [] }
-    return made.map { ($0, lanes[$0]) }
-  }
-
-  /// Accounts that changed their pool since the last call.
-  func takeMoved() -> [(number: Int, lanes: PoolLanes)] {
-    defer { moved = [] }
-    return moved.sorted().map { ($0, lanes[$0]) }
   }
 
   // MARK: applying a setup
@@ -190,7 +172,7 @@ final class PoolSet {
 
   /// The account keeps its waiting pushes; new connections use the new recipe. A pool with one account is kept.
   private func follow(from old: PoolRecipe, to recipe: PoolRecipe, _ number: Int) {
-    let pool = lanes[number].pool
+    let pool = accounts[number].pool
     switch (pool.kind, recipe.credential.value) {
     case (.apns(let apns), .apns(let credentials)):
       guard old.shared != recipe.shared else { return }
@@ -199,9 +181,8 @@ final class PoolSet {
         shared[recipe.shared] = pool
         apns.replaceCredentials(credentials, requestTimeout: recipe.requestTimeout)
       } else {
-        let account = lanes[number].account
-        lanes[number].move(to: apnsAccount(credentials, recipe, name: account.name))
-        moved.insert(number)
+        let account = accounts[number]
+        accounts[number] = apnsAccount(credentials, recipe, name: account.name)
         close(account, of: old)
       }
     case (.fcm(let fcm), .fcm(let credentials)):
@@ -242,7 +223,7 @@ final class PoolSet {
       if let earlier = recipes[number] { numbers[earlier] = nil }
       recipes[number] = next
       numbers[next] = number
-      if case .webpush(let provider) = lanes[number].pool.kind { provider.replaceCredentials(credentials) }
+      if case .webpush(let provider) = accounts[number].pool.kind { provider.replaceCredentials(credentials) }
     }
     return true
   }
@@ -262,16 +243,15 @@ final class PoolSet {
       let isStranger = credentials.hosts.addresses(of: origin.host) == .publicOfStranger
       account = pool(.webpush(webpush), isStranger ? .webpushOfStranger : .webpush).openAccount("\(name) \(origin.authority)")
     }
-    let number = free.popLast() ?? lanes.count
-    if number == lanes.count {
-      lanes.append(PoolLanes(account))
+    let number = free.popLast() ?? accounts.count
+    if number == accounts.count {
+      accounts.append(account)
       recipes.append(recipe)
     } else {
-      lanes[number] = PoolLanes(account)
+      accounts[number] = account
       recipes[number] = recipe
     }
     numbers[recipe] = number
-    made.append(number)
     return number
   }
 
@@ -299,13 +279,13 @@ final class PoolSet {
   func divideQuotas(among sharers: Int) -> Bool {
     guard sharers != self.sharers else { return false }
     self.sharers = sharers
-    for (lanes, recipe) in zip(lanes, recipes) {
-      if lanes.pool.isPaced, let recipe { lanes.pool.changePace(messagesPerMinute: share(of: recipe)) }
+    for (account, recipe) in zip(accounts, recipes) {
+      if account.pool.isPaced, let recipe { account.pool.changePace(messagesPerMinute: share(of: recipe)) }
     }
     return true
   }
 
-  var hasQuotas: Bool { lanes.contains { $0.pool.isPaced } }
+  var hasQuotas: Bool { accounts.contains { $0.pool.isPaced } }
 
   /// Messages per minute, at least one.
   private func share(of recipe: PoolRecipe) -> Int { max(recipe.messagesPerMinute / sharers, 1) }
@@ -327,7 +307,7 @@ final class PoolSet {
         apps.clear(app)
       }
     }
-    let closing = apps.unusedPools.sorted().filter { !inHand.pools.contains($0) && lanes[$0].account.inFlight == 0 }
+    let closing = apps.unusedPools.sorted().filter { !inHand.pools.contains($0) && accounts[$0].inFlight == 0 }
     for number in closing { close(number) }
     if !closing.isEmpty { noteExpiries() }
     return closing
@@ -336,7 +316,7 @@ final class PoolSet {
   private func close(_ number: Int) {
     if let recipe = recipes[number] {
       numbers[recipe] = nil
-      close(lanes[number].account, of: recipe)
+      close(accounts[number], of: recipe)
     }
     recipes[number] = nil
     apps.forget(pool: number)
@@ -352,5 +332,5 @@ final class PoolSet {
   }
 
   /// At the shard's end, closes the connections before the event loop.
-  func shutdown() { for pool in lanes.map(\.pool) + left { pool.shutdown() } }
+  func shutdown() { for pool in accounts.map(\.pool) + left { pool.shutdown() } }
 }

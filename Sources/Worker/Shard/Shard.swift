@@ -78,7 +78,7 @@ package final class Shard: TurnHook {
       }
     }
     pipeline = Pipeline(
-      configuration, apps: apps, pools: pools.lanes, messages: publications, outbox: outbox, registry: registry,
+      configuration, apps: apps, accounts: pools.accounts, messages: publications, outbox: outbox, registry: registry,
       replyQueues: replyQueues, time: time, log: log)
     let (holds, controls) = (pipeline.dispatcher.holds, pipeline.dispatcher.controls)
     pipeline.observers.spans.exporter = try configuration.traces.map { [time, log] (traces) throws(ConfigurationError) in
@@ -100,7 +100,7 @@ package final class Shard: TurnHook {
     replyQueues.broker = broker
     replyQueues.onAnswer = { [unowned self] in decideReplies() }
     pools.connect(handler: pipeline, observer: self)
-    pools.onOpened = { [unowned self] in pipeline.dispatcher.take(pools.takeMade(), moved: []) }
+    pools.onOpened = { [unowned self] in pipeline.dispatcher.follow(pools.accounts) }
   }
 
   /// Starts the work, in the turns of the host.
@@ -280,7 +280,7 @@ package final class Shard: TurnHook {
   /// Applies some applications per turn, so that a change of thousands doesn't delay pushes.
   private func advanceReload() {
     let isDone = pools.advance(Self.reloadPortion)
-    pipeline.dispatcher.take(pools.takeMade(), moved: pools.takeMoved())
+    pipeline.dispatcher.follow(pools.accounts)
     guard isDone else {
       time.schedule(after: 0) { [weak self] in self?.advanceReload() }
       return
