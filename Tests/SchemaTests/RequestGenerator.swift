@@ -47,12 +47,12 @@ struct RequestGenerator {
     case .timeToLive:
       pick([.number("0"), .number("600"), .number("2419200"), .number("6e2"), .number("60.0"), "3600", "0000000005"])
     case .restrictedPackageName: pick("com.example.app", "a-b_C.9", "")
-    case .notification: object(NotificationKey.self) { $0.rule }
+    case .notification: object(NotificationKey.table) { $0.rule }
     case .data: pick([data(), ["n": 5, "o": ["a": [1, .null]], "z": .null, "": true]])
     case .apns: apns()
     case .android: android()
     case .androidV2: androidV2()
-    case .webpush: object(WebpushKey.self) { $0.rule }
+    case .webpush: object(WebpushKey.table) { $0.rule }
     default: value(.looseBoolean)
     }
   }
@@ -69,12 +69,12 @@ struct RequestGenerator {
           spelling(field),
           sometimesArbitrary { generator in
             switch field {
-            case .notification: generator.object(PlainNotificationKey.self) { _ in .string }
+            case .notification: generator.object(NotificationKey.plainTable) { _ in .string }
             case .data: generator.data()
             case .apns: generator.apns()
             case .android: generator.android()
             case .androidV2: generator.androidV2()
-            case .webpush: generator.object(WebpushKey.self) { $0.rule }
+            case .webpush: generator.object(WebpushKey.table) { $0.rule }
             case .fcmOptions: generator.value(.labelOptions)
             default: generator.value(.string)
             }
@@ -106,10 +106,10 @@ struct RequestGenerator {
   }
 
   private mutating func apns() -> JSONValue {
-    object(APNsKey.self) { key, generator in
+    object(APNsKey.table) { key, generator in
       switch key {
       case .headers:
-        generator.object(APNsHeader.self) { header, generator in
+        generator.object(APNsHeader.table) { header, generator in
           switch header {
           case .apnsPushType: .string(generator.pick(APNsHeader.pushTypes))
           case .apnsTopic: "com.example.app.voip"
@@ -121,8 +121,8 @@ struct RequestGenerator {
         }
       case .payload:
         generator.pick([
-          [:], ["aps": generator.object(APSKey.self) { $0.rule }],
-          ["aps": generator.object(APSKey.self) { $0.rule }, "k": [1, .null]],
+          [:], ["aps": generator.object(APSKey.table) { $0.rule }],
+          ["aps": generator.object(APSKey.table) { $0.rule }, "k": [1, .null]],
         ])
       case .fcmOptions: generator.value(.imageOptions)
       case .liveActivityToken: generator.pick("00ff", "00f")
@@ -131,9 +131,9 @@ struct RequestGenerator {
   }
 
   private mutating func android() -> JSONValue {
-    object(AndroidKey.self) { key, generator in
+    object(AndroidKey.table) { key, generator in
       switch key {
-      case .notification: generator.object(AndroidNotificationKey.self) { $0.rule }
+      case .notification: generator.object(AndroidNotificationKey.table) { $0.rule }
       case .collapseKey: generator.collapseKey()
       case .restrictedPackageName: generator.pick("com.example.app", "")
       default: generator.value(key.rule)
@@ -142,16 +142,16 @@ struct RequestGenerator {
   }
 
   private mutating func androidV2() -> JSONValue {
-    let kind: AndroidV2Key = one(in: 3) ? .backgroundSync : .remoteNotification
+    let kind: AndroidKey = one(in: 3) ? .backgroundSync : .remoteNotification
     let isSpoilt = one(in: mischief)
     return object(
-      AndroidV2Key.self, always: isSpoilt ? nil : kind, never: isSpoilt ? [] : [.backgroundSync, .remoteNotification]
+      AndroidKey.tableV2, always: isSpoilt ? nil : kind, never: isSpoilt ? [] : [.backgroundSync, .remoteNotification]
     ) {
       key, generator in
       switch key {
       case .remoteNotification:
-        generator.object(RemoteNotificationKey.self) { key, generator in
-          key == .notification ? generator.object(AndroidNotificationV2Key.self) { $0.rule } : generator.value(key.rule)
+        generator.object(RemoteNotificationKey.table) { key, generator in
+          key == .notification ? generator.object(AndroidNotificationKey.tableV2) { $0.ruleV2 } : generator.value(key.rule)
         }
       case .collapseKey: generator.collapseKey()
       case .restrictedPackageName: generator.pick("com.example.app", "")
@@ -173,19 +173,19 @@ struct RequestGenerator {
 
   // MARK: Objects
 
-  private mutating func object<Field: FieldName>(_ type: Field.Type, _ rule: (Field) -> FieldRule?) -> JSONValue {
-    object(type) { field, generator in rule(field).map { generator.value($0) } ?? generator.arbitrary() }
+  private mutating func object<Field: FieldName>(_ table: NameTable<Field>, _ rule: (Field) -> FieldRule?) -> JSONValue {
+    object(table) { field, generator in rule(field).map { generator.value($0) } ?? generator.arbitrary() }
   }
 
   /// - Parameters:
   ///   - always: the object always has this field.
   ///   - never: the object has none of these fields, except `always`.
   private mutating func object<Field: FieldName>(
-    _ type: Field.Type, always: Field? = nil, never: [Field] = [], _ make: (Field, inout RequestGenerator) -> JSONValue
+    _ table: NameTable<Field>, always: Field? = nil, never: [Field] = [], _ make: (Field, inout RequestGenerator) -> JSONValue
   ) -> JSONValue {
     var members: [(name: String, value: JSONValue)] = []
-    let chance = Field.allCases.count > 8 ? 5 : 3
-    for field in Field.allCases {
+    let chance = table.fields.count > 8 ? 5 : 3
+    for field in table.fields {
       let isAlways = field.rawValue == always?.rawValue
       guard isAlways || !never.contains(where: { $0.rawValue == field.rawValue }) && one(in: chance) else { continue }
       members.append((spelling(field), sometimesArbitrary { make(field, &$0) }))
@@ -252,13 +252,13 @@ struct RequestGenerator {
     case .number: pick([0, .number("-1.5"), .number("1795209720"), .number("1e300")])
     case .badge: pick([0, 7, .number("2147483647")])
     case .bit: pick([0, 1])
-    case .alert: one(in: 3) ? "text" : object(APSAlertKey.self) { $0.rule }
+    case .alert: one(in: 3) ? "text" : object(APSAlertKey.table) { $0.rule }
     case .criticalSound: pick(["default", [:], ["critical": 1, "name": "n", "volume": 1, "next": 5]])
     case .localisedText: pick(["text", ["loc-key": "K", "loc-args": ["a"]], ["other": 1]])
-    case .imageOptions: object(ImageOptionsKey.self) { $0 == .analyticsLabel ? .label : .string }
-    case .linkOptions: object(LinkOptionsKey.self) { $0 == .analyticsLabel ? .label : .secureURL }
-    case .lightSettings: object(LightSettingsKey.self) { $0 == .color ? .lightColor : .duration }
-    case .lightColor: object(LightColorKey.self) { _ in .unit }
+    case .imageOptions: object(OptionsKey.imageTable) { $0 == .analyticsLabel ? .label : .string }
+    case .linkOptions: object(OptionsKey.linkTable) { $0 == .analyticsLabel ? .label : .secureURL }
+    case .lightSettings: object(LightSettingsKey.table) { $0 == .color ? .lightColor : .duration }
+    case .lightColor: object(LightColorKey.table) { _ in .unit }
     }
   }
 

@@ -40,18 +40,18 @@ enum RequestSchema {
       "if": ["anyOf": .array(["message", "validate_only", "validateOnly"].map { ["required": [.string($0)]] })],
       "then": ["$ref": "#/$defs/v1"], "else": ["$ref": "#/$defs/gcm"],
       "$defs": .object([
-        ("gcm", gcm), ("v1", v1), ("message", message), ("notification", object(NotificationKey.self) { $0.rule }),
-        ("plainNotification", object(PlainNotificationKey.self) { _ in .string }), ("apns", apns),
+        ("gcm", gcm), ("v1", v1), ("message", message), ("notification", object(NotificationKey.table) { $0.rule }),
+        ("plainNotification", object(NotificationKey.plainTable) { _ in .string }), ("apns", apns),
         ("aps", known(APSKey.self) { $0.rule }), ("alert", known(APSAlertKey.self) { $0.rule }), ("android", android),
-        ("androidNotification", object(AndroidNotificationKey.self) { $0.rule }), ("androidV2", androidV2),
+        ("androidNotification", object(AndroidNotificationKey.table) { $0.rule }), ("androidV2", androidV2),
         ("remoteNotification", remoteNotification),
-        ("androidNotificationV2", object(AndroidNotificationV2Key.self) { $0.rule }),
-        ("webpush", object(WebpushKey.self) { $0.rule }),
-        ("labelOptions", object(LabelOptionsKey.self) { _ in .label }),
-        ("imageOptions", object(ImageOptionsKey.self) { $0 == .analyticsLabel ? .label : .string }),
-        ("linkOptions", object(LinkOptionsKey.self) { $0 == .analyticsLabel ? .label : .secureURL }),
-        ("lightSettings", object(LightSettingsKey.self) { $0 == .color ? .lightColor : .duration }),
-        ("lightColor", object(LightColorKey.self) { _ in .unit }),
+        ("androidNotificationV2", object(AndroidNotificationKey.tableV2) { $0.ruleV2 }),
+        ("webpush", object(WebpushKey.table) { $0.rule }),
+        ("labelOptions", object(OptionsKey.labelTable) { _ in .label }),
+        ("imageOptions", object(OptionsKey.imageTable) { $0 == .analyticsLabel ? .label : .string }),
+        ("linkOptions", object(OptionsKey.linkTable) { $0 == .analyticsLabel ? .label : .secureURL }),
+        ("lightSettings", object(LightSettingsKey.table) { $0 == .color ? .lightColor : .duration }),
+        ("lightColor", object(LightColorKey.table) { _ in .unit }),
         ("present", ["not": ["type": "null"]]),
       ]),
     ]
@@ -68,7 +68,7 @@ enum RequestSchema {
 
   private static var gcm: JSONValue {
     object(
-      RequestField.self,
+      RequestField.table,
       replacing: [
         .to: target.adding([
           (
@@ -117,14 +117,14 @@ enum RequestSchema {
 
   private static var v1: JSONValue {
     object(
-      EnvelopeField.self, replacing: [.message: ["$ref": "#/$defs/message"], .validateOnly: value(.boolean)], isNullable: false
+      EnvelopeField.table, replacing: [.message: ["$ref": "#/$defs/message"], .validateOnly: value(.boolean)], isNullable: false
     )
     .adding([("required", ["message"])])
   }
 
   private static var message: JSONValue {
     object(
-      MessageField.self,
+      MessageField.table,
       replacing: [
         .token: ["type": ["string", "null"], "pattern": .string(Pattern.token)],
         .fid: [
@@ -166,7 +166,7 @@ enum RequestSchema {
 
   private static var apns: JSONValue {
     object(
-      APNsKey.self,
+      APNsKey.table,
       replacing: [
         .headers: [
           "type": ["object", "null"], "additionalProperties": false,
@@ -197,25 +197,25 @@ enum RequestSchema {
     var replaced: [AndroidKey: JSONValue] = [
       .collapseKey: collapseKey, .restrictedPackageName: packageName, .notification: ["$ref": "#/$defs/androidNotification"],
     ]
-    for key in AndroidKey.allCases where replaced[key] == nil { replaced[key] = value(key.rule) }
-    return object(AndroidKey.self, replacing: replaced)
+    for key in AndroidKey.table.fields where replaced[key] == nil { replaced[key] = value(key.rule) }
+    return object(AndroidKey.table, replacing: replaced)
   }
 
   private static var androidV2: JSONValue {
-    var replaced: [AndroidV2Key: JSONValue] = [
+    var replaced: [AndroidKey: JSONValue] = [
       .collapseKey: collapseKey, .restrictedPackageName: packageName,
       .remoteNotification: ["$ref": "#/$defs/remoteNotification"],
     ]
-    for key in AndroidV2Key.allCases where replaced[key] == nil { replaced[key] = value(key.rule) }
-    let kinds = [AndroidV2Key.remoteNotification, .backgroundSync].flatMap { [$0.wireName, String(describing: $0)] }
-    return object(AndroidV2Key.self, replacing: replaced)
+    for key in AndroidKey.tableV2.fields where replaced[key] == nil { replaced[key] = value(key.rule) }
+    let kinds = [AndroidKey.remoteNotification, .backgroundSync].flatMap { [$0.wireName, String(describing: $0)] }
+    return object(AndroidKey.tableV2, replacing: replaced)
       .adding([("if", ["type": "object"]), ("then", ["oneOf": exactlyOne(kinds)])])
   }
 
   private static var remoteNotification: JSONValue {
     var replaced: [RemoteNotificationKey: JSONValue] = [.notification: ["$ref": "#/$defs/androidNotificationV2"]]
     for key in RemoteNotificationKey.allCases where replaced[key] == nil { replaced[key] = value(key.rule) }
-    return object(RemoteNotificationKey.self, replacing: replaced)
+    return object(RemoteNotificationKey.table, replacing: replaced)
   }
 
   private static let collapseKey: JSONValue = [
@@ -225,25 +225,24 @@ enum RequestSchema {
 
   // MARK: Objects
 
-  static func object<Field: FieldName>(_ type: Field.Type, _ rule: (Field) -> FieldRule) -> JSONValue {
+  static func object<Field: FieldName>(_ table: NameTable<Field>, _ rule: (Field) -> FieldRule) -> JSONValue {
     object(
-      type, replacing: Dictionary(uniqueKeysWithValues: Field.allCases.map { ($0.rawValue, value(rule($0))) }), isNullable: true
-    )
+      table, replacing: Dictionary(uniqueKeysWithValues: table.fields.map { ($0.rawValue, value(rule($0))) }), isNullable: true)
   }
 
   static func object<Field: FieldName & Hashable>(
-    _ type: Field.Type, replacing values: [Field: JSONValue], isNullable: Bool = true
+    _ table: NameTable<Field>, replacing values: [Field: JSONValue], isNullable: Bool = true
   ) -> JSONValue {
-    object(type, replacing: Dictionary(uniqueKeysWithValues: values.map { ($0.rawValue, $1) }), isNullable: isNullable)
+    object(table, replacing: Dictionary(uniqueKeysWithValues: values.map { ($0.rawValue, $1) }), isNullable: isNullable)
   }
 
   /// An object with no other fields. If two spellings of a field are accepted, an object may have only one of them.
   private static func object<Field: FieldName>(
-    _ type: Field.Type, replacing values: [UInt8: JSONValue], isNullable: Bool
+    _ table: NameTable<Field>, replacing values: [UInt8: JSONValue], isNullable: Bool
   ) -> JSONValue {
     var properties: [(name: String, value: JSONValue)] = []
     var doubled: [JSONValue] = []
-    for field in Field.allCases {
+    for field in table.fields {
       let schema = values[field.rawValue] ?? .bool(false)
       let camelCase = String(describing: field)
       properties.append((field.wireName, schema))

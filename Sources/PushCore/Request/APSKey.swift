@@ -6,8 +6,8 @@ public enum APSKey: UInt8, FieldName {
   case timestamp, event, contentState, staleDate, dismissalDate, attributesType, attributes, inputPushChannel, inputPushToken
 
   public static let acceptsCamelCase = false
-  public var wireName: String { spelling(String(describing: self), separator: "-") }
-  static let table = NameTable<APSKey>(separator: "-")
+  public static let separator = "-"
+  static let table = NameTable<APSKey>()
 
   var rule: FieldRule {
     switch self {
@@ -32,8 +32,8 @@ public enum APSAlertKey: UInt8, FieldName {
   case title, subtitle, body, launchImage, titleLocKey, titleLocArgs, subtitleLocKey, subtitleLocArgs, locKey, locArgs, sound
 
   public static let acceptsCamelCase = false
-  public var wireName: String { spelling(String(describing: self), separator: "-") }
-  static let table = NameTable<APSAlertKey>(separator: "-")
+  public static let separator = "-"
+  static let table = NameTable<APSAlertKey>()
 
   var rule: FieldRule? {
     switch self {

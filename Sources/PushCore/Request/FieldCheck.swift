@@ -37,7 +37,7 @@ extension RequestReader {
   ) throws(Rejection) -> FieldSlots<Field> {
     guard let object else { return FieldSlots() }
     let slots = try fields(of: object, table)
-    for field in Field.allCases {
+    for field in table.fields {
       if let value = slots[field] { try check(value, rule(field)) }
     }
     return slots
@@ -149,11 +149,11 @@ extension RequestReader {
       guard kind == .object else { throw wrongType(node, expected: "a string or an object") }
       try checkKnown(in: node, APSAlertKey.table) { $0 == .locKey ? .string : $0 == .locArgs ? .strings : nil }
     case .labelOptions:
-      _ = try strict.fields(of: node, LabelOptionsKey.table) { _ in .label }
+      _ = try strict.fields(of: node, OptionsKey.labelTable) { _ in .label }
     case .imageOptions:
-      _ = try strict.fields(of: node, ImageOptionsKey.table) { $0 == .analyticsLabel ? .label : .string }
+      _ = try strict.fields(of: node, OptionsKey.imageTable) { $0 == .analyticsLabel ? .label : .string }
     case .linkOptions:
-      _ = try strict.fields(of: node, LinkOptionsKey.table) { $0 == .analyticsLabel ? .label : .secureURL }
+      _ = try strict.fields(of: node, OptionsKey.linkTable) { $0 == .analyticsLabel ? .label : .secureURL }
     case .lightSettings:
       _ = try strict.fields(of: node, LightSettingsKey.table) { $0 == .color ? .lightColor : .duration }
     case .lightColor:

@@ -1,15 +1,17 @@
-/// The names that an object may have, at most 32. A case's name is one spelling in JSON, its `snake_case` form the other:
+/// The names that an object may have, at most 32. A case's name is one spelling in JSON, its form with separators the other:
 /// `titleLocKey` is `title_loc_key`.
 public protocol FieldName: CaseIterable, RawRepresentable, Sendable where RawValue == UInt8 {
   /// True if both spellings are accepted (the FCM v1 shape, as in protocol buffers' JSON mapping); otherwise only `snake_case`.
   static var acceptsCamelCase: Bool { get }
-  /// The spelling in JSON, `snake_case` by default.
-  var wireName: String { get }
+  /// Between the words of a name: `_` by default, `-` in Apple's names (`apns-topic` for `apnsTopic`).
+  static var separator: String { get }
 }
 
 extension FieldName {
   public static var acceptsCamelCase: Bool { true }
-  public var wireName: String { spelling(String(describing: self), separator: "_") }
+  public static var separator: String { "_" }
+  /// The main spelling in JSON.
+  public var wireName: String { spelling(String(describing: self), separator: Self.separator) }
 }
 
 /// A name of several words: `titleLocKey` as `title_loc_key`.
@@ -19,6 +21,7 @@ package func spelling(_ caseName: String, separator: String) -> String {
   }
 }
 
+/// Finds the names of some or all of an object's fields.
 struct NameTable<Field: FieldName>: Sendable {
   private struct Slot {
     /// Of the name.
@@ -30,18 +33,17 @@ struct NameTable<Field: FieldName>: Sendable {
 
   private var slots: [Slot]
   private var text: [UInt8] = []
-  private let separator: String
+  let fields: [Field]
 
   /// The names in their main spelling, for suggestions.
-  var names: [String] { Field.allCases.map { spelling(String(describing: $0), separator: separator) } }
+  var names: [String] { fields.map(\.wireName) }
 
-  /// - Parameter separator: `-` for names of HTTP header fields (`apns-topic` from `apnsTopic`).
-  init(separator: String = "_") {
-    self.separator = separator
+  init(_ fields: [Field] = Array(Field.allCases)) {
+    self.fields = fields
     slots = Array(repeating: Slot(), count: 128)
-    for field in Field.allCases {
+    for field in fields {
       let name = String(describing: field)
-      insert(spelling(name, separator: separator), field)
+      insert(field.wireName, field)
       if Field.acceptsCamelCase, name.contains(where: \.isUppercase) { insert(name, field) }
     }
   }
@@ -83,7 +85,6 @@ struct NameTable<Field: FieldName>: Sendable {
     }
     return nil
   }
-
 }
 
 /// The value's node for each field of an object. Null counts as absent.

@@ -33,69 +33,37 @@ public enum NotificationKey: UInt8, FieldName {
 
   public static let acceptsCamelCase = false
   static let table = NameTable<NotificationKey>()
+  /// FCM v1's `message.notification`.
+  static let plainTable = NameTable<NotificationKey>([.title, .body, .image])
 }
 
-/// FCM v1's `message.notification`: a subset of ``NotificationKey``.
-enum PlainNotificationKey: UInt8, FieldName {
-  case title, body, image
-
-  static let table = NameTable<PlainNotificationKey>()
-
-  var key: NotificationKey {
-    switch self {
-    case .title: .title
-    case .body: .body
-    case .image: .image
-    }
-  }
-}
-
-/// FCM v1's `AndroidConfig`.
+/// FCM v1's `AndroidConfig`, and its alternative `AndroidConfigV2`, which has no priority: the kind of message decides the
+/// urgency.
 public enum AndroidKey: UInt8, FieldName {
-  case collapseKey, priority, ttl, restrictedPackageName, data, notification, fcmOptions
+  case collapseKey, priority, ttl, restrictedPackageName, data, notification, remoteNotification, backgroundSync, fcmOptions
   case directBootOk, bandwidthConstrainedOk, restrictedSatelliteOk
 
-  static let table = NameTable<AndroidKey>()
+  static let table = NameTable(allCases.filter { $0 != .remoteNotification && $0 != .backgroundSync })
+  static let tableV2 = NameTable(allCases.filter { $0 != .priority && $0 != .notification })
 }
 
-/// FCM v1's `AndroidNotification`.
+/// FCM v1's `AndroidNotification` and `AndroidNotificationV2`.
 public enum AndroidNotificationKey: UInt8, FieldName {
   case title, body, icon, color, sound, tag, clickAction
   case bodyLocKey, bodyLocArgs, titleLocKey, titleLocArgs
   case channelId, ticker, sticky, eventTime, localOnly, notificationPriority
   case defaultSound, defaultVibrateTimings, defaultLightSettings, vibrateTimings
-  case visibility, notificationCount, lightSettings, image, bypassProxyNotification, proxy
+  case visibility, notificationCount, lightSettings, image, bypassProxyNotification, proxy, id
 
-  static let table = NameTable<AndroidNotificationKey>()
+  static let table = NameTable(allCases.filter { $0 != .id })
+  static let tableV2 = NameTable(allCases.filter { $0 != .bypassProxyNotification && $0 != .proxy })
 }
 
-/// FCM v1's `AndroidConfigV2`, an alternative to ``AndroidKey``. It has no priority: the kind of message decides the urgency.
-public enum AndroidV2Key: UInt8, FieldName {
-  case collapseKey, ttl, restrictedPackageName, data, remoteNotification, backgroundSync, fcmOptions
-  case directBootOk, bandwidthConstrainedOk, restrictedSatelliteOk
-
-  static let table = NameTable<AndroidV2Key>()
-  var common: AndroidKey? { Self.commons[Int(rawValue)] }
-  private static let commons = allCases.map { key in AndroidKey.allCases.first { $0.wireName == key.wireName } }
-}
-
-/// The `remote_notification` of ``AndroidV2Key``: shown, or handed to the app, at once.
+/// The `remote_notification` of `AndroidConfigV2`: shown, or handed to the app, at once.
 public enum RemoteNotificationKey: UInt8, FieldName {
   case notification, mutableContent, useAsV1DataMessage
 
   static let table = NameTable<RemoteNotificationKey>()
-}
-
-public enum AndroidNotificationV2Key: UInt8, FieldName {
-  case title, body, icon, color, sound, tag, clickAction
-  case bodyLocKey, bodyLocArgs, titleLocKey, titleLocArgs
-  case channelId, ticker, sticky, eventTime, localOnly, notificationPriority
-  case defaultSound, defaultVibrateTimings, defaultLightSettings, vibrateTimings
-  case visibility, notificationCount, lightSettings, image, id
-
-  static let table = NameTable<AndroidNotificationV2Key>()
-  var common: AndroidNotificationKey? { Self.commons[Int(rawValue)] }
-  private static let commons = allCases.map { key in AndroidNotificationKey.allCases.first { $0.wireName == key.wireName } }
 }
 
 enum LightSettingsKey: UInt8, FieldName {
@@ -124,8 +92,8 @@ public enum APNsHeader: UInt8, FieldName {
   case apnsPushType, apnsTopic, apnsId, apnsExpiration, apnsPriority, apnsCollapseId
 
   public static let acceptsCamelCase = false
-  public var wireName: String { spelling(String(describing: self), separator: "-") }
-  static let table = NameTable<APNsHeader>(separator: "-")
+  public static let separator = "-"
+  static let table = NameTable<APNsHeader>()
 }
 
 /// FCM v1's `WebpushConfig`.
@@ -135,25 +103,15 @@ public enum WebpushKey: UInt8, FieldName {
   static let table = NameTable<WebpushKey>()
 }
 
-/// FCM v1's `FcmOptions` and `AndroidFcmOptions`.
-enum LabelOptionsKey: UInt8, FieldName {
-  case analyticsLabel
+enum OptionsKey: UInt8, FieldName {
+  case analyticsLabel, image, link
 
-  static let table = NameTable<LabelOptionsKey>()
-}
-
-/// FCM v1's `ApnsFcmOptions`.
-enum ImageOptionsKey: UInt8, FieldName {
-  case analyticsLabel, image
-
-  static let table = NameTable<ImageOptionsKey>()
-}
-
-/// FCM v1's `WebpushFcmOptions`.
-enum LinkOptionsKey: UInt8, FieldName {
-  case analyticsLabel, link
-
-  static let table = NameTable<LinkOptionsKey>()
+  /// FCM v1's `FcmOptions` and `AndroidFcmOptions`.
+  static let labelTable = NameTable<OptionsKey>([.analyticsLabel])
+  /// FCM v1's `ApnsFcmOptions`.
+  static let imageTable = NameTable<OptionsKey>([.analyticsLabel, .image])
+  /// FCM v1's `WebpushFcmOptions`.
+  static let linkTable = NameTable<OptionsKey>([.analyticsLabel, .link])
 }
 
 /// `sound` as a dictionary (Apple: "Generating a remote notification").

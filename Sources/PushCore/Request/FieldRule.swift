@@ -96,6 +96,16 @@ extension AndroidNotificationKey {
     case .notificationCount: .count
     case .lightSettings: .lightSettings
     case .proxy: .oneOf(["PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"])
+    case .id: .int32
+    }
+  }
+
+  /// In `AndroidNotificationV2`.
+  var ruleV2: FieldRule {
+    switch self {
+    case .notificationCount: .int32
+    case .image: .secureURL
+    default: rule
     }
   }
 }
@@ -107,19 +117,10 @@ extension AndroidKey {
     case .priority: .oneOf(["NORMAL", "HIGH", "normal", "high"])
     case .ttl: .lifetime
     case .data: .data
-    case .notification: .object
+    case .notification, .remoteNotification: .object
+    case .backgroundSync: .emptyObject
     case .fcmOptions: .labelOptions
     case .directBootOk, .bandwidthConstrainedOk, .restrictedSatelliteOk: .boolean
-    }
-  }
-}
-
-extension AndroidV2Key {
-  var rule: FieldRule {
-    switch self {
-    case .remoteNotification: .object
-    case .backgroundSync: .emptyObject
-    default: common?.rule ?? .string
     }
   }
 }
@@ -129,16 +130,6 @@ extension RemoteNotificationKey {
     switch self {
     case .notification: .object
     case .mutableContent, .useAsV1DataMessage: .boolean
-    }
-  }
-}
-
-extension AndroidNotificationV2Key {
-  var rule: FieldRule {
-    switch self {
-    case .id, .notificationCount: .int32
-    case .image: .secureURL
-    default: common?.rule ?? .string
     }
   }
 }

@@ -2,20 +2,15 @@
 final class PlatformBlocks: Sendable {
   let apns: FieldSlots<APNsKey>
   let apnsHeaders: FieldSlots<APNsHeader>
-  /// The keys of `android`, or those that `android_v2` shares with it.
+  /// The keys of `android` or `android_v2`. `android_v2` has its `notification` in `remote_notification`.
   let android: FieldSlots<AndroidKey>
   let androidNotification: FieldSlots<AndroidNotificationKey>
-  /// The keys that only `android_v2` has; nil without that block.
-  let androidV2: AndroidV2?
+  /// The keys of `android_v2.remote_notification`.
+  let remoteNotification: FieldSlots<RemoteNotificationKey>
   let webpush: FieldSlots<WebpushKey>
 
-  struct AndroidV2: Sendable {
-    /// True for `background_sync`; then there is no `remote_notification`.
-    var isSync: Bool
-    var mutableContent: Int?
-    var useAsV1DataMessage: Int?
-    var id: Int?
-  }
+  /// True for `android_v2`, which has exactly one of the two.
+  var isV2: Bool { android[.remoteNotification] != nil || android[.backgroundSync] != nil }
 
   init(apns: Int?, android: Int?, androidV2: Int?, webpush: Int?, _ reader: RequestReader) throws(Rejection) {
     self.apns = try reader.fields(of: apns, APNsKey.table, \.rule)
@@ -24,11 +19,15 @@ final class PlatformBlocks: Sendable {
       guard android == nil else {
         throw reader.refusal(androidV2, .invalidParameters, "beside android, expected only one of the two")
       }
-      (self.android, androidNotification, self.androidV2) = try reader.androidV2(androidV2)
+      var block = try reader.androidV2(androidV2)
+      remoteNotification = try reader.fields(of: block[.remoteNotification], RemoteNotificationKey.table, \.rule)
+      if let notification = remoteNotification[.notification] { block.set(.notification, notification) }
+      self.android = block
+      androidNotification = try reader.fields(of: block[.notification], AndroidNotificationKey.tableV2, \.ruleV2)
     } else {
       self.android = try reader.fields(of: android, AndroidKey.table, \.rule)
       androidNotification = try reader.fields(of: self.android[.notification], AndroidNotificationKey.table, \.rule)
-      self.androidV2 = nil
+      remoteNotification = FieldSlots()
     }
     apnsHeaders = try self.apns[.headers].map(reader.apnsHeaders) ?? FieldSlots()
     if let payload = self.apns[.payload] { try reader.checkPayload(payload) }
@@ -48,10 +47,12 @@ extension SendRequest {
   public var apnsID: [UInt8]? { apnsHeader(.apnsId).map { document.string($0).map { $0 | 0x20 } } }
   /// `apns.live_activity_token` in lower case.
   var activityToken: [UInt8]? { apns(.liveActivityToken).map { document.string($0).map { $0 | 0x20 } } }
-  /// A key of `android`, or the same key of `android_v2`.
+  /// A key of `android` or `android_v2`.
   public func android(_ key: AndroidKey) -> Int? { blocks?.android[key] }
   /// A key of `android.notification`, or the same key of `android_v2.remote_notification.notification`.
   public func androidNotification(_ key: AndroidNotificationKey) -> Int? { blocks?.androidNotification[key] }
+  func remoteNotification(_ key: RemoteNotificationKey) -> Int? { blocks?.remoteNotification[key] }
+  var hasAndroidV2: Bool { blocks?.isV2 == true }
   public func webpush(_ key: WebpushKey) -> Int? { blocks?.webpush[key] }
 }
 
@@ -67,10 +68,8 @@ extension RequestReader {
     return headers
   }
 
-  fileprivate func androidV2(
-    _ node: Int
-  ) throws(Rejection) -> (FieldSlots<AndroidKey>, FieldSlots<AndroidNotificationKey>, PlatformBlocks.AndroidV2) {
-    let block = try fields(of: node, AndroidV2Key.table, \.rule)
+  fileprivate func androidV2(_ node: Int) throws(Rejection) -> FieldSlots<AndroidKey> {
+    let block = try fields(of: node, AndroidKey.tableV2, \.rule)
     let remote = block[.remoteNotification]
     if remote != nil, let sync = block[.backgroundSync] {
       throw refusal(sync, .invalidParameters, "beside remote_notification, expected only one of the two")
@@ -78,26 +77,7 @@ extension RequestReader {
     guard remote != nil || block[.backgroundSync] != nil else {
       throw refusal(node, .invalidParameters, "expected remote_notification or background_sync in it")
     }
-    var android = FieldSlots<AndroidKey>()
-    for key in AndroidV2Key.allCases {
-      if let common = key.common, let value = block[key] { android.set(common, value) }
-    }
-    var v2 = PlatformBlocks.AndroidV2(isSync: remote == nil)
-    var shown = FieldSlots<AndroidNotificationKey>()
-    if let remote {
-      let keys = try fields(of: remote, RemoteNotificationKey.table, \.rule)
-      v2.mutableContent = keys[.mutableContent]
-      v2.useAsV1DataMessage = keys[.useAsV1DataMessage]
-      if let notification = keys[.notification] {
-        android.set(.notification, notification)
-        let values = try fields(of: notification, AndroidNotificationV2Key.table, \.rule)
-        for key in AndroidNotificationV2Key.allCases {
-          if let common = key.common, let value = values[key] { shown.set(common, value) }
-        }
-        v2.id = values[.id]
-      }
-    }
-    return (android, shown, v2)
+    return block
   }
 
   fileprivate func checkPayload(_ node: Int) throws(Rejection) {

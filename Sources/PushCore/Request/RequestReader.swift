@@ -111,10 +111,7 @@ struct RequestReader {
     let slots = try fields(of: message, MessageField.table, \.rule)
     if let node = slots[.notification] {
       request.notificationNode = node
-      let plain = try fields(of: node, PlainNotificationKey.table) { _ in .string }
-      for key in PlainNotificationKey.allCases {
-        if let value = plain[key] { request.notification.set(key.key, value) }
-      }
+      request.notification = try fields(of: node, NotificationKey.plainTable, \.rule)
     }
     request.dataNode = slots[.data]
     request.fcmOptionsNode = slots[.fcmOptions]

@@ -8,14 +8,14 @@ struct AndroidConfig {
 
   func append(_ request: SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]) {
     let document = request.document
-    let v2 = request.blocks?.androidV2
-    body.appendMember(v2 == nil ? #""android":{"# : #""android_v2":{"#)
+    let isV2 = request.hasAndroidV2
+    body.appendMember(isV2 ? #""android_v2":{"# : #""android":{"#)
     if let key = request.android(.collapseKey) ?? request.collapseKeyNode {
       body.appendMember(#""collapse_key":"#, key, of: document)
     }
     if let node = request.android(.priority) {
       body.appendMember(#""priority":"#, node, of: document)
-    } else if request.shape == .gcm, v2 == nil {
+    } else if request.shape == .gcm, !isV2 {
       let priority = request.priority ?? (request.delayWhileIdle ? .normal : priority)
       body.appendMember(priority == .high ? #""priority":"HIGH""# : #""priority":"NORMAL""#)
     }
@@ -25,7 +25,7 @@ struct AndroidConfig {
     if let name = request.android(.restrictedPackageName) ?? request.restrictedPackageNameNode {
       body.appendMember(#""restricted_package_name":"#, name, of: document)
     }
-    if let v2 { append(v2, request, to: &body) } else { appendNotification(request, to: &body) }
+    if isV2 { appendMessage(request, to: &body) } else { appendNotification(request, isV2: false, to: &body) }
     if request.blocks != nil {
       for (key, name) in Self.carried {
         guard let node = request.android(key) else { continue }
@@ -60,22 +60,25 @@ struct AndroidConfig {
     return min((deadline - context.now) / 1000, Int64(RequestLimits.longestTimeToLive))
   }
 
-  private func append(_ v2: PlatformBlocks.AndroidV2, _ request: SendRequest, to body: inout [UInt8]) {
+  /// Appends the kind of message of `android_v2`.
+  private func appendMessage(_ request: SendRequest, to body: inout [UInt8]) {
     body.appendMemberSeparator()
-    guard !v2.isSync else { return body.appendText(#""background_sync":{}"#) }
+    guard request.android(.backgroundSync) == nil else { return body.appendText(#""background_sync":{}"#) }
     body.appendText(#""remote_notification":{"#)
-    appendNotification(request, v2, to: &body)
-    if let flag = v2.mutableContent { body.appendMember(#""mutable_content":"#, flag, of: request.document) }
-    if let flag = v2.useAsV1DataMessage { body.appendMember(#""use_as_v1_data_message":"#, flag, of: request.document) }
+    appendNotification(request, isV2: true, to: &body)
+    if let flag = request.remoteNotification(.mutableContent) {
+      body.appendMember(#""mutable_content":"#, flag, of: request.document)
+    }
+    if let flag = request.remoteNotification(.useAsV1DataMessage) {
+      body.appendMember(#""use_as_v1_data_message":"#, flag, of: request.document)
+    }
     body.append(0x7D)
   }
 
   /// In `android_v2` it also has title, body and image: FCM doesn't document that it uses the common `notification` there.
-  private func appendNotification(
-    _ request: SendRequest, _ v2: PlatformBlocks.AndroidV2? = nil, to body: inout [UInt8]
-  ) {
+  private func appendNotification(_ request: SendRequest, isV2: Bool, to body: inout [UInt8]) {
     let isTranslated = request.shape == .gcm && request.hasNotification
-    let carriesCommon = !hasCommon || (v2 != nil && isTranslated)
+    let carriesCommon = !hasCommon || (isV2 && isTranslated)
     guard isTranslated || carriesCommon || request.countsBadge || request.android(.notification) != nil else { return }
     let document = request.document
     var isOpen = false
@@ -105,17 +108,10 @@ struct AndroidConfig {
           body.removeSubrange(mark...)
           continue
         }
-      } else if let source, let key, !Self.append(key, source, fields[index].form(inV2: v2 != nil), request, to: &body) {
+      } else if let source, let key, !Self.append(key, source, fields[index].form(inV2: isV2), request, to: &body) {
         body.removeSubrange(mark...)
         continue
       }
-      isOpen = true
-    }
-    if let id = v2?.id {
-      if !isOpen {
-        body.appendMember(#""notification":{"#)
-      }
-      body.appendMember(#""id":"#, id, of: document)
       isOpen = true
     }
     if isOpen { body.append(0x7D) }
@@ -201,7 +197,7 @@ struct AndroidConfig {
     .init(.defaultVibrateTimings), .init(.defaultLightSettings), .init(.vibrateTimings), .init(.visibility, .visibility),
     .init(.notificationCount, .notificationCount, .count), .init(.lightSettings),
     .init(.image, nil, .secureURL, common: .image),
-    .init(.bypassProxyNotification), .init(.proxy),
+    .init(.bypassProxyNotification), .init(.proxy), .init(.id),
   ]
 
   private static let carried: [(AndroidKey, String)] = [

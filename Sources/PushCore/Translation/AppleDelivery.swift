@@ -40,7 +40,7 @@ struct AppleDelivery {
   /// An empty request wakes the app on purpose.
   private static func isForOthersOnly(_ request: SendRequest, _ content: APSContent) -> Bool {
     guard content.payload.map({ request.document.count($0) == 0 }) ?? true, !request.hasData else { return false }
-    return request.hasNotification || request.blocks?.androidV2?.isSync == false || request.android(.notification) != nil
+    return request.hasNotification || request.android(.remoteNotification) != nil || request.android(.notification) != nil
       || request.android(.data) != nil
       || WebpushKey.allCases.contains { request.webpush($0) != nil }
   }

@@ -35,8 +35,9 @@ private struct LossExplanation {
   }
 
   private var document: JSONDocument { request.document }
-  private var v2: PlatformBlocks.AndroidV2? { request.blocks?.androidV2 }
-  private var block: String { v2 == nil ? "android" : "android_v2" }
+  private var isV2: Bool { request.hasAndroidV2 }
+  private var isSync: Bool { request.android(.backgroundSync) != nil }
+  private var block: String { isV2 ? "android_v2" : "android" }
 
   mutating func explain(movesExtension: Bool) {
     explainNotification()
@@ -52,7 +53,7 @@ private struct LossExplanation {
     case .apns:
       if request.restrictedPackageNameNode != nil { add(.packageName) }
       if request.isDryRun { add(.dryRun) }
-      if v2 != nil { add(.androidV2Block) }
+      if isV2 { add(.androidV2Block) }
       if request.apns(.liveActivityToken) != nil { add(.liveActivityToken) }
       if request.fcmOptionsNode != nil { add(.options, field: "fcm_options") }
       if request.apns(.fcmOptions) != nil { add(.options, field: "apns.fcm_options") }
@@ -89,7 +90,7 @@ private struct LossExplanation {
 
   /// Adapts words about `android` to the block that the request has.
   private func spelt(_ words: String) -> String {
-    guard v2 != nil else { return words }
+    guard isV2 else { return words }
     return words.replacing("android.notification.", with: "android_v2.remote_notification.notification.")
       .replacing("android.", with: "android_v2.")
   }
@@ -123,7 +124,7 @@ private struct LossExplanation {
       }
       let isObject = key == .sound && document.kind(node) == .object
       // Android plays no sound here.
-      if isObject, platform == .fcm, android != nil || v2?.isSync == true { continue }
+      if isObject, platform == .fcm, android != nil || isSync { continue }
       if isObject, platform == .fcm, document.string("name", of: node) == nil {
         drop(.soundObject, field, "for Android: it has no name")
         continue
@@ -143,7 +144,7 @@ private struct LossExplanation {
   /// A badge of `auto` through FCM: Android shows it as a number, unless it has its own number.
   private mutating func explainCounter(isForApple: Bool) {
     let isForAndroid =
-      v2?.isSync != true && request.androidNotification(.notificationCount) == nil
+      !isSync && request.androidNotification(.notificationCount) == nil
       && request.notification[.notificationCount] == nil
     let count = spelt("android.notification.notification_count")
     let words: String
@@ -234,7 +235,7 @@ private struct LossExplanation {
     let isOwnOfApple = request.apnsHeader(header) != nil
     let isOwnOfAndroid = request.android(key) != nil
     // The entry of `android_v2` reports priority for Android.
-    let hasAndroid = platform == .fcm && (key != .priority || v2 == nil)
+    let hasAndroid = platform == .fcm && (key != .priority || !isV2)
     // `time_to_live` limits the request's life in the fleet even if a block overrides it.
     let rest = rule == .timeToLive ? " there; time_to_live still ends the request in the fleet" : ""
     if delivery != nil, isOwnOfApple { addLost(field, .apple, to: "apns.headers.\(header.wireName)", rest) }
@@ -253,7 +254,7 @@ private struct LossExplanation {
   }
 
   private mutating func explainPriority() {
-    if platform == .fcm, v2 != nil {
+    if platform == .fcm, isV2 {
       if request.priority != nil { add(.androidV2Priority, field: "priority") }
       if request.delayWhileIdle { add(.androidV2Priority, field: "delay_while_idle") }
       guard delivery != nil else { return }
@@ -261,7 +262,7 @@ private struct LossExplanation {
     let header = request.apnsHeader(.apnsPriority)
     let isHigh = request.priority == .high
     let isBackground = delivery?.pushType == .background
-    let cut = platform == .fcm && v2 != nil ? "apns-priority 5" : nil
+    let cut = platform == .fcm && isV2 ? "apns-priority 5" : nil
     if let header, isBackground, document.isString(header, "10") {
       add(.backgroundPriority, field: "apns.headers.apns-priority", words: cut)
     }
@@ -301,13 +302,13 @@ private struct LossExplanation {
   }
 
   private mutating func explainAndroidV2() {
-    guard let v2, request.shape == .gcm else { return }
-    if !v2.isSync, request.androidNotification(.image) == nil, let image = request.notification[.image],
+    guard isV2, request.shape == .gcm else { return }
+    if !isSync, request.androidNotification(.image) == nil, let image = request.notification[.image],
       !TextForm.isSecureURL(document.string(image))
     {
       drop(.androidV2Block, "notification.image", "for Android: android_v2 has https URLs only")
     }
-    if v2.isSync, request.hasNotification { add(.backgroundSync, field: "notification") }
+    if isSync, request.hasNotification { add(.backgroundSync, field: "notification") }
   }
 }
 

@@ -156,7 +156,7 @@ private struct WebPushExplanation {
       guard isOwn(.ttl) else { return add(.timeToLive) }
       addLost("time_to_live", to: .ttl, " there; time_to_live still ends the request in the fleet")
     } else if request.android(.ttl) != nil, !isOwn(.ttl) {
-      add(.androidLifetime, field: "\(request.blocks?.androidV2 == nil ? "android" : "android_v2").ttl (no time_to_live)")
+      add(.androidLifetime, field: "\(request.hasAndroidV2 ? "android_v2" : "android").ttl (no time_to_live)")
     }
   }
 
@@ -169,7 +169,7 @@ private struct WebPushExplanation {
   private mutating func explainOthers() {
     if request.restrictedPackageNameNode != nil { add(.packageName) }
     if request.isDryRun { add(.dryRun) }
-    if request.blocks?.androidV2 != nil { add(.androidV2Block) }
+    if request.hasAndroidV2 { add(.androidV2Block) }
     if request.fcmOptionsNode != nil { add(.options, field: "fcm_options") }
     guard let options = request.webpush(.fcmOptions) else { return }
     // Beside the link there is only the label for FCM's statistics.

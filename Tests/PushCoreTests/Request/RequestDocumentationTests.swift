@@ -12,8 +12,7 @@ import Testing
       + NotificationKey.allCases.map(\.wireName) + AndroidKey.allCases.map(\.wireName)
       + AndroidNotificationKey.allCases.map(\.wireName) + APNsKey.allCases.map(\.wireName)
       + APNsHeader.allCases.map(\.wireName) + WebpushKey.allCases.map(\.wireName) + APSKey.allCases.map(\.wireName)
-      + APSAlertKey.allCases.map(\.wireName) + AndroidV2Key.allCases.map(\.wireName)
-      + RemoteNotificationKey.allCases.map(\.wireName) + AndroidNotificationV2Key.allCases.map(\.wireName)
+      + APSAlertKey.allCases.map(\.wireName) + RemoteNotificationKey.allCases.map(\.wireName)
     for name in names { #expect(text.contains("`\(name)`"), "\(name)") }
   }
 }
