@@ -34,26 +34,18 @@ public struct BrokerURI: Equatable, Sendable {
 }
 
 /// Why a broker URI is invalid. Names the part, never its secret content.
-public enum BrokerURIError: Error, Equatable, Sendable, CustomStringConvertible {
-  case scheme
-  case host
-  case port
-  case percentEncoding(part: String)
-  case virtualHost
-  case query
-  case tooLong(part: String)
+public struct BrokerURIError: Error, Equatable, Sendable, CustomStringConvertible {
+  public let description: String
 
-  public var description: String {
-    switch self {
-    case .scheme: "broker URI must begin with amqp:// or amqps://"
-    case .host: "broker URI names no valid host"
-    case .port: "broker URI's port must be a number from 1 to 65535"
-    case .percentEncoding(let part): "broker URI's \(part) has a bad percent escape or is not UTF-8"
-    case .virtualHost: "broker URI's path must be one virtual host (write %2F for a slash in its name)"
-    case .query: "broker URI must have neither query nor fragment"
-    case .tooLong(let part): "broker URI's \(part) is too long"
-    }
-  }
+  private init(_ reason: String) { description = "broker URI\(reason)" }
+
+  static let scheme = BrokerURIError(" must begin with amqp:// or amqps://")
+  static let host = BrokerURIError(" names no valid host")
+  static let port = BrokerURIError("'s port must be a number from 1 to 65535")
+  static let virtualHost = BrokerURIError("'s path must be one virtual host (write %2F for a slash in its name)")
+  static let query = BrokerURIError(" must have neither query nor fragment")
+  static func percentEncoding(part: String) -> Self { Self("'s \(part) has a bad percent escape or is not UTF-8") }
+  static func tooLong(part: String) -> Self { Self("'s \(part) is too long") }
 }
 
 extension BrokerURI {

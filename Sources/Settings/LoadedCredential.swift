@@ -64,10 +64,7 @@ private struct Loading {
   func fcm(_ serviceAccount: Material, _ endpoint: Endpoint, isEndpointGiven: Bool) throws(ConfigurationError) -> FCMCredentials
   {
     let file = try files.bytes(of: serviceAccount, for: "\(setting).serviceAccount")
-    let account: ServiceAccount
-    do throws(ServiceAccount.Invalid) { account = try ServiceAccount(file: file) } catch {
-      throw ConfigurationError(key: "\(setting).serviceAccount", problem: "cannot be used: \(error)")
-    }
+    let account = try usable("\(setting).serviceAccount") { () throws(CredentialError) in try ServiceAccount(file: file) }
     let tokenEndpoint =
       isEndpointGiven ? TokenEndpoint(endpoint: endpoint, path: TokenEndpoint(account.tokenURI)?.path ?? "/token") : nil
     return try usable("\(setting).serviceAccount") { () throws(CredentialError) in

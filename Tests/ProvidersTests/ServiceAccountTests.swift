@@ -19,14 +19,15 @@ struct ServiceAccountTests {
 
   @Test("a file of another kind is refused with what is wrong")
   func refuses() {
-    #expect(throws: ServiceAccount.Invalid.wrongType("authorized_user")) {
+    let type = #"it is of type "authorized_user", not "service_account": download a key of a service account"#
+    #expect(throws: CredentialError(file: nil, reason: type)) {
       try ServiceAccount(file: Array(#"{"type":"authorized_user"}"#.utf8))
     }
-    #expect(throws: ServiceAccount.Invalid.missing("project_id")) {
+    #expect(throws: CredentialError(file: nil, reason: "the service account has no project_id")) {
       try ServiceAccount(file: Array(#"{"type":"service_account","client_email":"a"}"#.utf8))
     }
-    #expect(throws: ServiceAccount.Invalid.self) { try ServiceAccount(file: Array("not json".utf8)) }
-    #expect(throws: ServiceAccount.Invalid.self) {
+    #expect(throws: CredentialError.self) { try ServiceAccount(file: Array("not json".utf8)) }
+    #expect(throws: CredentialError.self) {
       try ServiceAccount(
         file: Array(#"{"type":"service_account","project_id":"p","client_email":"a","private_key":"x"}"#.utf8))
     }

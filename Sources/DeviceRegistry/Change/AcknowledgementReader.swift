@@ -184,8 +184,7 @@ private struct AcknowledgementReader {
 
   private func number(_ values: Values, _ field: AcknowledgementField) throws(ChangeRefusal) -> Int64? {
     guard let node = values[field], document.kind(node) == .number else { return nil }
-    do throws(JSONNumberError) { return Int64(try document.integer(node)) } catch {
-      throw .invalid("\(field.rawValue): expected a whole number")
-    }
+    guard let number = document.integer(node) else { throw .invalid("\(field.rawValue): expected a whole number") }
+    return number
   }
 }

@@ -137,9 +137,8 @@ private struct ChangeReader {
   private func group() throws(ChangeRefusal) -> GroupReference {
     guard let node = values[.group] else { throw .invalid("group: missing") }
     if document.kind(node) == .number {
-      do throws(JSONNumberError) { return .name(Array(String(try document.integer(node)).utf8)) } catch {
-        throw .invalid("group: expected a string or an integer")
-      }
+      guard let number = document.integer(node) else { throw .invalid("group: expected a string or an integer") }
+      return .name(Array(String(number).utf8))
     }
     let text = try text(.group)
     return RegistryID.kind(of: text) == .group ? .key(text) : .name(text)

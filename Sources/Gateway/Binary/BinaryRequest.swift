@@ -69,6 +69,6 @@ struct BinaryRequest {
     guard let aps = payload.value("aps", of: payload.root), payload.kind(aps) == .object, payload.count(aps) == 1,
       let flag = payload.value("content-available", of: aps)
     else { return false }
-    return (try? payload.integer(flag)) == 1
+    return payload.integer(flag) == 1
   }
 }

@@ -151,11 +151,11 @@ extension FleetStatus: PublisherHandler {
       let answer = try? JSONDocument(reply.body, limits: JSONLimits(bytes: Self.maximumAnswer)),
       answer.kind(answer.root) == .object
     else { return }
-    let shards = answer.value("shards", of: answer.root).flatMap { try? answer.integer($0) } ?? 1
+    let shards = answer.value("shards", of: answer.root).flatMap { answer.integer($0) } ?? 1
     workers.append((reply.body, Int(min(max(shards, 0), 1 << 20))))
     for row in answer.value("waiting", of: answer.root).map({ Array(answer.elements(of: $0)) }) ?? [] {
       guard let credential = answer.string("credential", of: row), let pushes = answer.value("pushes", of: row),
-        let count = try? answer.integer(pushes)
+        let count = answer.integer(pushes)
       else { continue }
       waiting[credential, default: 0] += Int(min(max(count, 0), 1 << 40))
     }

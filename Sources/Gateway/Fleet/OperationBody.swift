@@ -50,7 +50,7 @@ struct OperationBody {
       throw .badRequest("rate: expected pushes per second, or null for no limit")
     }
     guard let value = self["rate"] else { return nil }
-    guard let rate = try? document.integer(value), Self.rates.contains(rate) else {
+    guard let rate = document.integer(value), Self.rates.contains(rate) else {
       throw .badRequest("rate: expected pushes per second, from 1 to \(Self.rates.upperBound), or null")
     }
     return rate

@@ -95,7 +95,7 @@ struct GCMCheck {
   /// Accepts a number in quotes, because Google's example has one.
   private var lifetime: String? {
     guard let node = value("time_to_live") else { return nil }
-    let seconds = document.kind(node) == .string ? Int64(document.text(node)) : try? document.integer(node)
+    let seconds = document.kind(node) == .string ? Int64(document.text(node)) : document.integer(node)
     if let seconds, (0...2_419_200).contains(seconds) { return nil }
     return "Invalid value (\(text(node))) for \"time_to_live\": must be between 0 and 2419200"
   }

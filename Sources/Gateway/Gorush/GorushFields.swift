@@ -18,7 +18,7 @@ struct GorushFields {
         switch document.kind(value) {
         case .null, .false: true
         case .true: false
-        case .number: !Self.numbers.contains(name) && (try? document.integer(value)) == 0
+        case .number: !Self.numbers.contains(name) && document.integer(value) == 0
         case .string: document.source(value).isEmpty
         case .array, .object: document.count(value) == 0
         }

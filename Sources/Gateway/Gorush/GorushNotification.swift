@@ -27,7 +27,7 @@ struct GorushNotification {
   ) throws(Rejection) -> (GorushNotification, body: [UInt8]) {
     var fields = try GorushFields(document, node)
     var notification = GorushNotification()
-    guard let number = fields.take("platform").flatMap({ try? document.integer($0) }),
+    guard let number = fields.take("platform").flatMap({ document.integer($0) }),
       let platform = Platform(rawValue: number)
     else { throw Rejection(.invalidParameters, "platform: expected 1 (iOS) or 2 (Android)") }
     notification.platform = platform

@@ -20,7 +20,7 @@ struct LetterBody {
     let document = body.document
     reason = body.reason
     if let value = body["rate"] {
-      guard let number = try? document.integer(value), Self.rates.contains(number) else {
+      guard let number = document.integer(value), Self.rates.contains(number) else {
         throw .badRequest("rate: expected letters per second, from 1 to \(Self.rates.upperBound)")
       }
       rate = number
@@ -35,7 +35,7 @@ struct LetterBody {
   private mutating func set(_ name: String, _ value: Int, _ document: JSONDocument) throws(Fault) {
     switch name {
     case "limit":
-      guard let number = try? document.integer(value), Self.limits.contains(number) else { throw Self.badLimit }
+      guard let number = document.integer(value), Self.limits.contains(number) else { throw Self.badLimit }
       filter.limit = Int(number)
     case "ids":
       let ids = document.kind(value) == .array ? Array(document.elements(of: value)) : []

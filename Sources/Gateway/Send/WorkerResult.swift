@@ -19,8 +19,8 @@ struct WorkerResult {
     guard let document = try? JSONDocument(body, limits: JSONLimits(bytes: 4 << 20)),
       let success = document.value("success", of: document.root), let failure = document.value("failure", of: document.root)
     else { return nil }
-    self.success = (try? document.integer(success)) ?? 0
-    self.failure = (try? document.integer(failure)) ?? 0
+    self.success = document.integer(success) ?? 0
+    self.failure = document.integer(failure) ?? 0
     if let results = document.value("results", of: document.root) {
       for result in document.elements(of: results) {
         if let error = document.value("error", of: result) {

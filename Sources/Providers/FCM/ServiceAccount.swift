@@ -12,41 +12,31 @@ public final class ServiceAccount: CustomStringConvertible, Sendable {
   public let tokenURI: String
   let key: SigningKey
 
-  public enum Invalid: Error, Equatable, Sendable, CustomStringConvertible {
-    case notJSON(String)
-    case wrongType(String)
-    case missing(String)
-    case badKey(String)
-
-    public var description: String {
-      switch self {
-      case .notJSON(let why): "the service account is not JSON: \(why)"
-      case .wrongType(let type): "it is of type \"\(type)\", not \"service_account\": download a key of a service account"
-      case .missing(let field): "the service account has no \(field)"
-      case .badKey(let why): "the private key in the service account can't be read: \(why)"
-      }
-    }
-  }
-
   /// - Parameter file: the JSON text of the key file.
-  public init(file: [UInt8]) throws(Invalid) {
+  public init(file: [UInt8]) throws(CredentialError) {
+    func invalid(_ reason: String) -> CredentialError { CredentialError(file: nil, reason: reason) }
     let document: JSONDocument
-    do { document = try JSONDocument(file) } catch { throw .notJSON("\(error.reason) at byte \(error.offset)") }
-    func text(_ field: String) throws(Invalid) -> String {
+    do { document = try JSONDocument(file) } catch {
+      throw invalid("the service account is not JSON: \(error.reason) at byte \(error.offset)")
+    }
+    func text(_ field: String) throws(CredentialError) -> String {
       guard let node = document.value(field, of: document.root), document.kind(node) == .string,
         document.count(node) == 0, !document.text(node).isEmpty
-      else { throw .missing(field) }
+      else { throw invalid("the service account has no \(field)") }
       return document.text(node)
     }
     if let type = try? text("type"), type != "service_account" {
-      throw .wrongType(type.utf8.count <= 32 && type.utf8.allSatisfy { $0 == 0x5F || 0x61...0x7A ~= $0 } ? type : "another")
+      let word = type.utf8.count <= 32 && type.utf8.allSatisfy { $0 == 0x5F || 0x61...0x7A ~= $0 } ? type : "another"
+      throw invalid("it is of type \"\(word)\", not \"service_account\": download a key of a service account")
     }
     project = try text("project_id")
     clientEmail = try text("client_email")
     keyID = try? text("private_key_id")
     tokenURI = (try? text("token_uri")) ?? "https://oauth2.googleapis.com/token"
     let pem = try text("private_key")
-    do { key = try SigningKey(pem: Array(pem.utf8)) } catch { throw .badKey("\(error)") }
+    do { key = try SigningKey(pem: Array(pem.utf8)) } catch {
+      throw invalid("the private key in the service account can't be read: \(error)")
+    }
   }
 
   public var description: String { "the service account of project \(project)" }

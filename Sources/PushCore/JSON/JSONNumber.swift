@@ -1,21 +1,14 @@
-/// Why a node isn't an integer that fits.
-public enum JSONNumberError: Error, Equatable, Sendable {
-  case notNumber
-  /// The number has a nonzero fraction.
-  case notIntegral
-  case outOfRange
-}
-
 extension JSONDocument {
-  /// The value of an integral number in any notation: `600`, `600.0` and `6e2` are equal. `-0` is 0.
-  public func integer(_ node: Int) throws(JSONNumberError) -> Int64 {
-    guard nodes[node].kind == .number else { throw .notNumber }
+  /// The value of an integral number in any notation: `600`, `600.0` and `6e2` are equal. `-0` is 0. Nil for other values and
+  /// if out of range.
+  public func integer(_ node: Int) -> Int64? {
+    guard nodes[node].kind == .number else { return nil }
     let range = source(node)
-    if nodes[node].has(JSONNode.fractional) { return try Self.integral(bytes.span, range) }
+    if nodes[node].has(JSONNode.fractional) { return Self.integral(bytes.span, range) }
     let negative = bytes[range.lowerBound] == UInt8(ascii: "-")
     var value: Int64 = 0
     for at in range.lowerBound + (negative ? 1 : 0)..<range.upperBound {
-      value = try Self.shifted(value, bytes[at] &- UInt8(ascii: "0"), negative)
+      guard Self.append(bytes[at] &- UInt8(ascii: "0"), to: &value, negative) else { return nil }
     }
     return value
   }
@@ -27,7 +20,7 @@ extension JSONDocument {
   }
 
   /// A number with a fraction or exponent. It is integral if its last nonzero digit has a power of ten of at least 0.
-  private static func integral(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) throws(JSONNumberError) -> Int64 {
+  private static func integral(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> Int64? {
     let negative = bytes[range.lowerBound] == UInt8(ascii: "-")
     let start = range.lowerBound + (negative ? 1 : 0)
     var end = start
@@ -44,10 +37,14 @@ extension JSONDocument {
     guard let last else { return 0 }
     let unit = point ?? end
     let power = exponent(bytes, end..<range.upperBound) &+ (last < unit ? unit &- last &- 1 : unit &- last)
-    guard power >= 0 else { throw .notIntegral }
+    guard power >= 0 else { return nil }
     var value: Int64 = 0
-    for at in start...last where at != point { value = try shifted(value, bytes[at] &- UInt8(ascii: "0"), negative) }
-    for _ in 0..<min(power, 20) { value = try shifted(value, 0, negative) }
+    for at in start...last where at != point {
+      guard append(bytes[at] &- UInt8(ascii: "0"), to: &value, negative) else { return nil }
+    }
+    for _ in 0..<min(power, 20) {
+      guard append(0, to: &value, negative) else { return nil }
+    }
     return value
   }
 
@@ -61,11 +58,12 @@ extension JSONDocument {
     return bytes[range.lowerBound &+ 1] == UInt8(ascii: "-") ? -exponent : exponent
   }
 
-  private static func shifted(_ value: Int64, _ digit: UInt8, _ negative: Bool) throws(JSONNumberError) -> Int64 {
+  /// Appends a decimal digit to an integer of this sign. False if the result is out of range.
+  private static func append(_ digit: UInt8, to value: inout Int64, _ negative: Bool) -> Bool {
     let (tenfold, overflow) = value.multipliedReportingOverflow(by: 10)
     let (sum, carry) =
       negative ? tenfold.subtractingReportingOverflow(Int64(digit)) : tenfold.addingReportingOverflow(Int64(digit))
-    guard !overflow, !carry else { throw .outOfRange }
-    return sum
+    value = sum
+    return !overflow && !carry
   }
 }

@@ -27,7 +27,7 @@ public enum APNsReply {
     guard let node = document.value("timestamp", of: document.root) else { return nil }
     let value: Int64? =
       switch document.kind(node) {
-      case .number: try? document.integer(node)
+      case .number: document.integer(node)
       case .string: Int64(String(decoding: document.string(node), as: UTF8.self))
       default: nil
       }

@@ -34,7 +34,7 @@ struct WebPushErrorBody {
 
   private func word(_ document: JSONDocument) -> String? {
     if let reason = document.string("reason") { return cleaned(reason[...]) }
-    if let node = document.value("errno", of: document.root), let number = try? document.integer(node) {
+    if let node = document.value("errno", of: document.root), let number = document.integer(node) {
       return "errno \(number)"
     }
     return (document.string("error") ?? document.string("message")).flatMap { cleaned($0[...]) }

@@ -63,7 +63,7 @@ extension RequestReader {
     case .count: _ = try count(node)
     case .int32:
       guard kind == .number else { throw wrongType(node, expected: "a number") }
-      guard let value = try? document.integer(node), Int32(exactly: value) != nil else {
+      guard let value = document.integer(node), Int32(exactly: value) != nil else {
         throw refusal(node, .invalidParameters, "expected an integer from -2147483648 to 2147483647")
       }
     case .secureURL: try check(node, "expected an https URL", TextForm.isSecureURL)
@@ -102,7 +102,7 @@ extension RequestReader {
       guard value >= 0, value <= 1 else { throw refusal(node, .invalidParameters, "expected a number from 0 to 1") }
     case .flag:
       if document.bool(node) != nil { return }
-      guard let value = try? document.integer(node), value == 0 || value == 1 else {
+      guard let value = document.integer(node), value == 0 || value == 1 else {
         throw refusal(node, .invalidParameters, "expected 0 or 1")
       }
     case .label:
@@ -125,7 +125,7 @@ extension RequestReader {
       guard value.isFinite else { throw refusal(node, .invalidParameters, "a number out of range") }
     case .seconds:
       guard kind == .number else { throw wrongType(node, expected: "a number") }
-      guard let value = try? document.integer(node), value >= 0 else {
+      guard let value = document.integer(node), value >= 0 else {
         throw refusal(node, .invalidParameters, "expected a whole number of seconds, not negative")
       }
     case .name: try check(node, "must not be empty") { !$0.isEmpty }
@@ -170,7 +170,7 @@ extension RequestReader {
   /// A boolean, or "true" or "false"; from a lenient sender also 0 or 1.
   func looseBoolean(_ node: Int) throws(Rejection) -> Bool {
     if let value = document.bool(node) { return value }
-    if isLenient, document.kind(node) == .number, let value = try? document.integer(node), value == 0 || value == 1 {
+    if isLenient, document.kind(node) == .number, let value = document.integer(node), value == 0 || value == 1 {
       return value == 1
     }
     if document.isString(node, "true") { return true }
@@ -191,7 +191,7 @@ extension RequestReader {
 
   /// The integer of a number or of a string of one to ten digits; nil otherwise.
   func integer(_ node: Int) -> Int64? {
-    guard document.kind(node) == .string else { return try? document.integer(node) }
+    guard document.kind(node) == .string else { return document.integer(node) }
     let digits = document.slice(node)
     guard (1...10).contains(digits.count), digits.allSatisfy(Bytes.isDigit) else { return nil }
     return digits.reduce(0) { $0 &* 10 &+ Int64($1 &- UInt8(ascii: "0")) }

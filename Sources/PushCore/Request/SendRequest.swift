@@ -106,13 +106,13 @@ public final class SendRequest {
     guard let payload = apns(.payload), let aps = document.value("aps", of: payload), document.kind(aps) == .object,
       let own = document.value("badge", of: aps)
     else { return badge }
-    return (try? document.integer(own)).map { .number(Int($0)) }
+    return document.integer(own).map { .number(Int($0)) }
   }
 
   /// A flag of `notification`, sent as a boolean, as "true" or "false", or, by a lenient sender, as 0 or 1.
   public func flag(_ key: NotificationKey) -> Bool? {
     guard let node = notification[key] else { return nil }
-    if document.kind(node) == .number { return (try? document.integer(node)) == 1 }
+    if document.kind(node) == .number { return document.integer(node) == 1 }
     return try? RequestReader(document: document, limits: RequestLimits()).looseBoolean(node)
   }
 

@@ -72,7 +72,7 @@ struct AppleDelivery {
 extension APSContent {
   func asksForBackground(_ document: JSONDocument) -> Bool {
     guard let override, let node = document.value("content-available", of: override) else { return false }
-    return (try? document.integer(node)) == 1
+    return document.integer(node) == 1
   }
 }
 

@@ -219,7 +219,7 @@ private struct LossExplanation {
   /// Reports keys of the block's `aps` that a background push can't have. APNs' translation refuses most of them.
   private mutating func explainBackground() {
     guard let delivery, delivery.pushType == .background, let override = delivery.content.override else { return }
-    if let node = document.value(APSKey.contentAvailable.wireName, of: override), (try? document.integer(node)) != 1 {
+    if let node = document.value(APSKey.contentAvailable.wireName, of: override), document.integer(node) != 1 {
       add(.backgroundKey, field: document.path(to: node), words: "\(whom(.apple))a background push has 1")
     }
     for (_, value) in delivery.content.namesBeyondBackground(document) where platform == .fcm && !report.isFull {

@@ -61,7 +61,7 @@ struct ChannelManagement {
   private func policy() throws(APNsVerdict) -> ChannelRegistry.Policy {
     guard request.bodySize > 0 else { throw .bad("PayloadEmpty") }
     guard let body = try? JSONDocument(request.body), body.kind(body.root) == .object else { throw .bad("BadRequestPayload") }
-    guard let node = body.value("message-storage-policy", of: body.root), let number = try? body.integer(node),
+    guard let node = body.value("message-storage-policy", of: body.root), let number = body.integer(node),
       let policy = ChannelRegistry.Policy(rawValue: number)
     else { throw .bad("MissingChannelQueueSize") }
     guard let type = body.value("push-type", of: body.root) else { throw .bad("MissingPushType") }

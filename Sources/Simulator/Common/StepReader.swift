@@ -71,7 +71,7 @@ struct StepReader {
   }
 
   private func integer(_ node: Int, _ range: ClosedRange<Int64>) throws(ScriptError) -> Int64 {
-    guard let value = try? document.integer(node), range.contains(value) else {
+    guard let value = document.integer(node), range.contains(value) else {
       throw wrong(node, "an integer from \(range.lowerBound) to \(range.upperBound)")
     }
     return value

@@ -33,7 +33,7 @@ struct FCMMessageCheck {
     switch kind {
     case .string: require(document.kind(node) == .string, node, path, "a string")
     case .bool: require(document.bool(node) != nil, node, path, "true or false")
-    case .integer: require((try? document.integer(node)) != nil, node, path, "an integer")
+    case .integer: require(document.integer(node) != nil, node, path, "an integer")
     case .number: require(document.kind(node) == .number, node, path, "a number")
     case .duration: require(isDuration(node), node, path, "a duration such as \"3.5s\"")
     case .timestamp: require(isTimestamp(node), node, path, "an RFC 3339 time")

@@ -129,7 +129,7 @@ enum ChannelsCommand: Command {
     case .read(let id):
       let storage = try document(answer.body) { document in
         guard let policy = document.value("message-storage-policy", of: document.root) else { return nil as String? }
-        return switch try? document.integer(policy) {
+        return switch document.integer(policy) {
         case 0: "none"
         case 1: "latest"
         default: nil

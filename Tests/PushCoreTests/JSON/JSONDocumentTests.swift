@@ -29,19 +29,13 @@ import Testing
   }
 
   @Test(
-    "other values, and integers out of range, are typed errors, never traps",
+    "other values, and integers out of range, are nil, never traps",
     arguments: [
-      ("1.5", .notIntegral), ("1e-1", .notIntegral), ("-0.1", .notIntegral), ("1e-999999999999", .notIntegral),
-      ("1.00000000000000000000000001", .notIntegral), ("0.1234567890123456789012345", .notIntegral), ("123e-2", .notIntegral),
-      ("1e999", .outOfRange), ("-1e999", .outOfRange), ("9223372036854775808", .outOfRange),
-      ("-9223372036854775809", .outOfRange), ("99999999999999999999999999", .outOfRange), ("1e19", .outOfRange),
-      ("1e99999999999999999999999999", .outOfRange), ("10000000000000000000000000000001.0", .outOfRange),
-      ("\"1\"", .notNumber), ("true", .notNumber), ("null", .notNumber), ("[]", .notNumber),
-    ] as [(String, JSONNumberError)])
-  func notIntegers(text: String, error: JSONNumberError) throws {
-    let text = try document(text)
-    #expect(throws: error) { try text.integer(0) }
-  }
+      "1.5", "1e-1", "-0.1", "1e-999999999999", "1.00000000000000000000000001", "0.1234567890123456789012345", "123e-2",
+      "1e999", "-1e999", "9223372036854775808", "-9223372036854775809", "99999999999999999999999999", "1e19",
+      "1e99999999999999999999999999", "10000000000000000000000000000001.0", "\"1\"", "true", "null", "[]",
+    ])
+  func notIntegers(text: String) throws { #expect(try document(text).integer(0) == nil) }
 
   @Test("a string is the bytes that its escapes encode")
   func strings() throws {

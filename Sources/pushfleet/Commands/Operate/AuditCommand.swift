@@ -34,7 +34,7 @@ extension AuditEvent {
   private static func words(_ state: [UInt8]) -> String {
     guard let document = try? JSONDocument(state), document.kind(document.root) == .object else { return "" }
     func number(_ name: String) -> Int64? {
-      document.value(name, of: document.root).flatMap { try? document.integer($0) }
+      document.value(name, of: document.root).flatMap { document.integer($0) }
     }
     func count(_ noun: String) -> String? {
       number(noun + "s").map { "\(Figures.count($0)) \(noun)\($0 == 1 ? "" : "s")" }
