@@ -14,34 +14,34 @@ enum ServerCallbacks {
   }
 
   @inline(__always)
-  private static func engine(_ context: UnsafeMutableRawPointer?) -> ServerEngine {
-    Unmanaged<ServerEngine>.fromOpaque(context!).takeUnretainedValue()
+  private static func session(_ context: UnsafeMutableRawPointer?) -> ServerSession {
+    Unmanaged<ServerSession>.fromOpaque(context!).takeUnretainedValue()
   }
 
   /// nghttp2 answers too many streams with a bare PROTOCOL_ERROR. A provider sends its own code and text.
   private static let onBeginFrame: nghttp2_on_begin_frame_callback = { _, header, context in
-    let engine = engine(context)
-    guard header!.pointee.type == UInt8(NGHTTP2_HEADERS.rawValue), header!.pointee.stream_id > engine.highestStreamID,
-      engine.streams.count >= engine.acknowledgedStreamLimit
+    let session = session(context)
+    guard header!.pointee.type == UInt8(NGHTTP2_HEADERS.rawValue), header!.pointee.stream_id > session.highestStreamID,
+      session.streams.count >= session.acknowledgedStreamLimit
     else { return 0 }
-    engine.hasExceededLimit = true
-    let (code, debugData) = engine.configuration.streamLimitGoAway
-    engine.events.append(.violated("more than \(engine.acknowledgedStreamLimit) streams at once"))
-    engine.goAway(engine.highestStreamID, code, debugData)
+    session.hasExceededLimit = true
+    let (code, debugData) = session.configuration.streamLimitGoAway
+    session.events.append(.violated("more than \(session.acknowledgedStreamLimit) streams at once"))
+    session.submitGoAway(session.highestStreamID, code, debugData)
     return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
   }
 
   private static let onBeginHeaders: nghttp2_on_begin_headers_callback = { _, frame, context in
-    let engine = engine(context)
+    let session = session(context)
     let stream = frame!.pointee.hd.stream_id
     guard frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
-    engine.highestStreamID = max(engine.highestStreamID, stream)
-    engine.streams[stream] = .init(request: ServerRequest(stream: stream, headers: []))
+    session.highestStreamID = max(session.highestStreamID, stream)
+    session.streams[stream] = .init(request: ServerRequest(stream: stream, headers: []))
     return 0
   }
 
   private static let onHeader: nghttp2_on_header_callback = { _, frame, name, nameCount, value, valueCount, _, context in
-    engine(context).streams[frame!.pointee.hd.stream_id]?.request.headers.append(
+    session(context).streams[frame!.pointee.hd.stream_id]?.request.headers.append(
       HeaderField(
         name: Array(UnsafeBufferPointer(start: name, count: nameCount)),
         value: Array(UnsafeBufferPointer(start: value, count: valueCount))))
@@ -49,12 +49,12 @@ enum ServerCallbacks {
   }
 
   private static let onData: nghttp2_on_data_chunk_recv_callback = { _, _, stream, data, count, context in
-    let engine = engine(context)
-    guard var entry = engine.streams.removeValue(forKey: stream) else { return 0 }
+    let session = session(context)
+    guard var entry = session.streams.removeValue(forKey: stream) else { return 0 }
     entry.request.bodySize += count
-    let room = engine.configuration.maxRequestBody - entry.request.body.count
+    let room = session.configuration.maxRequestBody - entry.request.body.count
     if room > 0 { entry.request.body.append(contentsOf: UnsafeBufferPointer(start: data, count: min(count, room))) }
-    engine.streams[stream] = entry
+    session.streams[stream] = entry
     return 0
   }
 
@@ -62,15 +62,15 @@ enum ServerCallbacks {
     let header = frame!.pointee.hd
     let isMessage = header.type == UInt8(NGHTTP2_HEADERS.rawValue) || header.type == UInt8(NGHTTP2_DATA.rawValue)
     guard isMessage, UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0 else { return 0 }
-    let engine = engine(context)
-    if let stream = engine.streams[header.stream_id] { engine.events.append(.requestReceived(stream.request)) }
+    let session = session(context)
+    if let stream = session.streams[header.stream_id] { session.events.append(.requestReceived(stream.request)) }
     return 0
   }
 
   private static let onStreamClose: nghttp2_on_stream_close_callback = { _, stream, code, context in
-    let engine = engine(context)
-    engine.streams[stream] = nil
-    engine.events.append(.streamClosed(stream, ErrorCode(rawValue: code)))
+    let session = session(context)
+    session.streams[stream] = nil
+    session.events.append(.streamClosed(stream, ErrorCode(rawValue: code)))
     return 0
   }
 
@@ -78,25 +78,25 @@ enum ServerCallbacks {
     // A stream opened before a lowered limit was acknowledged is refused. It is no protocol violation.
     guard code != NGHTTP2_ERR_REFUSED_STREAM.rawValue else { return 0 }
     let type = frame!.pointee.hd.type
-    engine(context).events.append(
+    session(context).events.append(
       .violated("frame of type \(type) on stream \(frame!.pointee.hd.stream_id): \(String(cString: nghttp2_strerror(code)))"))
     return 0
   }
 
   private static let onInvalidHeader: nghttp2_on_invalid_header_callback = { _, frame, name, nameCount, _, _, _, context in
     let name = String(decoding: UnsafeBufferPointer(start: name, count: nameCount), as: UTF8.self)
-    engine(context).events.append(.violated("header \(name) is not valid in HTTP/2"))
+    session(context).events.append(.violated("header \(name) is not valid in HTTP/2"))
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
   }
 
   static let readBody: nghttp2_data_source_read_callback = { _, stream, target, capacity, flags, _, context in
-    let engine = engine(context)
-    guard let entry = engine.streams[stream] else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
+    let session = session(context)
+    guard let entry = session.streams[stream] else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
     let count = min(capacity, entry.response.count - entry.responseSent)
     entry.response.withUnsafeBufferPointer { body in
       if count > 0 { target!.update(from: body.baseAddress! + entry.responseSent, count: count) }
     }
-    engine.streams[stream]!.responseSent += count
+    session.streams[stream]!.responseSent += count
     if entry.responseSent + count == entry.response.count { flags!.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
     return count
   }
