@@ -47,7 +47,7 @@ public final class EventLoop {
 
   /// - Throws: if the process is out of descriptors.
   public init() throws(SystemError) {
-    BrokenPipe.ignore()
+    Signals.ignoreBrokenPipe()
     poller = try Poller()
     mailbox = try Mailbox()
     time = Turn(now: SystemClock.monotonic, wallClock: SystemClock.unixMilliseconds)

@@ -95,7 +95,7 @@ struct LineWriterTests {
 
   @Test("a reader who is gone, and a disk that is full, cost lines and nothing else")
   func refused() throws {
-    BrokenPipe.ignore()
+    Signals.ignoreBrokenPipe()
     let gone: Int32
     do {
       let pipe = SmallPipe()

@@ -5,12 +5,8 @@ import Wire
 /// or can't be written are dropped and counted; a later line reports their number. Lines are written whole and in order. The
 /// descriptor's blocking mode stays unchanged, because other processes may share it.
 final class LineWriter: @unchecked Sendable {
-  // Allocated, because condition variables need a fixed address. The mutex protects all below, unless noted otherwise.
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  /// Signals that there is something to write.
-  private let filled: UnsafeMutablePointer<pthread_cond_t>
-  /// Signals that everything has been written.
-  private let settled: UnsafeMutablePointer<pthread_cond_t>
+  /// Protects all below, unless noted otherwise.
+  private let monitor = Monitor()
   private var buffer: LineBuffer
   private var thread: ThreadHandle?
   private var isWriting = false
@@ -33,50 +29,30 @@ final class LineWriter: @unchecked Sendable {
     self.descriptor = descriptor
     self.notice = notice
     buffer = LineBuffer(capacity: capacity)
-    mutex = .allocate(capacity: 1)
-    pthread_mutex_init(mutex, nil)
-    var attributes = pthread_condattr_t()
-    pthread_condattr_init(&attributes)
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-    filled = .allocate(capacity: 1)
-    pthread_cond_init(filled, &attributes)
-    settled = .allocate(capacity: 1)
-    pthread_cond_init(settled, &attributes)
-    pthread_condattr_destroy(&attributes)
   }
 
-  deinit {
-    for condition in [filled, settled] {
-      pthread_cond_destroy(condition)
-      condition.deallocate()
-    }
-    pthread_mutex_destroy(mutex)
-    mutex.deallocate()
-  }
+  var dropped: Int { monitor.locked { droppedCount } }
 
-  var dropped: Int { locked { droppedCount } }
-
-  func describeDrops(_ notice: @escaping @Sendable (Int) -> [UInt8]) { locked { self.notice = notice } }
+  func describeDrops(_ notice: @escaping @Sendable (Int) -> [UInt8]) { monitor.locked { self.notice = notice } }
 
   /// Never waits for the descriptor. Drops the line if no thread can be started.
   func write(_ line: [UInt8]) {
-    locked {
+    monitor.locked {
       if thread == nil { thread = try? startThread(named: "log") { [self] in run() } }
       guard thread != nil, buffer.append(line) else {
         droppedCount += 1
         return
       }
-      pthread_cond_signal(filled)
+      monitor.wakeAll()
     }
   }
 
   /// Waits at most `seconds` until everything is written. Doesn't wait if a flush timed out and nothing was written since.
   func flush(seconds: Double) {
-    let end = Int(SystemClock.monotonic.advanced(bySeconds: seconds).nanoseconds)
-    var deadline = timespec(tv_sec: end / 1_000_000_000, tv_nsec: end % 1_000_000_000)
-    locked {
+    let end = SystemClock.monotonic.advanced(bySeconds: seconds)
+    monitor.locked {
       while isWriting || !buffer.isEmpty, !isStuck {
-        if pthread_cond_timedwait(settled, mutex, &deadline) == ETIMEDOUT { isStuck = true }
+        if !monitor.wait(until: end) { isStuck = true }
       }
     }
   }
@@ -85,10 +61,10 @@ final class LineWriter: @unchecked Sendable {
 
   private func run() {
     while true {
-      let (bytes, refused) = locked {
+      let (bytes, refused) = monitor.locked {
         isWriting = false
-        if buffer.isEmpty { pthread_cond_broadcast(settled) }
-        while buffer.isEmpty { pthread_cond_wait(filled, mutex) }
+        if buffer.isEmpty { monitor.wakeAll() }
+        while buffer.isEmpty { monitor.wait() }
         isWriting = true
         return buffer.take()
       }
@@ -99,13 +75,13 @@ final class LineWriter: @unchecked Sendable {
         if !put(portion) { untold += lose(portion) }
       }
       untold += refused
-      if untold > 0, put(locked { notice }(untold)[...]) { untold = 0 }
+      if untold > 0, put(monitor.locked { notice }(untold)[...]) { untold = 0 }
     }
   }
 
   private func lose(_ lines: ArraySlice<UInt8>) -> Int {
     let count = max(lines.count { $0 == UInt8(ascii: "\n") }, 1)
-    locked { droppedCount += count }
+    monitor.locked { droppedCount += count }
     return count
   }
 
@@ -128,7 +104,7 @@ final class LineWriter: @unchecked Sendable {
         let count = Glibc.write(descriptor, bytes.baseAddress.map { $0 + written }, bytes.count - written)
         if count > 0 {
           written += count
-          locked { isStuck = false }
+          monitor.locked { isStuck = false }
         } else if count < 0, errno == EAGAIN {
           var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
           poll(&wait, 1, -1)
@@ -138,11 +114,5 @@ final class LineWriter: @unchecked Sendable {
       }
       return written
     }
-  }
-
-  private func locked<Result>(_ body: () -> Result) -> Result {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
-    return body()
   }
 }

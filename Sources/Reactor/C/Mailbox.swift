@@ -48,12 +48,11 @@ public final class Mailbox: Sendable {
 
   func close() {
     // Releases the letters outside of the lock: a captured object may post in its deinit.
-    let dropped = state.withLock { state in
+    _ = state.withLock { state in
       state.isClosed = true
       defer { state.letters = [] }
       return state.letters
     }
-    _ = dropped
   }
 
   private func wake() {

@@ -27,6 +27,9 @@ public final class Signals {
     for number in signals { signal(number, SIG_IGN) }
   }
 
+  /// OpenSSL uses `write`, and a closed connection must not end the process.
+  static func ignoreBrokenPipe() { ignore([SIGPIPE]) }
+
   /// Calls the handler on the loop for each signal until `close`; the kernel merges equal pending signals. Blocks them in the
   /// calling thread, which must also call `close`.
   public init(loop: EventLoop, _ signals: [Int32], _ handler: @escaping (Int32) -> Void) throws(SystemError) {

@@ -27,7 +27,7 @@ public enum StandardStreams {
   /// pipe an error instead of a signal. Writes pending log lines at exit.
   public static func prepare() {
     for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 { _ = open("/dev/null", O_RDONLY) }
-    BrokenPipe.ignore()
+    Signals.ignoreBrokenPipe()
     atexit { StandardError.flush() }
   }
 }
