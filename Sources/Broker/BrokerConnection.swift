@@ -1,5 +1,6 @@
 import AMQP
 import Logging
+import PushCore
 import Reactor
 import TLS
 import Wire

@@ -75,7 +75,7 @@ public final class Gateway {
       [
         "version": context.version, "pid": ThisProcess.pid, "host": ThisProcess.host,
         "configuration": configurationFile ?? "environment",
-        "brokers": LogList(context.configuration.brokers.map { "\($0.host):\($0.port)" }), "prefix": context.topology.prefix,
+        "brokers": context.configuration.brokers.map { "\($0.host):\($0.port)" }, "prefix": context.topology.prefix,
         "apps": context.configuration.apps.count,
       ])
     context.broker.start()
@@ -133,7 +133,7 @@ public final class Gateway {
       }
     }
     let others = next.changesForGatewayRestart(from: context.configuration)
-    if !others.isEmpty { log.warning("some changed settings take effect only after a restart", ["settings": LogList(others)]) }
+    if !others.isEmpty { log.warning("some changed settings take effect only after a restart", ["settings": others]) }
   }
 
   // MARK: the end

@@ -10,12 +10,12 @@ extension Log {
     line.append(contentsOf: String(repeating: " ", count: Self.levelWidth - level.rawValue.utf8.count).utf8)
     line.append(contentsOf: "[\(shard)] ".utf8)
     Self.append(message, to: &line)
-    for (key, value) in fields.members {
+    for (name, value) in fields.members where !value.isLeftOut {
       line.append(UInt8(ascii: " "))
-      line.append(contentsOf: key.utf8)
+      line.append(contentsOf: name.utf8)
       line.append(UInt8(ascii: "="))
       let start = line.count
-      value.append(to: &line)
+      Self.append(value, to: &line)
       Self.unquote(&line, from: start)
     }
     line.append(UInt8(ascii: "\n"))

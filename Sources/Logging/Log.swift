@@ -24,15 +24,11 @@ public struct Log: Sendable {
     self.output = output
   }
 
-  /// Keys and values of a line, in their order.
-  package struct Fields: ExpressibleByDictionaryLiteral {
-    let members: [(key: String, value: any LogValue)]
+  /// Names and values of a line, in their order. A `Double` is rounded to a thousandth; it is null if not finite.
+  package typealias Fields = JSONObject
 
-    package init(_ members: [(key: String, value: any LogValue)]) { self.members = members }
-    package init(dictionaryLiteral members: (String, any LogValue)...) { self.init(members.map { ($0, $1) }) }
-
-    package static func + (one: Fields, other: Fields) -> Fields { Fields(one.members + other.members) }
-  }
+  /// The first ten texts. Use it for lists that may have thousands, next to a field with the count.
+  package static func first(of texts: [String]) -> [String] { Array(texts.prefix(10)) }
 
   package func debug(_ message: String, _ fields: @autoclosure () -> Fields = [:]) {
     if isDetailed { write(.debug, message, fields()) }
@@ -67,14 +63,19 @@ public struct Log: Sendable {
     line.append(contentsOf: String(shard).utf8)
     line.append(contentsOf: #","message":"#.utf8)
     line.appendSafeJSONString(message)
-    for (key, value) in fields.members {
+    for (name, value) in fields.members where !value.isLeftOut {
       line.append(UInt8(ascii: ","))
-      line.appendSafeJSONString(key)
+      line.appendSafeJSONString(name)
       line.append(UInt8(ascii: ":"))
-      value.append(to: &line)
+      Self.append(value, to: &line)
     }
     line.append(contentsOf: "}\n".utf8)
     return line
+  }
+
+  static func append(_ value: any JSONMember, to line: inout [UInt8]) {
+    guard let number = value as? Double else { return value.append(to: &line) }
+    line.append(contentsOf: number.isFinite ? "\((number * 1000).rounded() / 1000)".utf8 : "null".utf8)
   }
 }
 
@@ -90,55 +91,4 @@ package struct LogOutput: Sendable {
   }
 
   package static let standardError = LogOutput(clock: { SystemClock.unixMilliseconds }, write: { StandardError.write($0) })
-}
-
-/// A value of a log field; written as JSON.
-package protocol LogValue {
-  func append(to line: inout [UInt8])
-}
-
-extension String: LogValue {
-  package func append(to line: inout [UInt8]) { line.appendSafeJSONString(self) }
-}
-
-/// May be invalid UTF-8.
-extension [UInt8]: LogValue {
-  package func append(to line: inout [UInt8]) { line.appendSafeJSONString(self) }
-}
-
-extension Int: LogValue {
-  package func append(to line: inout [UInt8]) { line.append(contentsOf: String(self).utf8) }
-}
-
-extension Int64: LogValue {
-  package func append(to line: inout [UInt8]) { line.append(contentsOf: String(self).utf8) }
-}
-
-/// Rounded to a thousandth; null if not finite.
-extension Double: LogValue {
-  package func append(to line: inout [UInt8]) {
-    line.append(contentsOf: isFinite ? "\((self * 1000).rounded() / 1000)".utf8 : "null".utf8)
-  }
-}
-
-extension Bool: LogValue {
-  package func append(to line: inout [UInt8]) { line.append(contentsOf: (self ? "true" : "false").utf8) }
-}
-
-package struct LogList: LogValue {
-  let texts: [String]
-
-  package init(_ texts: [String]) { self.texts = texts }
-
-  /// The first ten texts. Use it for lists that may have thousands, next to a field with the count.
-  package static func first(of texts: [String]) -> LogList { LogList(Array(texts.prefix(10))) }
-
-  package func append(to line: inout [UInt8]) {
-    line.append(UInt8(ascii: "["))
-    for (index, text) in texts.enumerated() {
-      if index > 0 { line.append(UInt8(ascii: ",")) }
-      line.appendSafeJSONString(text)
-    }
-    line.append(UInt8(ascii: "]"))
-  }
 }

@@ -42,7 +42,7 @@ extension WebhookService {
     for error in serve(next) { log.error("a webhook can't use its new settings", ["reason": "\(error)"]) }
     if let modes { follow(modes) }
     let others = next.changesForWebhookRestart(from: configuration)
-    if !others.isEmpty { log.warning("some changed settings take effect only after a restart", ["settings": LogList(others)]) }
+    if !others.isEmpty { log.warning("some changed settings take effect only after a restart", ["settings": others]) }
     log.info("reloaded", ["webhooks": senders.count])
   }
 }

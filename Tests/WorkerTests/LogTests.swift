@@ -13,7 +13,7 @@ struct LogTests {
       .warning, "what \(hostile)",
       [
         "text": hostile, "bytes": [UInt8]([0xFF, 0x41]), "count": 42, "big": Int64.max, "seconds": 0.49306299417715543,
-        "endless": Double.infinity, "cancelled": false, "pools": LogList(["a", "b\"c"]),
+        "endless": Double.infinity, "cancelled": false, "pools": ["a", "b\"c"],
       ])
     #expect(line.last == UInt8(ascii: "\n") && line.dropLast().allSatisfy { $0 >= 0x20 })
     let object = try #require(try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])

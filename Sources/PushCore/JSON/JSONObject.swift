@@ -1,6 +1,6 @@
 /// A JSON object with ordered members. Unknown values are `null`.
 public struct JSONObject: ExpressibleByDictionaryLiteral {
-  private var members: [(name: String, value: any JSONMember)] = []
+  package private(set) var members: [(name: String, value: any JSONMember)] = []
 
   public init(dictionaryLiteral members: (String, any JSONMember)...) { self.members = members.map { ($0, $1) } }
   public init(_ members: some Sequence<(String, any JSONMember)>) { self.members = members.map { ($0, $1) } }
@@ -11,21 +11,39 @@ public struct JSONObject: ExpressibleByDictionaryLiteral {
     return sum
   }
 
-  public var line: [UInt8] { JSONObjectWriter.object(write) }
+  public var line: [UInt8] {
+    var line: [UInt8] = []
+    append(to: &line)
+    return line
+  }
 
   /// On one line, appended to the members of an existing one-line object.
   public func line(after object: [UInt8]) -> [UInt8] {
     let earlier = object.dropLast()
     return earlier + (earlier.last == UInt8(ascii: "{") ? [] : [UInt8(ascii: ",")]) + line.dropFirst()
   }
-
-  fileprivate func write(to line: inout JSONObjectWriter) {
-    for member in members { member.value.set(member.name, in: &line) }
-  }
 }
 
+/// A value that can be written as JSON on one line.
 public protocol JSONMember {
-  func set(_ name: String, in line: inout JSONObjectWriter)
+  func append(to line: inout [UInt8])
+  /// Appends a JSON array; or text, if the values are bytes.
+  static func append(_ values: [Self], to line: inout [UInt8])
+  /// True if objects have no such member.
+  var isLeftOut: Bool { get }
+}
+
+extension JSONMember {
+  public var isLeftOut: Bool { false }
+
+  public static func append(_ values: [Self], to line: inout [UInt8]) {
+    line.append(UInt8(ascii: "["))
+    for (index, value) in values.enumerated() {
+      if index > 0 { line.append(UInt8(ascii: ",")) }
+      value.append(to: &line)
+    }
+    line.append(UInt8(ascii: "]"))
+  }
 }
 
 /// A member that is left out if its value is nil.
@@ -33,65 +51,68 @@ public struct JSONOptional<Value: JSONMember>: JSONMember {
   private let value: Value?
 
   public init(_ value: Value?) { self.value = value }
-  public func set(_ name: String, in line: inout JSONObjectWriter) { value?.set(name, in: &line) }
+  public var isLeftOut: Bool { value?.isLeftOut ?? true }
+  public func append(to line: inout [UInt8]) { value?.append(to: &line) }
 }
 
 public struct JSONRaw: JSONMember {
   private let json: [UInt8]
 
   public init(_ json: [UInt8]) { self.json = json }
-  public func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, raw: json) }
+  /// Line ends become spaces.
+  public func append(to line: inout [UInt8]) {
+    line.append(contentsOf: json.lazy.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 })
+  }
 }
 
 extension Optional: JSONMember where Wrapped: JSONMember {
-  public func set(_ name: String, in line: inout JSONObjectWriter) {
-    if let self { self.set(name, in: &line) } else { line.set(name, nil as String?) }
+  public var isLeftOut: Bool { self?.isLeftOut ?? false }
+  public func append(to line: inout [UInt8]) {
+    if let self { self.append(to: &line) } else { line.appendText("null") }
   }
 }
 
 extension String: JSONMember {
-  public func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, self) }
+  public func append(to line: inout [UInt8]) { line.appendSafeJSONString(self) }
 }
 
 extension Int: JSONMember {
-  public func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, Int64(self)) }
+  public func append(to line: inout [UInt8]) { line.appendDecimal(self) }
 }
 
 extension Int64: JSONMember {
-  public func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, self) }
+  public func append(to line: inout [UInt8]) { line.appendDecimal(self) }
 }
 
 extension Bool: JSONMember {
-  public func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, flag: self) }
+  public func append(to line: inout [UInt8]) { line.appendText(self ? "true" : "false") }
 }
 
+/// With one decimal place, if not negative. Above 10^15 it is written as that.
 extension Double: JSONMember {
-  public func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, figure: self) }
+  public func append(to line: inout [UInt8]) { line.appendText("\(Double(Int64(min(self, 1e15) * 10 + 0.5)) / 10)") }
 }
 
 extension JSONObject: JSONMember {
-  public func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, object: write) }
-}
-
-extension Array: JSONMember where Element: JSONElement {
-  public func set(_ name: String, in line: inout JSONObjectWriter) { Element.set(name, self, in: &line) }
-}
-
-/// An array element; an array of bytes is written as text.
-public protocol JSONElement {
-  static func set(_ name: String, _ values: [Self], in line: inout JSONObjectWriter)
-}
-
-extension UInt8: JSONElement {
-  public static func set(_ name: String, _ values: [UInt8], in line: inout JSONObjectWriter) { line.set(name, values) }
-}
-
-extension [UInt8]: JSONElement {
-  public static func set(_ name: String, _ values: [[UInt8]], in line: inout JSONObjectWriter) { line.set(name, values) }
-}
-
-extension JSONObject: JSONElement {
-  public static func set(_ name: String, _ values: [JSONObject], in line: inout JSONObjectWriter) {
-    line.set(name, objects: values.count) { values[$0].write(to: &$1) }
+  public func append(to line: inout [UInt8]) {
+    line.append(UInt8(ascii: "{"))
+    var isFirst = true
+    for (name, value) in members where !value.isLeftOut {
+      if !isFirst { line.append(UInt8(ascii: ",")) }
+      isFirst = false
+      line.appendSafeJSONString(name)
+      line.append(UInt8(ascii: ":"))
+      value.append(to: &line)
+    }
+    line.append(UInt8(ascii: "}"))
   }
+}
+
+extension Array: JSONMember where Element: JSONMember {
+  public func append(to line: inout [UInt8]) { Element.append(self, to: &line) }
+}
+
+extension UInt8: JSONMember {
+  public func append(to line: inout [UInt8]) { line.appendDecimal(Int64(self)) }
+  public static func append(_ values: [UInt8], to line: inout [UInt8]) { line.appendSafeJSONString(values) }
 }

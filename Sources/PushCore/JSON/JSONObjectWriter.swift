@@ -43,7 +43,7 @@ public struct JSONObjectWriter {
   /// Sets a value that is JSON already; its line ends become spaces.
   public mutating func set(_ name: String, raw json: [UInt8]) {
     begin(name.utf8.span)
-    bytes.append(contentsOf: json.lazy.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 })
+    JSONRaw(json).append(to: &bytes)
   }
 
   public mutating func set(_ name: String, object members: (inout JSONObjectWriter) -> Void) {
@@ -92,12 +92,6 @@ public struct JSONObjectWriter {
   public mutating func set(_ name: String, _ value: Int64?) {
     begin(name.utf8.span)
     if let value { bytes.appendDecimal(value) } else { bytes.appendText("null") }
-  }
-
-  /// With one decimal place.
-  /// - Parameter figure: not negative. Above 10^15 it is written as that.
-  public mutating func set(_ name: String, figure: Double?) {
-    set(name, raw: Array((figure.map { "\(Double(Int64(min($0, 1e15) * 10 + 0.5)) / 10)" } ?? "null").utf8))
   }
 
   public mutating func set(_ name: String, flag: Bool) { set(name, raw: Array((flag ? "true" : "false").utf8)) }

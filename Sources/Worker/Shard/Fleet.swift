@@ -1,5 +1,6 @@
 import Delivery
 import Logging
+import PushCore
 import Reactor
 import Settings
 import StatusHTTP
@@ -110,7 +111,7 @@ public final class Fleet: TurnHook {
     case .done: break
     case .misconfigured(let reason), .unreachable(let reason): log.error("the worker can't go on", ["reason": reason])
     }
-    log.info("worker ended", Log.Fields(counters.summary.map { ($0, $1) }))
+    log.info("worker ended", Log.Fields(counters.summary.map { ($0, $1 as any JSONMember) }))
   }
 
   private func logStart() {
@@ -120,10 +121,10 @@ public final class Fleet: TurnHook {
       [
         "version": version, "pid": ThisProcess.pid, "host": ThisProcess.host,
         "configuration": configurationFile ?? "environment",
-        "brokers": LogList(configuration.brokers.map { "\($0.host):\($0.port)" }), "prefix": configuration.prefix,
+        "brokers": configuration.brokers.map { "\($0.host):\($0.port)" }, "prefix": configuration.prefix,
         "shards": shards,
-        "apps": configuration.apps.count, "first_apps": LogList.first(of: configuration.apps.map(\.id)),
-        "pools": pools.count, "first_pools": LogList.first(of: pools),
+        "apps": configuration.apps.count, "first_apps": Log.first(of: configuration.apps.map(\.id)),
+        "pools": pools.count, "first_pools": Log.first(of: pools),
         "registry": configuration.registryKind,
       ])
   }
@@ -194,7 +195,7 @@ public final class Fleet: TurnHook {
     warned = Set(warnings)
     let others = next.changesForRestart(from: configuration)
     if !others.isEmpty {
-      log.warning("other changed settings need a restart", ["settings": LogList(others)])
+      log.warning("other changed settings need a restart", ["settings": others])
     }
     answers?.reload(credentialStore.brokers)
     board.reloadAll(setup(of: next))

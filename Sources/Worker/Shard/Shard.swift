@@ -287,7 +287,7 @@ package final class Shard: TurnHook {
     }
     isReloading = false
     let changes = pools.changes
-    log.info("reloaded", ["changed": changes.count, "first": LogList.first(of: changes)])
+    log.info("reloaded", ["changed": changes.count, "first": Log.first(of: changes)])
   }
 
   private func checkEmptiness() {
@@ -310,7 +310,7 @@ package final class Shard: TurnHook {
 
   private func sayWaiting(_ queues: [(name: String, ready: Int)]) {
     let filled = batchNotice.due(queues, at: time.now)
-    if !filled.isEmpty { log.info("waiting", ["for": LogList.first(of: filled)]) }
+    if !filled.isEmpty { log.info("waiting", ["for": Log.first(of: filled)]) }
   }
 
   /// - Parameter counts: ready messages per queue; nil if requests are in hand or the broker couldn't be asked.
