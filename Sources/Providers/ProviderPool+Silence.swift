@@ -6,17 +6,16 @@ struct SilenceDetector {
   static let asksAfter = 4.0
   /// If the provider answers the canary but no push, the wait doubles each time, up to this factor.
   private static let longestFactor = 8.0
-
   /// Seconds after an unanswered push, in which waiting for another push's answer doesn't begin anew.
   private static let goesOnFor = 60.0
 
   /// When the provider last answered, or when waiting began.
   private(set) var heardAt = MonotonicTime(nanoseconds: 0)
   /// When the last push timed out; nil if the provider has answered since.
-  private var timedOutAt: MonotonicTime?
+  var timedOutAt: MonotonicTime?
   var checkAt = MonotonicTime.distantFuture
-  private(set) var canary: ProviderProbe?
-  private var isReported = false
+  var canary: ProviderProbe?
+  var isReported = false
   private var factor = 1.0
 
   var asksAt: MonotonicTime { heardAt.advanced(bySeconds: Self.asksAfter * factor) }
@@ -27,27 +26,15 @@ struct SilenceDetector {
     heardAt = now
   }
 
-  mutating func timedOut(at now: MonotonicTime) { timedOutAt = now }
-
   mutating func heard(at now: MonotonicTime) {
-    heardAt = now
-    timedOutAt = nil
-    isReported = false
+    (heardAt, timedOutAt, isReported) = (now, nil, false)
     factor = 1
-  }
-
-  /// - Returns: true for the first canary of this silence.
-  mutating func ask(with canary: ProviderProbe) -> Bool {
-    self.canary = canary
-    defer { isReported = true }
-    return !isReported
   }
 
   /// Doubles the wait before the next canary, until a push is answered.
   mutating func canaryAnswered(at now: MonotonicTime) {
     factor = min(2 * factor, Self.longestFactor)
-    heardAt = now
-    timedOutAt = nil
+    (heardAt, timedOutAt) = (now, nil)
   }
 
   mutating func endAsking() {
@@ -82,7 +69,9 @@ extension ProviderPool {
     // Send nothing to a provider that asked for a pause.
     if now < asksAt || health.isPaused { return silence.endAsking() }
     guard silence.canary == nil, provider.probe(.answers) != nil else { return }
-    let canary = ProviderProbe(
+    if !silence.isReported { observed(.silent(seconds: now.seconds(since: silence.heardAt))) }
+    silence.isReported = true
+    silence.canary = ProviderProbe(
       time, connections.dialer, connections.endpoint, request: { [weak self] in self?.provider.probe(.answers) },
       answered: { [weak self] response, askedAt in
         // Pushes find out about overload and other trouble.
@@ -90,7 +79,6 @@ extension ProviderPool {
         self?.canaryAnswered(askedAt: askedAt)
         return true
       })
-    if silence.ask(with: canary) { observed(.silent(seconds: now.seconds(since: silence.heardAt))) }
   }
 
   private func canaryAnswered(askedAt: MonotonicTime) {

@@ -66,7 +66,7 @@ private struct Loading {
     let file = try files.bytes(of: serviceAccount, for: "\(setting).serviceAccount")
     let account = try usable("\(setting).serviceAccount") { () throws(CredentialError) in try ServiceAccount(file: file) }
     let tokenEndpoint =
-      isEndpointGiven ? TokenEndpoint(endpoint: endpoint, path: TokenEndpoint(account.tokenURI)?.path ?? "/token") : nil
+      isEndpointGiven ? TokenEndpoint("https://\(endpoint)\(TokenEndpoint(account.tokenURI)?.path ?? "/token")") : nil
     return try usable("\(setting).serviceAccount") { () throws(CredentialError) in
       try FCMCredentials(account: account, endpoint: endpoint, tokenEndpoint: tokenEndpoint, tls: trust.anonymous, proxy: proxy)
     }

@@ -26,6 +26,9 @@ struct ServiceAccountTests {
     #expect(throws: CredentialError(file: nil, reason: "the service account has no project_id")) {
       try ServiceAccount(file: Array(#"{"type":"service_account","client_email":"a"}"#.utf8))
     }
+    #expect(throws: CredentialError(file: nil, reason: "the private key in the service account is not an RSA key")) {
+      try ServiceAccount(file: TestKeys.serviceAccountFile(key: TestKeys.p256))
+    }
     #expect(throws: CredentialError.self) { try ServiceAccount(file: Array("not json".utf8)) }
     #expect(throws: CredentialError.self) {
       try ServiceAccount(

@@ -12,10 +12,10 @@ enum TestKeys {
     try TokenCredential(pem: pem, keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
   }
 
-  static func serviceAccountFile(tokenURI: String = "https://oauth.test/token") -> [UInt8] {
+  static func serviceAccountFile(tokenURI: String = "https://oauth.test/token", key: [UInt8] = rsa) -> [UInt8] {
     let fields = [
       "type": "service_account", "project_id": "example-project", "private_key_id": "0123abcd",
-      "private_key": String(decoding: rsa, as: UTF8.self), "client_email": "sender@example-project.iam.gserviceaccount.com",
+      "private_key": String(decoding: key, as: UTF8.self), "client_email": "sender@example-project.iam.gserviceaccount.com",
       "token_uri": tokenURI,
     ]
     return Array(try! JSONSerialization.data(withJSONObject: fields))

@@ -87,8 +87,7 @@ final class ConnectionSet {
   private func dial() {
     let now = time.now
     guard mayDial() else {
-      return waitUntil(
-        dials[0].advanced(bySeconds: Self.dialWindow), because: "too many connections in the last seconds", isFault: !isOpen)
+      return waitUntil(dials[0].advanced(bySeconds: Self.dialWindow), because: "too many recent connections", isFault: !isOpen)
     }
     dials.append(now)
     retryAt = nil

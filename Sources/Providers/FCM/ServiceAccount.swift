@@ -37,6 +37,7 @@ public final class ServiceAccount: CustomStringConvertible, Sendable {
     do { key = try SigningKey(pem: Array(pem.utf8)) } catch {
       throw invalid("the private key in the service account can't be read: \(error)")
     }
+    if key.algorithm != .rs256 { throw invalid("the private key in the service account is not an RSA key") }
   }
 
   public var description: String { "the service account of project \(project)" }
@@ -70,10 +71,5 @@ public struct TokenEndpoint: Equatable, Sendable {
     else { return nil }
     self.endpoint = endpoint
     path = slash == rest.endIndex ? "/" : String(rest[slash...])
-  }
-
-  public init(endpoint: Endpoint, path: String) {
-    self.endpoint = endpoint
-    self.path = path
   }
 }
