@@ -35,7 +35,9 @@ struct ProviderFaultTests {
     if name == "other-ca" {
       worker.signal(15)
       #expect(worker.wait() == 0)
-      #expect(try site.depths(["send.normal", "dead"]) == [20, 0])
+      // On a busy machine they may be in the hold queue already.
+      #expect(try eventually { try site.depths(["send.normal"])[0] + site.held(Site.app) == 20 })
+      #expect(try site.depths(["dead"]) == [0])
       try site.configure(port: site.port, settings: settings)
     } else {
       site.stopSimulator()
