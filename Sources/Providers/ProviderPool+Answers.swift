@@ -188,7 +188,7 @@ extension ProviderPool {
     case .unknown(let why):
       // Overlooked pushes were counted as failures before.
       if why == .timedOut, !slots[slot].isOverlooked {
-        silence.timedOutAt = time.now
+        if silence.heardAt <= slots[slot].sentAt { silence.timedOutAt = time.now }
         paused(health.timedOut(at: time.now, using: &time.random))
       }
       endTrial(of: slot)

@@ -68,9 +68,9 @@ extension ProviderPool {
     silence.checkAt = min(max(asksAt, now.advanced(bySeconds: 1)), now.advanced(bySeconds: SilenceDetector.asksAfter))
     // Send nothing to a provider that asked for a pause.
     if now < asksAt || health.isPaused { return silence.endAsking() }
-    guard silence.canary == nil, provider.probe(.answers) != nil else { return }
     if !silence.isReported { observed(.silent(seconds: now.seconds(since: silence.heardAt))) }
     silence.isReported = true
+    guard silence.canary == nil, provider.probe(.answers) != nil else { return }
     silence.canary = ProviderProbe(
       time, connections.dialer, connections.endpoint, request: { [weak self] in self?.provider.probe(.answers) },
       answered: { [weak self] response, askedAt in

@@ -111,6 +111,10 @@ struct BadInputTests {
       BadInput("content type", "InvalidParameters", "content_type", body, ["content_type": "text/plain"]),
       BadInput(
         "other charset", "InvalidParameters", "content_type", body, ["content_type": "application/json; charset=UTF-16"]),
+      BadInput(
+        "another charset after a tab", "InvalidParameters", "content_type", body,
+        ["content_type": "application/json;\tcharset=latin1"]),
+      BadInput("split content type", "InvalidParameters", "content_type", body, ["content_type": "appl ication/json"]),
       BadInput("gzip", "InvalidParameters", "content_encoding", #"\x1f\x8b\x08\x00"#, ["content_encoding": "gzip"]),
       BadInput("unknown app", "InvalidParameters", "app_id", body, ["app_id": "com.example.other"]),
       BadInput("hostile app", "InvalidParameters", "app_id", body, ["app_id": "a\r\n\u{1B}[31m../x"]),

@@ -56,6 +56,8 @@ struct GatewayTests {
     )
     let wrong = #"{"application":"\#(Site.app)","sandbox":"true","apns_tokens":["\#(token(5))"]}"#
     #expect(try door.ask("POST", "/iid/v1:batchImport", key, wrong).status == 400)
+    let null = wrong.replacing(#""true""#, with: "null")
+    #expect(try door.ask("POST", "/iid/v1:batchImport", key, null).status == 200)
     let items = try #require(imported["results"] as? [[String: String]])
     #expect(items.map { $0["status"] } == ["OK", "Internal Server Error"])
     let registration = try #require(items.first?["registration_token"])

@@ -121,7 +121,7 @@ const CHECKS = {
 };
 const FIELDS = { key: "collapse_key", ttl: "time_to_live" };
 const HEADERS = { sender: "x-push-sender", environment: "x-push-environment", unknown: "x-push-unknown" };
-const UNSEEN = /[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
+const UNSEEN = /[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
 
 /** Throws a TypeError that names the argument. */
 function check(place, given, kinds) {

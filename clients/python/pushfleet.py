@@ -151,7 +151,7 @@ Feedback = Dict[str, Any]  # docs/schema/feedback.schema.json
 _FIELDS = {"key": "collapse_key", "ttl": "time_to_live"}
 _HEADERS = {"sender": "x-push-sender", "environment": "x-push-environment", "unknown": "x-push-unknown"}
 _PUSH, _NOTIFICATION = get_type_hints(Push), get_type_hints(Notification)
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 class Sent:
     """A request with its id. The same id and body make a copy recognisable."""

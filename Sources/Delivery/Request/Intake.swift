@@ -167,9 +167,9 @@ package struct Intake {
   private static func isJSON(_ type: [UInt8]) -> Bool {
     if type == jsonType { return true }
     let parts = String(decoding: type, as: UTF8.self).lowercased().split(separator: ";", omittingEmptySubsequences: false)
-      .map { $0.filter { $0 != " " && $0 != "\"" } }
-    return parts[0] == "application/json"
-      && parts.dropFirst().allSatisfy { !$0.hasPrefix("charset=") || $0 == "charset=utf-8" || $0 == "charset=utf8" }
+    let charsets = parts.dropFirst().map { $0.filter { !" \t\"".contains($0) } }.filter { $0.hasPrefix("charset=") }
+    return ["application/json", "application/json "].contains(parts[0])
+      && charsets.allSatisfy { $0 == "charset=utf-8" || $0 == "charset=utf8" }
   }
 
   private static let jsonType = Array("application/json".utf8)

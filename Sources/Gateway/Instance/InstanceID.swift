@@ -125,7 +125,8 @@ struct InstanceID {
     guard let document = try? JSONDocument(call.request.body), let name = document.string("application"),
       let node = document.value("apns_tokens", of: document.root), let tokens = document.texts(of: node),
       (1...Self.mostImported).contains(tokens.count),
-      let isSandbox = document.value("sandbox", of: document.root).map(document.bool) ?? false
+      let isSandbox = document.value("sandbox", of: document.root)
+        .map({ document.kind($0) == .null ? false : document.bool($0) }) ?? false
     else { return call.answer(.instance(400, "InvalidParameters")) }
     guard let app = parts.applications.named(name, of: key) else { return call.answer(.instance(403, "PERMISSION_DENIED")) }
     TokenImport(parts: parts).register(

@@ -54,7 +54,7 @@ extension Shard {
       name: account.name, troubledSince: since.map { time.wallClock - Int64(time.now.seconds(since: $0) * 1_000) },
       mode: mode, isCredentialRefused: account.isCredentialRefused,
       connections: account.pool.openConnections, streams: account.inFlight, state: state.word,
-      reason: state.trouble ?? (since == nil ? nil : Dispatcher.silentProvider))
+      reason: state.trouble ?? (since != nil && state == .open ? Dispatcher.silentProvider : nil))
   }
 }
 
