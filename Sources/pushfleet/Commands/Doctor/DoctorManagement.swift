@@ -126,7 +126,7 @@ final class DoctorManagement: DoctorLook {
       ?? ""
   }
 
-  /// - Returns: the answer as Foundation reads JSON; nil if it is none.
+  /// - Returns: the answer as Foundation reads JSON; nil if it is not JSON.
   private func get(_ path: String) throws(Problem) -> Any? {
     var request = HTTPFetch.Request(
       method: "GET", host: address.authority, path: address.path + path, timeout: Self.timeout,
