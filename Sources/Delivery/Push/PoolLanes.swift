@@ -56,10 +56,10 @@ package struct PoolLanes {
   /// The last turn in which it had free streams.
   var servedTurn = 0
 
-  package init(_ account: PoolAccount) { self.account = account }
+  init(_ account: PoolAccount) { self.account = account }
 
   /// Everything that waits uses another pool from now on.
-  package mutating func move(to account: PoolAccount) { self.account = account }
+  mutating func move(to account: PoolAccount) { self.account = account }
 
   package var pool: ProviderPool { account.pool }
   /// Requests that the provider can't serve wait in the application's hold queue. Web push has a provider for each push service:

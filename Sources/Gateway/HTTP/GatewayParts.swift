@@ -1,7 +1,7 @@
 import DeviceRegistry
 import Settings
 
-/// What the paths of the HTTP door work with. Confined to the loop's thread.
+/// The objects that the paths of the HTTP door share. Confined to the loop's thread.
 final class GatewayParts {
   let context: GatewayContext
   let registry: RegistryClient

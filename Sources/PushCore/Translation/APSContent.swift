@@ -181,9 +181,6 @@ extension [UInt8] {
     appendText(text)
   }
 
-  /// Like `append(contentsOf: text.utf8)`, but in one copy.
-  mutating func appendText(_ text: String) { append(copying: text.utf8.span) }
-
   mutating func appendBadge(_ badge: SendRequest.Badge) {
     switch badge {
     case .automatic: append(Placeholder.badge)
