@@ -35,16 +35,18 @@ class BrokerClient {
   /// Gets notices for the operator.
   var complain: (String) -> Void = Terminal.notice
 
-  /// - Parameter work: runs instead of the loop, and turns the loop itself by `wait`.
   /// - Throws: status 69 if no broker can be reached or the connection is lost for good, 130 on a signal.
-  func run(_ work: (() throws -> Void)? = nil) throws {
+  func run() throws {
     let signals = handlesSignals ? try Signals(loop: loop, [2, 15]) { [unowned self] _ in interrupt() } : nil
     defer { signals?.close() }
     connection.start()
     limitConnecting()
-    if let work { try work() } else { loop.run() }
+    try work()
     if let failure { throw failure }
   }
+
+  /// The command's work. It turns the loop by `wait`, or until `finish`.
+  func work() throws { loop.run() }
 
   /// Turns the loop until a condition holds. Not for callbacks of the loop.
   /// - Returns: false if the time was over before.

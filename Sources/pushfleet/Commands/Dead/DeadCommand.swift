@@ -50,7 +50,7 @@ enum DeadCommand: Command {
       try OperatorSession.recording(options, "dead replay", .dead, filter, reasonIn: "because", replay)
     }
     if options.asJSON { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
-    if replay.isInterrupted { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }
+    if replay.isStopped { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }
     let refused = replay.refused.values.reduce(0, +)
     if refused > 0 {
       throw CommandFailure(.badInput, "\(LetterPlace.dead.count(refused)) can't be replayed: left in the queue")

@@ -9,7 +9,6 @@ final class LetterLook: LetterWalk {
   private let see: (Letter) -> Void
   private(set) var matched = 0
   private var mostReturns: Int64 = 0
-  private var isStopping = false
 
   /// - Parameter see: called with each letter that the filter selects.
   init(
@@ -23,7 +22,7 @@ final class LetterLook: LetterWalk {
     try super.init(configuration, place, maximumBody: maximumBody)
   }
 
-  override var isEnough: Bool { isStopping || done >= place.mostVisited || filter.limit.map { matched >= $0 } ?? false }
+  override var isEnough: Bool { done >= place.mostVisited || filter.limit.map { matched >= $0 } ?? false }
 
   override func visit(_ delivery: Delivery) -> Step {
     let letter = Letter(delivery, topology)
@@ -34,22 +33,16 @@ final class LetterLook: LetterWalk {
     return isRemoving ? .remove : .keep
   }
 
-  override func leave() {
+  override func work() throws {
+    try super.work()
     if mostReturns >= place.mostReturns, !isRemoving {
       complain(
         "a request has returned to its queue \(mostReturns) times. After \(Topology.deliveryLimit) returns the broker makes it a "
           + "dead letter. Each look counts as a return.")
     }
-    super.leave()
   }
 
   override var changed: Int { isRemoving ? matched : 0 }
-
-  /// Ends the look without an error once everything that has been removed is acknowledged.
-  override func stop() {
-    isStopping = true
-    end()
-  }
 
   override var progress: String { isRemoving ? "\(matched) dropped" : super.progress }
 }

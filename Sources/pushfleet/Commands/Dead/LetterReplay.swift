@@ -17,11 +17,10 @@ final class LetterReplay: LetterWalk {
   private(set) var replayed = 0
   override var changed: Int { replayed }
   private var matched = 0
-  private(set) var isInterrupted = false
-  private var route: LetterRoute?
-  private var messageID: String?
-  /// True while a copy waits for its confirmation.
-  private var isPublished = false
+  /// The letter whose copy waits for its confirmation.
+  private var published: Letter?
+  /// Of the last copy; nil before.
+  private var outcome: Outcome?
   private var begun: MonotonicTime?
   private var bar: ProgressBar?
   /// False if nobody sees the progress bar.
@@ -33,8 +32,11 @@ final class LetterReplay: LetterWalk {
   /// Seconds that an interrupted replay waits for the confirmation of its current letter.
   private static let answerTimeout = 5.0
 
-  /// Numbers the letters, so that a delayed action never applies to another letter.
-  private var turn = 0
+  private enum Outcome {
+    case confirmed, full
+    /// Sending the letter again wouldn't help.
+    case refused(String)
+  }
 
   init(
     _ configuration: Configuration, _ filter: LetterFilter, rate: Double?, isDry: Bool, hold: Double = LetterWalk.longestHold
@@ -45,136 +47,112 @@ final class LetterReplay: LetterWalk {
     try super.init(configuration, .dead.for("replay"), maximumBody: isDry ? 0 : Self.largestBody, hold: hold)
   }
 
-  override var isEnough: Bool { isInterrupted || filter.limit.map { matched >= $0 } ?? false }
+  override var isEnough: Bool { filter.limit.map { matched >= $0 } ?? false }
 
   /// The letters of ten seconds.
   override var wantedPortion: Int { rate.map { max(10, Int(min($0, 1e6) * 10)) } ?? .max }
 
-  override func visit(_ delivery: Delivery) -> Step {
+  override func work() throws {
+    try super.work()
+    bar?.update(done)
+    bar?.clear()
+  }
+
+  override func visit(_ delivery: Delivery) throws -> Step {
     showProgress()
     let letter = Letter(delivery, topology)
     guard filter.matches(letter) else { return .keep }
     matched += 1
-    do throws(LetterRoute.Obstacle) {
-      let route = try LetterRoute(of: delivery, topology)
-      if isDry {
-        sent[route.queue, default: 0] += 1
-        return .keep
-      }
-      self.route = route
-      messageID = letter.messageID
-      body = delivery.body
-      publishWhenDue()
-      return .wait
-    } catch {
-      refused[error.description, default: 0] += 1
+    let route: LetterRoute
+    do throws(LetterRoute.Obstacle) { route = try LetterRoute(of: delivery, topology) } catch {
+      return refuse(error.description)
+    }
+    if isDry {
+      sent[route.queue, default: 0] += 1
       return .keep
     }
+    return try send(letter, route)
   }
 
-  private var body: [UInt8] = []
-
-  private func publishWhenDue() {
+  /// Publishes the copy when it is due, and again while its queue is full.
+  private func send(_ letter: Letter, _ route: LetterRoute) throws -> Step {
     let start = begun ?? loop.now
     begun = start
-    let pause = rate.map { start.advanced(bySeconds: Double(replayed) / $0).seconds(since: loop.now) } ?? 0
-    if pause > 0 { publish(after: pause) } else { publish() }
-  }
-
-  /// Skips if the current letter has changed or was given back meanwhile.
-  private func publish(after pause: Double) {
-    turn += 1
-    loop.schedule(after: pause) { [weak self, turn] in
-      if let self, turn == self.turn { publish() }
+    var pause = rate.map { start.advanced(bySeconds: Double(replayed) / $0).seconds(since: loop.now) } ?? 0
+    while true {
+      if pause > 0 { try wait(upTo: pause) { mustReturn } }
+      try wait { mustReturn || publisher?.canPublish == true }
+      if isStopped { return .keep }
+      if mustReturn {
+        // The letter is delivered and counted again.
+        matched -= 1
+        return .postpone
+      }
+      switch try publish(letter, route) {
+      case .confirmed:
+        sent[route.queue, default: 0] += 1
+        replayed += 1
+        return .remove
+      case .full:
+        reportFull(route.queue)
+        pause = 1
+      case .refused(let reason): return refuse(reason)
+      }
     }
   }
 
-  private func publish() {
-    guard let route, !isPublished, !isEnding else { return }
-    if isInterrupted { return conclude(.keep) }
-    guard let publisher, publisher.canPublish else { return }
-    isPublished = true
-    publisher.publish(exchange: route.exchange, routingKey: route.routingKey, properties: route.properties, body: body, tag: 0)
+  private func publish(_ letter: Letter, _ route: LetterRoute) throws -> Outcome {
+    outcome = nil
+    published = letter
+    publisher?.publish(
+      exchange: route.exchange, routingKey: route.routingKey, properties: route.properties, body: letter.delivery.body, tag: 0)
+    try wait { outcome != nil || isStopped }
+    guard try wait(upTo: Self.answerTimeout, until: { outcome != nil }), let outcome else {
+      throw CommandFailure(.interrupted, "interrupted: \(progress)")
+    }
+    return outcome
   }
 
-  override func publisherReady(_ publisher: Publisher) {
-    if route != nil, !isPublished { publishWhenDue() }
-  }
-
-  override func confirmed(_ tag: Int) {
-    isPublished = false
-    if let queue = route?.queue { sent[queue, default: 0] += 1 }
-    replayed += 1
-    conclude(.remove)
-  }
+  override func confirmed(_ tag: Int) { (published, outcome) = (nil, .confirmed) }
 
   override func failed(_ tag: Int, _ failure: PublishFailure) {
-    isPublished = false
+    let progressInDoubt = progress
+    published = nil
     switch failure {
-    case .nacked:
-      reportFull()
-      publish(after: 1)
-    case .returned: refuse("no queue takes it; `pushfleet topology` declares what is missing")
-    case .unencodable: refuse("its properties are too large to be published again")
-    case .channelClosed(.notFound(let what)): refuse("\(what); `pushfleet topology` declares what is missing")
+    case .nacked: outcome = .full
+    case .returned: outcome = .refused("no queue takes it; `pushfleet topology` declares what is missing")
+    case .unencodable: outcome = .refused("its properties are too large to be published again")
+    case .channelClosed(.notFound(let what)): outcome = .refused("\(what); `pushfleet topology` declares what is missing")
     case .channelClosed(.accessRefused(let what)): fail(.unavailable, "\(what); \(progress)")
-    case .channelClosed(let reason): refuse("the broker refuses it: \(reason)")
-    case .timedOut, .connectionLost: fail(.unavailable, "the connection to the broker was lost; \(doubt); \(progress)")
+    case .channelClosed(let reason): outcome = .refused("the broker refuses it: \(reason)")
+    case .timedOut, .connectionLost: fail(.unavailable, "the connection to the broker was lost; \(progressInDoubt)")
     }
   }
 
-  private func refuse(_ reason: String) {
+  private func refuse(_ reason: String) -> Step {
     refused[reason, default: 0] += 1
-    conclude(.keep)
-  }
-
-  private func conclude(_ step: Step) {
-    forget()
-    settle(step)
-  }
-
-  private func forget() {
-    turn += 1
-    route = nil
-    body = []
-  }
-
-  override var canGiveBack: Bool { !isPublished }
-
-  override func givesBack() {
-    // The letter is delivered and counted again.
-    if route != nil { matched -= 1 }
-    forget()
+    return .keep
   }
 
   // MARK: words
 
-  private var doubt: String {
-    "it is unknown whether the letter \(messageID ?? "(without an id)") was sent: it is still in \(topology.deadQueue), and may be there twice"
-  }
-
   override var progress: String {
-    (isPublished ? "\(doubt); " : "") + "\(replayed) replayed; the same command goes on with the rest"
+    let doubt = published.map {
+      "it is unknown whether the letter \($0.messageID ?? "(without an id)") was sent: it is still in \(topology.deadQueue), and may be there twice; "
+    }
+    return "\(doubt ?? "")\(replayed) replayed; the same command goes on with the rest"
   }
 
   override func interrupt() {
-    if isInterrupted { return fail(.interrupted, "interrupted: \(progress)") }
-    isInterrupted = true
-    if isPublished {
-      loop.schedule(after: Self.answerTimeout) { [weak self] in
-        if let self, isPublished { interrupt() }
-      }
-      return
-    }
-    if route != nil { conclude(.keep) } else { end() }
+    if isStopped { fail(.interrupted, "interrupted: \(progress)") } else { stop() }
   }
 
   override func blocked(_ publisher: Publisher, reason: String) {
     notice("the broker accepts no messages now (\(reason)); waiting")
   }
 
-  private func reportFull() {
-    guard loop.now >= nextReport, let queue = route?.queue else { return }
+  private func reportFull(_ queue: String) {
+    guard loop.now >= nextReport else { return }
     nextReport = loop.now.advanced(bySeconds: Self.reportPause)
     notice(
       "the queue \(topology.name(queue)) is full: \(replayed) replayed, the others wait until it has room (Ctrl-C ends)")
@@ -189,13 +167,5 @@ final class LetterReplay: LetterWalk {
     guard showsProgress, !isDry else { return }
     bar = bar ?? ProgressBar("replaying", total: expected)
     bar?.update(done)
-  }
-
-  override func end() {
-    if !isEnding {
-      bar?.update(done)
-      bar?.clear()
-    }
-    super.end()
   }
 }

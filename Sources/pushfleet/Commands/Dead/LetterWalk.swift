@@ -15,8 +15,8 @@ import Wire
 class LetterWalk: PublisherClient, ConsumerHandler {
   enum Step {
     case keep, remove
-    /// A later call of `settle` decides.
-    case wait
+    /// The letters must go back before this one is settled; it is delivered again.
+    case postpone
   }
 
   /// The most letters per consumer. Small, because the broker searches an acknowledged letter from the oldest on.
@@ -41,9 +41,8 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private var queue: String { place.queue(topology) }
   private let maximumBody: Int
   private let hold: Double
-  /// The connection of the consumer; nil until the letters are counted.
-  private var consuming: BrokerConnection?
-  private weak var consumer: Consumer?
+  /// nil while no letter is held.
+  private var consumer: Consumer?
 
   /// Letters ready in the queue when the walk began.
   private(set) var expected = 0
@@ -54,22 +53,19 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private var removed = 0
   private var waiting = Ring<Delivery>()
   private var waitingBytes = 0
-  /// The letter whose `settle` is awaited.
-  private var current: Delivery?
   /// Letters per consumer, and the letters that each consumer keeps.
   private var portions = (size: LetterWalk.largestPortion, kept: [Int]())
-  private var heldSince = MonotonicTime(nanoseconds: 0)
-  /// True while all held letters go back, before the walk continues.
-  private var isGivingBack = false
   /// Visited letters at the head of the queue, to be skipped after a return.
   private var known = 0
-  private var isProceeding = false
-  private(set) var isEnding = false
+  private var lastSign = MonotonicTime(nanoseconds: 0)
+  private var isRestGone = false
+  private var isHeldTooLong = false
+  /// True while the consumer is being closed.
+  private var isGivingBack = false
   /// True when the walk is over and the held letters go back.
   private var isReturning = false
-  private var lastSign = MonotonicTime(nanoseconds: 0)
-  private var isAsking = false
-  private var isWatched = false
+  /// True once no further letter is to be visited.
+  private(set) var isStopped = false
 
   /// - Parameter maximumBody: bytes of a letter's body to keep.
   init(
@@ -83,34 +79,10 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     }
   }
 
-  private func consume() {
-    guard failure == nil else { return }
-    heldSince = loop.now
-    let consuming = BrokerConnection(loop: loop, brokers: connection.brokers)
-    consuming.makeMachine = { [unowned self] broker in makeConsumer(broker) }
-    consuming.start()
-    self.consuming = consuming
-  }
-
-  private func makeConsumer(_ broker: BrokerURI) -> Consumer {
-    let left = expected - removed
-    let size = max(min(Self.largestPortion, wantedPortion), min(Self.largestPortion, left / Self.mostPortions + 1))
-    let count = min(Self.mostPortions, left / size + 1)
-    portions = (size, Array(repeating: 0, count: count))
-    let consumer = Consumer(
-      // No heartbeat: reading pauses while many letters wait to be visited.
-      settings: ConnectionSettings(broker: broker, name: place.connectionName, heartbeat: 0),
-      queues: (0..<count).map {
-        .init(queue: queue, prefetch: UInt16(size), isOptional: $0 > 0, channel: UInt16($0 + 1))
-      },
-      maximumBody: maximumBody, handler: self)
-    self.consumer = consumer
-    return consumer
-  }
-
   // MARK: for subclasses
 
-  func visit(_ delivery: Delivery) -> Step { .keep }
+  /// Visits a letter. It may turn the loop by `wait`, but only until ``mustReturn`` unless the outcome would be unknown.
+  func visit(_ delivery: Delivery) throws -> Step { .keep }
 
   /// Letters that were removed or sent back.
   var changed: Int { 0 }
@@ -119,78 +91,117 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   /// read for 30 seconds.
   var wantedPortion: Int { .max }
 
-  /// Ends the walk on a signal; what has been done so far stays done.
-  override func interrupt() {
-    if isReturning { leave() } else { fail(.interrupted, "interrupted: \(progress)") }
-  }
-
-  /// Ends the walk soon, without an error if possible; what has been done so far stays done.
-  func stop() { interrupt() }
-
   /// True when no more letters are needed.
   var isEnough: Bool { false }
 
-  /// Reports the outcome of the awaited letter.
-  func settle(_ step: Step) {
-    guard let delivery = current else { return }
-    current = nil
-    finish(delivery, step)
-    // With one letter at a time, this is the only moment at which no letter is being published.
-    if !givesBackWhenDue() { proceed() }
-  }
-
-  /// True if all held letters, the awaited one included, may go back now.
-  var canGiveBack: Bool { true }
-  /// Called when all held letters go back; the awaited letter will be delivered again.
-  func givesBack() {}
+  /// True when the letters that are held must go back.
+  var mustReturn: Bool { isStopped || isHeldTooLong }
 
   /// The progress at the loss of the connection, for error messages.
   var progress: String { "nothing has been changed" }
 
-  func publisherReady(_ publisher: Publisher) {}
-  override func unblocked(_ publisher: Publisher) { publisherReady(publisher) }
-
-  /// Ends the walk; held letters go back.
-  func end() {
-    guard !isEnding else { return }
-    isEnding = true
-    if isGivingBack {
-      if consumer == nil { leaveInTime() }
-      return
-    }
-    if let consumer { return close(consumer) }
-    consuming?.stop()
-    leave()
+  /// Ends the walk on a signal; what has been done so far stays done.
+  override func interrupt() {
+    if isReturning { publisher?.close() } else { fail(.interrupted, "interrupted: \(progress)") }
   }
 
-  /// Resumes reading, so that the broker's answers arrive.
-  private func close(_ consumer: Consumer) {
-    consumer.transport?.isReadingPaused = false
-    consumer.closeInTurn()
-  }
+  /// Ends the walk soon, without an error if possible; what has been done so far stays done.
+  func stop() { isStopped = true }
 
   // MARK: the walk
 
-  private func proceed() {
-    guard !isProceeding else { return }
-    isProceeding = true
-    while current == nil, !isEnding, !isEnough, let delivery = waiting.popFirst() {
-      waitingBytes -= delivery.weight
-      let step = visit(delivery)
-      if case .wait = step { current = delivery } else { finish(delivery, step) }
+  private var isOver: Bool { isStopped || isRestGone || isEnough || done == expected }
+
+  override func work() throws {
+    try wait { publisher != nil || isStopped }
+    try count()
+    while !isOver {
+      try visitLetters()
+      try giveBack()
     }
-    isProceeding = false
-    if waitingBytes < Self.mostWaiting / 4 { consumer?.transport?.isReadingPaused = false }
-    if current == nil, isEnough || done == expected { end() }
+    try close()
   }
 
-  private func finish(_ delivery: Delivery, _ step: Step) {
-    done += 1
-    if case .remove = step {
-      removed += 1
-      return consumer?.acknowledge(delivery.token) ?? ()
+  private func count() throws {
+    switch try perform(.queueInspect(name: queue), unless: { isStopped }) {
+    case .success(.queue(let ready, let consumers)):
+      expected = ready
+      if ready == 0, consumers > 0, !place.isOptional {
+        complain("no message of \(queue) is ready, and it has consumers, such as another look: they may have some in hand")
+      }
+    case .failure(.notFound) where place.isOptional: break
+    case .failure(.notFound):
+      throw CommandFailure(.unavailable, "there is no queue \(queue); `pushfleet topology` declares it")
+    case .failure(let reason): throw CommandFailure(.unavailable, "queue \(queue): \(reason)")
+    case .success, nil: break
     }
-    keep(delivery.consumer)
+    hasCounted = true
+  }
+
+  /// Consumes the queue, and visits its letters until the walk is over or they must go back.
+  private func visitLetters() throws {
+    try consume()
+    let limit = loop.schedule(after: hold) { [weak self] in self?.isHeldTooLong = true }
+    defer { loop.cancel(limit) }
+    while !isOver, let delivery = try next() {
+      switch try visit(delivery) {
+      case .keep:
+        done += 1
+        keep(delivery.consumer)
+      case .remove:
+        done += 1
+        removed += 1
+        consumer?.acknowledge(delivery.token)
+      case .postpone: break
+      }
+    }
+  }
+
+  private func consume() throws {
+    (known, delivered, isHeldTooLong) = (done - removed, removed, false)
+    let left = expected - removed
+    let size = max(min(Self.largestPortion, wantedPortion), min(Self.largestPortion, left / Self.mostPortions + 1))
+    let count = min(Self.mostPortions, left / size + 1)
+    portions = (size, Array(repeating: 0, count: count))
+    let broker = connection.brokers[.random(in: connection.brokers.indices)]
+    let consumer = Consumer(
+      // No heartbeat: reading pauses while many letters wait to be visited.
+      settings: ConnectionSettings(broker: broker.uri, name: place.connectionName, heartbeat: 0),
+      queues: (0..<count).map {
+        .init(queue: queue, prefetch: UInt16(size), isOptional: $0 > 0, channel: UInt16($0 + 1))
+      },
+      maximumBody: maximumBody, handler: self)
+    self.consumer = consumer
+    _ = loop.dial(consumer, to: broker)
+    try wait { consumer.isReady || isStopped }
+  }
+
+  /// Waits for the next letter.
+  /// - Returns: nil if none comes, or if the letters must go back before.
+  private func next() throws -> Delivery? {
+    lastSign = loop.now
+    while waiting.isEmpty, !mustReturn {
+      try wait(upTo: 1) { !waiting.isEmpty || mustReturn }
+      let silence = loop.now.seconds(since: lastSign)
+      if silence >= Self.deliveryTimeout {
+        throw CommandFailure(
+          .unavailable, "the broker delivers nothing, though the queue \(queue) isn't empty; \(progress)")
+      }
+      if silence >= Self.quiet, try isTakenByOthers() { return nil }
+    }
+    guard !mustReturn, let delivery = waiting.popFirst() else { return nil }
+    waitingBytes -= delivery.weight
+    if waitingBytes < Self.mostWaiting / 4 { consumer?.transport?.isReadingPaused = false }
+    return delivery
+  }
+
+  /// Asks whether the queue is empty, though letters are missing.
+  private func isTakenByOthers() throws -> Bool {
+    let answer = try perform(.queueInspect(name: queue), upTo: Self.deliveryTimeout, unless: { !waiting.isEmpty || mustReturn })
+    guard case .success(.queue(0, _))? = answer, loop.now.seconds(since: lastSign) >= Self.quiet else { return false }
+    complain("\(expected - delivered) of the queue's \(expected) letters went to another consumer")
+    isRestGone = true
+    return true
   }
 
   /// Keeps a letter, and starts the next portion when this one is full.
@@ -200,127 +211,45 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     self.consumer?.want(true, queue: consumer + 1)
   }
 
-  private func watch() {
-    loop.schedule(after: 1) { [weak self] in
-      guard let self, !isEnding else { return }
-      if current != nil || !waiting.isEmpty { lastSign = loop.now }
-      let silence = loop.now.seconds(since: lastSign)
-      if silence >= Self.deliveryTimeout {
-        // Another consumer has taken some of the returned letters.
-        guard isGivingBack, consumer == nil else {
-          return fail(
-            .unavailable, "the broker delivers nothing, though the queue \(queue) isn't empty; \(progress)")
-        }
-        takeAgain()
-      } else if !isGivingBack {
-        if silence >= Self.quiet { askForRest() }
-        _ = givesBackWhenDue()
-      }
-      watch()
-    }
-  }
-
-  /// - Returns: whether all that is held has begun to go back.
-  private func givesBackWhenDue() -> Bool {
-    guard let consumer, loop.now.seconds(since: heldSince) >= hold, canGiveBack, !isGivingBack, !isEnding, !isEnough,
-      done < expected
-    else { return false }
-    giveBack(consumer)
-    return true
-  }
-
-  private func giveBack(_ consumer: Consumer) {
+  private func giveBack() throws {
+    (waiting, waitingBytes) = (Ring(), 0)
     isGivingBack = true
-    lastSign = loop.now
-    current = nil
-    waiting = Ring()
-    waitingBytes = 0
-    givesBack()
-    close(consumer)
-  }
-
-  private func takeAgain() {
-    guard isGivingBack, consumer == nil, !isEnding else { return }
+    // Resumes reading, so that the broker's answers arrive.
+    consumer?.transport?.isReadingPaused = false
+    consumer?.closeInTurn()
+    try wait { consumer == nil }
     isGivingBack = false
-    lastSign = loop.now
-    known = done - removed
-    delivered = removed
-    consume()
-  }
-
-  /// Ends the walk if the queue is empty: the missing letters went to another consumer.
-  private func askForRest() {
-    guard !isAsking else { return }
-    isAsking = true
-    publisher?.perform(.queueInspect(name: queue)) { [weak self] answer in
-      guard let self else { return }
-      isAsking = false
-      guard case .success(.queue(0, _)) = answer, loop.now.seconds(since: lastSign) >= Self.quiet, !isEnding else { return }
-      complain("\(expected - delivered) of the queue's \(expected) letters went to another consumer")
-      end()
+    if !isOver {
+      // Another consumer may take some of the letters.
+      try awaitReturn(upTo: Self.deliveryTimeout) { isStopped }
+      try wait(upTo: Self.settlePause) { isStopped }
+    }
+    if isOver {
+      isReturning = true
+      // A broker that blocks publishing doesn't answer either.
+      try awaitReturn(upTo: Self.returnTimeout) { false }
     }
   }
 
-  /// Waits until the broker has put the letters back, which happens a moment after it has closed the channel.
-  private func awaitReturn() {
+  /// Waits until the broker has put the letters back, which happens a moment after it has closed the channels.
+  private func awaitReturn(upTo seconds: Double, unless isTrue: () -> Bool) throws {
     let left = expected - removed
-    guard left > 0, let publisher else { return returned() }
-    publisher.perform(.queueInspect(name: queue)) { [weak self] answer in
-      guard let self else { return }
-      guard case .success(.queue(let ready, _)) = answer, ready < left else { return returned() }
-      loop.schedule(after: Self.returnPause) { [weak self] in self?.awaitReturn() }
+    let end = loop.now.advanced(bySeconds: seconds)
+    while left > 0, loop.now < end, !isTrue() {
+      let answer = try perform(.queueInspect(name: queue), upTo: end.seconds(since: loop.now), unless: isTrue)
+      guard case .success(.queue(let ready, _))? = answer, ready < left else { return }
+      try wait(upTo: Self.returnPause) { isTrue() }
     }
-  }
-
-  private func returned() {
-    if isEnding { return leave() }
-    loop.schedule(after: Self.settlePause) { [weak self] in self?.takeAgain() }
-  }
-
-  private func leaveInTime() {
-    isReturning = true
-    // A broker that blocks publishing doesn't answer either.
-    loop.schedule(after: Self.returnTimeout) { [weak self] in self?.leave() }
-  }
-
-  func leave() {
-    if let publisher { publisher.close() } else { finish() }
   }
 
   // MARK: connections
 
-  override func ready(_ publisher: Publisher) {
-    up()
-    self.publisher = publisher
-    guard !hasCounted else { return publisherReady(publisher) }
-    publisher.perform(.queueInspect(name: queue)) { [unowned self] answer in
-      switch answer {
-      case .success(.queue(let ready, let consumers)):
-        expected = ready
-        hasCounted = true
-        if ready == 0, consumers > 0, !place.isOptional {
-          complain("no message of \(queue) is ready, and it has consumers, such as another look: they may have some in hand")
-        }
-        if ready == 0 || isEnough { end() } else { consume() }
-      case .success: break
-      case .failure(.notFound) where place.isOptional: end()
-      case .failure(.notFound): fail(.unavailable, "there is no queue \(queue); `pushfleet topology` declares it")
-      case .failure(let reason): fail(.unavailable, "queue \(queue): \(reason)")
-      }
-    }
-  }
-
-  func ready(_ consumer: Consumer) {
-    consuming?.established(at: loop.now)
-    lastSign = loop.now
-    if !isWatched { watch() }
-    isWatched = true
-  }
+  func ready(_ consumer: Consumer) {}
 
   func delivered(_ delivery: consuming Delivery) {
     lastSign = loop.now
     // The broker may send letters for long before it answers.
-    if isEnding || isGivingBack { return consumer?.closeInTurn() ?? () }
+    if isGivingBack { return consumer?.closeInTurn() ?? () }
     // Letters that arrived after the walk began are not visited.
     guard delivered < expected else { return }
     delivered += 1
@@ -331,7 +260,6 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     waitingBytes += delivery.weight
     waiting.append(delivery)
     if waitingBytes > Self.mostWaiting { consumer?.transport?.isReadingPaused = true }
-    proceed()
   }
 
   func cancelled(queue: Int) { fail(.unavailable, "the queue \(queue) was deleted; \(progress)") }
@@ -341,24 +269,20 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     self.consumer = nil
-    guard reason == .closedHere, isEnding || isGivingBack else { return give(up: reason) }
-    consuming?.stop()
-    if isEnding { leaveInTime() }
-    awaitReturn()
+    if reason != .closedHere { give(up: reason) }
   }
 
   override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
-    self.publisher = nil
-    if reason == .closedHere || isReturning { return finish() }
-    if hasCounted { give(up: reason) } else { lost(reason) }
+    if isReturning {
+      self.publisher = nil
+    } else if hasCounted, reason != .closedHere {
+      give(up: reason)
+    } else {
+      super.ended(publisher, reason)
+    }
   }
 
   private func give(up reason: ConnectionEnd) {
     fail(.unavailable, "the connection to the broker was lost (\(reason)); \(progress)")
-  }
-
-  override func finish() {
-    consuming?.stop()
-    super.finish()
   }
 }

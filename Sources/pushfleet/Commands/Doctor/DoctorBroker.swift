@@ -42,7 +42,7 @@ final class DoctorBroker: PublisherClient {
 
   /// All findings; one of them says so if the broker can't be used.
   func look() throws -> [Finding] {
-    do { try run(check) } catch let failure as CommandFailure {
+    do { try run() } catch let failure as CommandFailure {
       guard failure.status != .interrupted else { throw failure }
       let isConfiguration = failure.status == .configuration
       let advice = "check that it runs, and that host, port and `ca` of `broker` are right"
@@ -73,12 +73,7 @@ final class DoctorBroker: PublisherClient {
     fail(.configuration, "\(reason)")
   }
 
-  override func ready(_ publisher: Publisher) {
-    self.publisher = publisher
-    if !isUp { up() }
-  }
-
-  private func check() throws {
+  override func work() throws {
     try wait { isUp }
     guard let publisher else { return }
     report(.ok, "reached, and the user may enter", nil)
@@ -100,8 +95,7 @@ final class DoctorBroker: PublisherClient {
       if hasLadder { try tryLadder(publisher) }
     } catch is NothingMore {}
     sumUp()
-    publisher.close()
-    try wait { self.publisher == nil }
+    try close()
   }
 
   /// - Throws: `NothingMore` if the broker accepts no messages.
@@ -112,9 +106,7 @@ final class DoctorBroker: PublisherClient {
   }
 
   private func perform(_ command: AMQP.Command, _ publisher: Publisher) throws -> Result<CommandAnswer, ConnectionEnd> {
-    var answer: Result<CommandAnswer, ConnectionEnd>?
-    publisher.perform(command) { answer = $0 }
-    guard try attend(until: { answer != nil }), let answer else { throw NothingMore() }
+    guard let answer = try perform(command, unless: { isBlocked }), !isBlocked else { throw NothingMore() }
     return answer
   }
 
@@ -286,11 +278,7 @@ final class DoctorBroker: PublisherClient {
   }
 
   override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
-    if reason == .closedHere {
-      self.publisher = nil
-      return finish()
-    }
-    if isUp { return fail(.unavailable, "the connection was lost: \(reason)") }
-    lost(reason)
+    guard isUp, reason != .closedHere else { return super.ended(publisher, reason) }
+    fail(.unavailable, "the connection was lost: \(reason)")
   }
 }

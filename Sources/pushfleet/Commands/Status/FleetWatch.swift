@@ -45,8 +45,7 @@ final class FleetWatch: PublisherClient {
   // MARK: a round
 
   override func ready(_ publisher: Publisher) {
-    up()
-    self.publisher = publisher
+    super.ready(publisher)
     // The exchange was missing, so the channel was opened again: show the picture without answers.
     if isAsking { return answersAreIn() }
     epoch += 1
@@ -146,13 +145,11 @@ final class FleetWatch: PublisherClient {
   }
 
   override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
-    self.publisher = nil
     isAsking = false
-    if reason == .closedHere { return finish() }
-    if isUp, period != nil {
+    if isUp, period != nil, reason != .closedHere {
       picture.problem = "the broker can't be reached: \(reason)"
       show(picture)
     }
-    lost(reason)
+    super.ended(publisher, reason)
   }
 }
