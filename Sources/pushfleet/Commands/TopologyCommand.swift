@@ -48,45 +48,38 @@ private final class TopologyDeclarer: PublisherClient {
     try super.init(configuration) { ConnectionSettings(broker: $0, name: "pushfleet topology") }
   }
 
-  override func ready(_ publisher: Publisher) {
-    up()
-    publisher.declare(topology) { [unowned self] result in
-      switch result {
-      case .success(let notices):
-        for notice in notices { Terminal.notice("\(notice)") }
-        declareTrace((configuration.trace.map(topology.traceCommands) ?? [])[...], publisher)
-      case .failure(let failure):
-        let isConflict = failure.reason.isFatalConfiguration
-        fail(
-          isConflict ? .configuration : .unavailable, "\(failure)\(isConflict ? "; delete it, or choose another prefix" : "")")
+  override func work() throws {
+    try wait { publisher != nil }
+    var result: Result<[TopologyNotice], TopologyFailure>?
+    publisher?.declare(topology) { result = $0 }
+    try wait { result != nil }
+    switch result {
+    case .success(let notices): for notice in notices { Terminal.notice("\(notice)") }
+    case .failure(let failure):
+      let isConflict = failure.reason.isFatalConfiguration
+      throw CommandFailure(
+        isConflict ? .configuration : .unavailable, "\(failure)\(isConflict ? "; delete it, or choose another prefix" : "")")
+    case nil: break
+    }
+    try declareTrace()
+    for queue in holds {
+      try wait { publisher != nil }
+      switch try perform(.queueInspect(name: queue)) {
+      case .success(.queue(let ready, _)): found.append((queue, ready))
+      case .success, .failure(.notFound), nil: break
+      case .failure(let reason): throw CommandFailure(.unavailable, "queue \(queue): \(reason)")
       }
     }
+    try close()
   }
 
   /// Declares the trace; a failure is only reported, because the fleet works without it.
-  private func declareTrace(_ commands: ArraySlice<AMQP.Command>, _ publisher: Publisher) {
-    guard let command = commands.first else { return look(for: holds[...], publisher) }
-    publisher.perform(command) { [unowned self] answer in
-      switch answer {
-      case .success:
-        hasTrace = commands.count == 1
-        declareTrace(commands.dropFirst(), publisher)
-      case .failure(let reason):
-        Terminal.notice("the trace can't be declared as configured: \(command.subject): \(reason)")
-        look(for: holds[...], publisher)
-      }
+  private func declareTrace() throws {
+    guard let settings = configuration.trace else { return }
+    for command in topology.traceCommands(settings) {
+      guard case .failure(let reason) = try perform(command) else { continue }
+      return Terminal.notice("the trace can't be declared as configured: \(command.subject): \(reason)")
     }
-  }
-
-  private func look(for queues: ArraySlice<String>, _ publisher: Publisher) {
-    guard let queue = queues.first else { return publisher.close() }
-    publisher.perform(.queueInspect(name: queue)) { [unowned self] answer in
-      switch answer {
-      case .success(.queue(let ready, _)): found.append((queue, ready))
-      case .success, .failure(.notFound): break
-      case .failure(let reason): return fail(.unavailable, "queue \(queue): \(reason)")
-      }
-      look(for: queues.dropFirst(), publisher)
-    }
+    hasTrace = true
   }
 }

@@ -3,7 +3,6 @@ import Broker
 import DeviceRegistry
 import Reactor
 import Settings
-import Wire
 
 /// Counts a fleet's queues and asks its workers for their status.
 final class FleetWatch: PublisherClient {
@@ -21,9 +20,7 @@ final class FleetWatch: PublisherClient {
   private var picture: FleetPicture
   private var round: UInt64 = 0
   private var isAsking = false
-  /// Number of connections so far; work from an earlier connection is dropped.
-  private var epoch = 0
-  private var begun = MonotonicTime(nanoseconds: 0)
+  private var isLeaving = false
 
   init(_ configuration: Configuration, every period: Double?, show: @escaping (FleetPicture) -> Void) throws {
     self.period = period
@@ -44,50 +41,49 @@ final class FleetWatch: PublisherClient {
 
   // MARK: a round
 
-  override func ready(_ publisher: Publisher) {
-    super.ready(publisher)
-    // The exchange was missing, so the channel was opened again: show the picture without answers.
-    if isAsking { return answersAreIn() }
-    epoch += 1
-    look(epoch)
+  override func work() throws {
+    while !isLeaving {
+      try wait { publisher?.isReady == true || isLeaving }
+      let begun = loop.now
+      guard try count(), try ask() else { continue }
+      addHolds()
+      addCampaigns()
+      show(picture)
+      guard let period else { break }
+      try wait(upTo: max(0.05, period - loop.now.seconds(since: begun))) { publisher == nil || isLeaving }
+    }
+    try close()
   }
 
-  private func look(_ begun: Int) {
-    guard let publisher, publisher.isReady, begun == epoch else { return }
-    self.begun = loop.now
+  /// - Returns: false if the connection was lost, or if the command ends.
+  private func count() throws -> Bool {
     picture = FleetPicture(prefix: topology.prefix, address: connection.address, at: loop.wallClock)
-    count(topology.queues.map(\.name)[...], publisher)
-  }
-
-  private func count(_ names: ArraySlice<String>, _ publisher: Publisher) {
-    guard let name = names.first else { return ask(publisher) }
-    publisher.perform(.queueInspect(name: name)) { [weak self, weak publisher] answer in
-      guard let self, let publisher else { return }
-      switch answer {
+    for name in topology.queues.map(\.name) {
+      switch try perform(.queueInspect(name: name), unless: { isLeaving }) {
       case .success(.queue(let ready, let consumers)):
         picture.queues.append(.init(name: name, ready: ready, consumers: consumers))
         if topology.queuesOfOneConsumer.contains(name) { picture.consumers = max(picture.consumers, consumers) }
       case .failure(.notFound): picture.queues.append(.init(name: name))
       case .success: break
-      case .failure(let reason):
-        if publisher.isReady { fail(.unavailable, "queue \(name): \(reason)") }
-        return
+      case .failure(let reason) where publisher != nil: throw CommandFailure(.unavailable, "queue \(name): \(reason)")
+      case .failure, nil: return false
       }
-      count(names.dropFirst(), publisher)
     }
+    return true
   }
 
-  private func ask(_ publisher: Publisher) {
-    isAsking = true
-    guard publisher.canPublish else { return answersAreIn() }
+  /// Asks the workers, unless the broker accepts no messages.
+  /// - Returns: as ``count()``.
+  private func ask() throws -> Bool {
+    guard let publisher, publisher.canPublish else { return !isLeaving }
     round += 1
-    let asked = round
+    isAsking = true
     publisher.askWorkers(
-      topology, asksForPools ? StatusQuestion.pools : StatusQuestion.plain, id: Array("\(asked)".utf8), tag: 0)
-    loop.schedule(after: Publisher.answerTime) { [weak self] in
-      guard let self, asked == round else { return }
-      answersAreIn()
-    }
+      topology, asksForPools ? StatusQuestion.pools : StatusQuestion.plain, id: Array("\(round)".utf8), tag: 0)
+    try wait(upTo: Publisher.answerTime) { !isAsking || isLeaving }
+    isAsking = false
+    picture.workers.sort { $0.name < $1.name }
+    return self.publisher != nil && !isLeaving
   }
 
   override func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
@@ -96,19 +92,7 @@ final class FleetWatch: PublisherClient {
       let report = WorkerAnswer(reply.body, now: Double(loop.wallClock) / 1_000)
     else { return }
     picture.workers.append(report)
-    if picture.silent == 0, picture.consumers > 0 { answersAreIn() }
-  }
-
-  private func answersAreIn() {
-    guard isAsking else { return }
-    isAsking = false
-    picture.workers.sort { $0.name < $1.name }
-    addHolds()
-    addCampaigns()
-    show(picture)
-    guard let period else { return leave() }
-    let pause = max(0.05, period - loop.now.seconds(since: begun))
-    loop.schedule(after: pause) { [weak self, epoch] in self?.look(epoch) }
+    if picture.silent == 0, picture.consumers > 0 { isAsking = false }
   }
 
   /// Hold queues as workers have counted them. Asking for a missing queue would leave an error in the broker's log.
@@ -133,15 +117,19 @@ final class FleetWatch: PublisherClient {
   /// A continuous display ends normally on a signal.
   override func interrupt() { if isUp, period != nil { leave() } else { super.interrupt() } }
 
-  func leave() {
-    if let publisher, publisher.isReady { publisher.close() } else { finish() }
-  }
+  func leave() { isLeaving = true }
 
   // MARK: the connection
 
+  /// The exchange was missing, so the channel was opened again: the picture is shown without answers.
+  override func ready(_ publisher: Publisher) {
+    isAsking = false
+    super.ready(publisher)
+  }
+
   /// No worker listens, or the exchange doesn't exist.
   override func failed(_ tag: Int, _ failure: PublishFailure) {
-    if case .returned = failure, isAsking { answersAreIn() }
+    if case .returned = failure { isAsking = false }
   }
 
   override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
