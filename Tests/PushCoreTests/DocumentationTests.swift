@@ -181,7 +181,8 @@ import Testing
     var text = """
       # What becomes of a request's fields
 
-      Printed from `Sources/PushCore/Translation/MappingRule.swift`; a test fails if this page is stale. GS-… and UP-… are [rules](../internals/rules.md);
+      Printed from `Sources/PushCore/Translation/MappingRule.swift` and `Tests/PushCoreTests/DocumentedRules.swift`; a test fails if this page is stale.
+      GS-… and UP-… are [rules](../internals/rules.md);
       F-REF is the legacy HTTP server reference. `explain` and the result of a dry run use the same words. **dropped** means that the platform doesn't get
       the field, **cut** that it gets only a part, and **emulated** that something similar happens.
 
@@ -274,8 +275,10 @@ import Testing
   @Test("every rule is in the list, once")
   func rulesListed() throws {
     let root = Self.folder.deletingLastPathComponent()
-    let source = root.appendingPathComponent("Sources/PushCore/Translation/MappingRule.swift")
-    let defined = try String(contentsOf: source, encoding: .utf8).components(separatedBy: " = MappingRule(").count - 1
+    let sources = ["Sources/PushCore/Translation/MappingRule.swift", "Tests/PushCoreTests/DocumentedRules.swift"]
+    let defined = try sources.reduce(0) {
+      $0 + (try String(contentsOf: root.appendingPathComponent($1), encoding: .utf8)).ranges(of: " = MappingRule(").count
+    }
     #expect(MappingRule.all.count == defined && Set(MappingRule.all.map { "\($0)" }).count == defined)
   }
 
