@@ -38,7 +38,7 @@ public enum NotSentReason: Equatable, Sendable {
 public protocol PoolHandler: AnyObject {
   /// The provider's final answer. The pool itself retries after expired tokens and refused streams. `name` is the provider's
   /// name for the message if the caller wanted it and the provider gives one (FCM, APNs' sandbox).
-  func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool)
+  func answered(tag: Int, meaning: consuming ReplyMeaning, name: [UInt8]?, from pool: ProviderPool)
   /// Certainly not processed: the push may be sent again, by any worker.
   func notSent(tag: Int, why: NotSentReason, from pool: ProviderPool)
   /// True if a push with a refused stream is still to be sent. It may have expired meanwhile.

@@ -60,7 +60,7 @@ extension ProviderPool {
     if connection.epoch == connections.epoch, connection.phase == .open || health.stop?.yields == true { credentialAccepted() }
   }
 
-  private func finish(_ slot: Int, _ meaning: ReplyMeaning, _ response: Response, _ handler: (any PoolHandler)?) {
+  private func finish(_ slot: Int, _ meaning: consuming ReplyMeaning, _ response: Response, _ handler: (any PoolHandler)?) {
     if meaning.alarm { raiseAlarm(meaning, of: slot) }
     endTrial(of: slot)
     provider.forget(slot)

@@ -12,13 +12,11 @@ public struct Tally<Key: Hashable> {
 
   @inlinable public subscript(key: Key) -> Int { amounts[key] ?? 0 }
 
-  @inlinable
-  public mutating func add(_ amount: Int = 1, to key: Key) {
+  @inlinable public mutating func add(_ amount: Int = 1, to key: Key) {
     sum += amount
     let new = self[key] + amount
     amounts[key] = new == 0 ? nil : new
   }
 
-  @inlinable
-  public mutating func remove(_ amount: Int = 1, from key: Key) { add(-amount, to: key) }
+  @inlinable public mutating func remove(_ amount: Int = 1, from key: Key) { add(-amount, to: key) }
 }

@@ -46,8 +46,12 @@ enum RequestFuzz {
     throws(Violation)
   {
     var (silent, told): (LossReport?, LossReport?) = (nil, LossReport())
-    let plain = APNsTemplate.make(request, settings: settings, context: context, report: &silent)
-    let explained = APNsTemplate.make(request, settings: settings, context: context, report: &told)
+    let plain = Result { () throws(Rejection) in
+      try APNsTemplate.make(request, settings: settings, context: context, report: &silent)
+    }
+    let explained = Result { () throws(Rejection) in
+      try APNsTemplate.make(request, settings: settings, context: context, report: &told)
+    }
     switch (plain, explained) {
     case (.failure(let one), .failure(let two)):
       try check(one)
@@ -81,8 +85,12 @@ enum RequestFuzz {
     throws(Violation)
   {
     var (silent, told): (LossReport?, LossReport?) = (nil, LossReport())
-    let plain = FCMTemplate.make(request, settings: settings, context: context, report: &silent)
-    let explained = FCMTemplate.make(request, settings: settings, context: context, report: &told)
+    let plain = Result { () throws(Rejection) in
+      try FCMTemplate.make(request, settings: settings, context: context, report: &silent)
+    }
+    let explained = Result { () throws(Rejection) in
+      try FCMTemplate.make(request, settings: settings, context: context, report: &told)
+    }
     switch (plain, explained) {
     case (.failure(let one), .failure(let two)):
       try check(one)
@@ -110,8 +118,12 @@ enum RequestFuzz {
     throws(Violation)
   {
     var (silent, told): (LossReport?, LossReport?) = (nil, LossReport())
-    let plain = WebPushTemplate.make(request, standard: standard, context: context, report: &silent)
-    let explained = WebPushTemplate.make(request, standard: standard, context: context, report: &told)
+    let plain = Result { () throws(Rejection) in
+      try WebPushTemplate.make(request, standard: standard, context: context, report: &silent)
+    }
+    let explained = Result { () throws(Rejection) in
+      try WebPushTemplate.make(request, standard: standard, context: context, report: &told)
+    }
     switch (plain, explained) {
     case (.failure(let one), .failure(let two)):
       try check(one)

@@ -34,7 +34,7 @@ final class APNsBench: Sender {
       let template = try? APNsTemplate.make(
         request, settings: APNsSettings(topic: topic),
         context: TranslationContext(now: 0, deadline: 60_000, messageID: Array("m".utf8)), report: &report
-      ).get()
+      )
     else { preconditionFailure("the request is a good one") }
     return template.stamp(token: Array(device(tag).utf8)[...])
   }

@@ -18,7 +18,7 @@ struct ContentPageTests {
     context.page = page.map { Array($0.utf8) }
     return try APNsTemplate.make(
       request, settings: APNsSettings(topic: "com.example.app", isUPMC: isUPMC), context: context, report: &report
-    ).get()
+    )
   }
 
   private func text(_ count: Int) -> String { String(repeating: "x", count: count) }
@@ -59,7 +59,7 @@ struct ContentPageTests {
     func made(_ request: SendRequest, _ report: inout LossReport?) throws -> FCMTemplate {
       var context = context(request)
       context.page = Array(Self.page.utf8)
-      return try FCMTemplate.make(request, context: context, report: &report).get()
+      return try FCMTemplate.make(request, context: context, report: &report)
     }
     var nothing: LossReport?
     #expect(try !made(request(#""data":{"ext":"\#(text(4_090))"}"#), &nothing).usesPage)
@@ -81,7 +81,7 @@ struct ContentPageTests {
     var report: LossReport? = LossReport()
     let template = try FCMTemplate.make(
       request, settings: FCMSettings(upmcTopic: "com.example.app"), context: context, report: &report
-    ).get()
+    )
     let body = utf8(template.body(token: Array("T:1".utf8)[...]))
     #expect(template.usesPage && body.contains(#""data":{"ext":"xxx"#) && body.contains(#""ext":"\#(Self.page)","senddate""#))
     #expect(report?.entries.contains { $0.rule == "UP-21" } == true)

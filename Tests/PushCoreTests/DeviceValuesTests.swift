@@ -11,7 +11,7 @@ struct DeviceValuesTests {
     context.isKept = isKept
     return try APNsTemplate.make(
       request, settings: APNsSettings(topic: "com.example.app", isUPMC: isUPMC), context: context, report: &report
-    ).get()
+    )
   }
 
   @Test("auto is the badge of each device's counter, on iPhones and on Android phones")
@@ -24,7 +24,7 @@ struct DeviceValuesTests {
     }
     var report: LossReport?
     let request = try accepted(members)
-    let fcm = try FCMTemplate.make(request, context: context(request), report: &report).get()
+    let fcm = try FCMTemplate.make(request, context: context(request), report: &report)
     #expect(
       try utf8(fcm.body(token: Array("T:1".utf8)[...], badge: 42))
         == withApple(
@@ -79,7 +79,7 @@ struct DeviceValuesTests {
       var report: LossReport?
       return try APNsTemplate.make(
         request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
-      ).get()
+      )
     }
     #expect(try made(4096 - frame).stamp(token: [], badge: Int64(Int32.max)).payload.count == 4096)
     #expect(throws: Rejection.self) { try made(4097 - frame) }
@@ -112,7 +112,7 @@ struct DeviceValuesTests {
     func message(_ members: String) throws -> String {
       let request = try accepted(members)
       var report: LossReport? = LossReport()
-      let template = try FCMTemplate.make(request, settings: settings, context: context(request), report: &report).get()
+      let template = try FCMTemplate.make(request, settings: settings, context: context(request), report: &report)
       #expect(report?.entries.contains { $0.field.hasPrefix("data.mps") } == !members.contains("mps"))
       return utf8(template.body(token: Array("T:1".utf8)[...]))
     }
@@ -138,10 +138,10 @@ struct DeviceValuesTests {
     func filled(_ members: String) throws -> [String] {
       let request = try SendRequest.parse(Array(#"{"to":"fcm:T",\#(members)}"#.utf8), limits: limits).get()
       var report: LossReport?
-      let fcm = try FCMTemplate.make(request, context: context(request), report: &report).get()
+      let fcm = try FCMTemplate.make(request, context: context(request), report: &report)
       let apns = try APNsTemplate.make(
         request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
-      ).get()
+      )
       return ([7, nil] as [Int64?]).flatMap { badge in
         [utf8(apns.stamp(token: [], badge: badge).payload), utf8(fcm.body(token: [], badge: badge))]
       }
@@ -162,7 +162,7 @@ struct DeviceValuesTests {
     let request = try accepted(members)
     var report: LossReport?
     let settings = FCMSettings(upmcTopic: "com.example.app")
-    let template = try FCMTemplate.make(request, settings: settings, context: context(request), report: &report).get()
+    let template = try FCMTemplate.make(request, settings: settings, context: context(request), report: &report)
     let body = try JSONDocument(template.body(token: Array("T:1".utf8)[...]))
     guard let message = body.value("message", of: body.root), let apns = body.value("apns", of: message),
       let payload = body.value("payload", of: apns)

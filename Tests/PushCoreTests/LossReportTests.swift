@@ -338,7 +338,7 @@ import Testing
       var report: LossReport? = LossReport()
       _ = try APNsTemplate.make(
         request, settings: APNsSettings(topic: "a.b", isUPMC: true), context: context(request), report: &report
-      ).get()
+      )
       return report?.entries.map { "\($0.rule) \($0.field) \($0.action.rawValue): \($0.words)" } ?? []
     }
     let moved = "UP-19 data.ext converted: mps.ext, for the app's library"
@@ -376,12 +376,12 @@ import Testing
     let request = try accepted(#""notification":{"title":"t","badge":"1"},"priority":"high","data":{"a":1}"#)
     var (silent, told): (LossReport?, LossReport?) = (nil, LossReport())
     let settings = APNsSettings(topic: "a.b")
-    let one = try APNsTemplate.make(request, settings: settings, context: context(request), report: &silent).get()
-    let two = try APNsTemplate.make(request, settings: settings, context: context(request), report: &told).get()
+    let one = try APNsTemplate.make(request, settings: settings, context: context(request), report: &silent)
+    let two = try APNsTemplate.make(request, settings: settings, context: context(request), report: &told)
     #expect(one.stamp(token: []).payload == two.stamp(token: []).payload && one.priority == two.priority)
     #expect(silent == nil && told?.entries.isEmpty == false)
     #expect(
-      try FCMTemplate.make(request, context: context(request), report: &silent).get().body(token: [0x61])
-        == FCMTemplate.make(request, context: context(request), report: &told).get().body(token: [0x61]))
+      try FCMTemplate.make(request, context: context(request), report: &silent).body(token: [0x61])
+        == FCMTemplate.make(request, context: context(request), report: &told).body(token: [0x61]))
   }
 }

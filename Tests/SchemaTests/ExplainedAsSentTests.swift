@@ -201,8 +201,9 @@ private struct RandomSite {
     let now = loop.time.wallClock
     switch account.pool.platform {
     case .apns:
-      let made = pipeline.translations.apns(of: entry, PushWay(entry.recipients[0]), at: now)
-      guard let template = try? made.get() else { return refused(entry, account) }
+      guard let template = try? pipeline.translations.apns(of: entry, entry.way(0), at: now) else {
+        return refused(entry, account)
+      }
       let push = template.stamp(token: entry.recipients[0].token)
       let isBroadcast = template.isBroadcast
       var headers = [
@@ -217,7 +218,7 @@ private struct RandomSite {
       let token = template.activityToken.map(text) ?? "<token>"
       return Outcome(path: path ?? "/3/device/\(token)", headers: headers, payload: push.payload)
     case .fcm:
-      guard let template = try? pipeline.translations.fcm(of: entry, 0, at: now).get() else {
+      guard let template = try? pipeline.translations.fcm(of: entry, 0, at: now) else {
         return refused(entry, account)
       }
       return Outcome(

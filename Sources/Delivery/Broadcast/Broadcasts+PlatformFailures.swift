@@ -39,21 +39,21 @@ extension Broadcasts {
     var letters: [AudienceStep] = []
     var ways: Set<PushWay> = []
     var last: PushWay?
-    for recipient in entry.recipients {
-      switch recipient.state {
+    for index in entry.recipients.indices {
+      let way = entry.way(index)
+      switch entry.recipients[index].state {
       case .waiting:
         // Most devices of a page are alike.
-        let way = PushWay(recipient)
         guard way != last else { continue }
         last = way
         guard ways.insert(way).inserted else { continue }
         var report: LossReport?
         let verdict = translator.rehearse(entry, way, at: time.wallClock, &report)
         if case .failure(let rejection)? = verdict, publisher.leavesLetter(rejection) {
-          letters += letter(.untranslatable, recipient.platform, rejection, entry)
+          letters += letter(.untranslatable, way.platform, rejection, entry)
         }
       case .refused(let rejection):
-        letters += letter(PlatformFailure.Cause(rejection), recipient.platform, rejection, entry)
+        letters += letter(PlatformFailure.Cause(rejection), way.platform, rejection, entry)
       default: continue
       }
     }

@@ -25,7 +25,7 @@ enum BadgeGate: Gate {
     let refusals = refusals(of: entry, in: pipeline)
     for index in entry.recipients.indices where entry.recipients[index].state.isToBeSent {
       // A push that is never sent changes no counter.
-      if !refusals.isEmpty, let rejection = refusals[PushWay(entry.recipients[index])] {
+      if !refusals.isEmpty, let rejection = refusals[entry.way(index)] {
         entry.recipients[index].state = .refused(rejection)
         continue
       }
@@ -58,8 +58,8 @@ enum BadgeGate: Gate {
   private static func refusals(of entry: InFlight, in pipeline: Pipeline) -> [PushWay: Rejection] {
     var refusals: [PushWay: Rejection] = [:]
     for way in entry.waysToSend {
-      if case .failure(let rejection) = translate(entry, way, pipeline.translations, at: pipeline.time.wallClock) {
-        refusals[way] = rejection
+      do throws(Rejection) { try translate(entry, way, pipeline.translations, at: pipeline.time.wallClock) } catch {
+        refusals[way] = error
       }
     }
     return refusals
@@ -67,15 +67,16 @@ enum BadgeGate: Gate {
 
   private static func translate(
     _ entry: InFlight, _ way: PushWay, _ translations: Translations, at now: Int64
-  ) -> Result<Void, Rejection> {
+  ) throws(Rejection) {
     guard entry.request?.isDryRun == false else {
       var report: LossReport?
-      return translations.translator.rehearse(entry, way, at: now, &report)?.map { _ in } ?? .success(())
+      _ = try translations.translator.rehearse(entry, way, at: now, &report)?.get()
+      return
     }
-    return switch way.platform {
-    case .apns: translations.apns(of: entry, way, at: now).map { _ in }
-    case .fcm: translations.fcm(of: entry, at: now).map { _ in }
-    case .webpush: translations.webpush(of: entry, at: now).map { _ in }
+    switch way.platform {
+    case .apns: _ = try translations.apns(of: entry, way, at: now)
+    case .fcm: _ = try translations.fcm(of: entry, at: now)
+    case .webpush: _ = try translations.webpush(of: entry, at: now)
     }
   }
 }

@@ -71,7 +71,9 @@ package struct Figures {
   /// Measures the time to the provider's final answer. Broadcasts don't count, because their pushes wait for their turn.
   private mutating func noteTime(_ entry: InFlight, _ recipient: Int) {
     guard entry.identity.isDated, !entry.isOfCampaign else { return }
-    let exact = Intake.milliseconds(entry.delivery.properties.headers, within: entry.identity.published)
+    let hasHeaders = !entry.delivery.properties.headers.isEmpty
+    let exact =
+      hasHeaders ? Intake.milliseconds(entry.delivery.properties.headers, within: entry.identity.published) : nil
     let seconds = Double(time.wallClock - (exact ?? entry.identity.published)) / 1000
     times.answered(
       entry.recipients[recipient].platform, .init(entry.source.queue), after: max(seconds, 0), isExact: exact != nil)

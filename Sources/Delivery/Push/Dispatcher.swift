@@ -177,7 +177,7 @@ package final class Dispatcher {
       guard room > 0 else { return !pools[index].isEmpty }
       guard let waiting = pools[index].popFirst() else { return false }
       let before = room
-      sendNext(waiting, pool: index, &room, for: pipeline)
+      sendNext(waiting, pool: index, account, &room, for: pipeline)
       // A push that isn't repeated counts too.
       if waiting.isReturned { room = before - 1 }
     }
@@ -187,13 +187,14 @@ package final class Dispatcher {
 
   /// Sends to as many of the request's recipients as there are free streams. If some remain for this pool, it goes back to the
   /// front.
-  private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int, for pipeline: Pipeline) {
+  private func sendNext(
+    _ waiting: PoolLanes.Waiting, pool: Int, _ account: PoolAccount, _ room: inout Int, for pipeline: Pipeline
+  ) {
     guard let entry = table[waiting.request], !entry.ledger.isOrphan else { return }
     guard !(entry.collapse.hasWaited && collapses.asksFirst(entry, waiting, pool)) else {
       room -= 1
       return
     }
-    let account = pools[pool].account
     pipeline.keepingOpen(entry) {
       for next in waiting.recipients(of: entry) {
         guard entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state else { continue }

@@ -3,12 +3,11 @@ import PushCore
 
 /// Handles a provider's answer for one recipient.
 extension Pipeline: PoolHandler {
-  package func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool) {
+  package func answered(tag: Int, meaning: consuming ReplyMeaning, name: [UInt8]?, from pool: ProviderPool) {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
     observers.note(.answered(meaning, by: pool), entry, tag.recipient)
-    var meaning = meaning
     if !feedback.take(&meaning, entry, tag.recipient) { broadcasts.holdCampaign(of: entry) }
     switch meaning.reaction {
     case .delivered:

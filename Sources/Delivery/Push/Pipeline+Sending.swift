@@ -62,11 +62,10 @@ extension Pipeline {
     guard now <= entry.identity.deadline else { return expire(entry, index) }
     guard !(entry.collapse.hasWaited && collapses.isReplaced(entry, index)) else { return collapse(entry, index) }
     let tag = PushTag(entry: entry.index, recipient: index).rawValue
-    switch account.pool.kind {
-    case .apns(let apns):
-      switch translations.apns(of: entry, PushWay(entry.recipients[index]), at: now) {
-      case .failure(let rejection): failDevice(entry, index, rejection)
-      case .success(let template):
+    do throws(Rejection) {
+      switch account.pool.kind {
+      case .apns(let apns):
+        let template = try translations.apns(of: entry, entry.way(index), at: now)
         // The parsed body is the larger part of an unanswered request. With a single device it isn't needed any more.
         if entry.recipients.count == 1, !entry.isPage, entry.collapse.arrival == nil, !entry.wantsResult(publisher.results) {
           entry.request = nil
@@ -75,26 +74,22 @@ extension Pipeline {
         apns.send(
           template.stamp(token: entry.recipients[index].token, badge: entry.badge(index)), for: account, tag: tag,
           wantsName: entry.wantsResult(publisher.results))
-      }
-    case .fcm(let fcm):
-      switch translations.fcm(of: entry, index, at: now) {
-      case .failure(let rejection): failDevice(entry, index, rejection)
-      case .success(let template):
+      case .fcm(let fcm):
+        let template = try translations.fcm(of: entry, index, at: now)
         noteSent(entry, index, account.pool)
         fcm.send(
           payload: template.body(token: entry.recipients[index].token, badge: entry.badge(index)), for: account, tag: tag,
           wantsName: entry.wantsResult(publisher.results))
-      }
-    case .webpush(let webpush):
-      switch translations.webpush(of: entry, at: now) {
-      case .failure(let rejection): failDevice(entry, index, rejection)
-      case .success(let template):
+      case .webpush(let webpush):
+        let template = try translations.webpush(of: entry, at: now)
         guard let message = webpush.message(template, token: entry.recipients[index].token, badge: entry.badge(index)) else {
-          return failDevice(entry, index, .unusableSubscription)
+          throw .unusableSubscription
         }
         noteSent(entry, index, account.pool)
         webpush.send(message, for: account, tag: tag, wantsName: entry.wantsResult(publisher.results))
       }
+    } catch {
+      failDevice(entry, index, error)
     }
   }
 

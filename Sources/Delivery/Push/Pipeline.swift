@@ -199,8 +199,10 @@ package final class Pipeline {
       }
       entry.identity.deadline = page.deadline
     }
-    let choice: Translator.Choice
-    do { choice = try translator.choice(of: entry.delivery.properties.headers) } catch { return reject(entry, error) }
+    var choice = Translator.Choice()
+    if !entry.delivery.properties.headers.isEmpty {
+      do { choice = try translator.choice(of: entry.delivery.properties.headers) } catch { return reject(entry, error) }
+    }
     if isIdentified, isDuplicate(entry, choice) { return }
     observers.figures.enterAccount(entry)
     if let rejection = translator.route(entry, choice) { return reject(entry, rejection) }

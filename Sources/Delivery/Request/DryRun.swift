@@ -22,7 +22,7 @@ struct DryRun {
       case .waiting, .postponed, .delivered: break
       case .unresolved, .refused, .sent, .failed, .sameAs: continue
       }
-      switch rehearse(entry, PushWay(recipient), at: now, &reports) {
+      switch rehearse(entry, entry.way(index), at: now, &reports) {
       case .success where recipient.platform == .fcm && recipient.row < 0 && !isPaused(entry, recipient): break
       case .success: entry.recipients[index].state = .delivered(name: Self.name)
       case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
@@ -70,11 +70,13 @@ extension Translator {
   /// - Returns: whether the push would have a page's address.
   func rehearse(_ entry: InFlight, _ way: PushWay, at now: Int64, _ report: inout LossReport?) -> Result<Bool, Rejection>? {
     guard entry.request != nil else { return nil }
-    return switch way.platform {
-    case .apns:
-      apns(entry, pool: way.pool, isBroadcast: way.isChannel, isRehearsed: true, at: now, &report).map(\.usesPage)
-    case .fcm: fcm(entry, isRehearsed: true, at: now, &report).map(\.usesPage)
-    case .webpush: webpush(entry, isRehearsed: true, at: now, &report).map(\.usesPage)
+    return Result { () throws(Rejection) in
+      switch way.platform {
+      case .apns:
+        try apns(entry, pool: way.pool, isBroadcast: way.isChannel, isRehearsed: true, at: now, &report).usesPage
+      case .fcm: try fcm(entry, isRehearsed: true, at: now, &report).usesPage
+      case .webpush: try webpush(entry, isRehearsed: true, at: now, &report).usesPage
+      }
     }
   }
 }

@@ -34,6 +34,7 @@ struct DuplicateWindow {
   /// - Parameters:
   ///   - app: the index of the request's application.
   ///   - sender: the sender that the request names; nil for none.
+  @inline(__always)
   func fingerprint(app: Int, sender: [UInt8]?, messageID: [UInt8], body: [UInt8], round: Int) -> UInt64 {
     var hash = seed
     // In one operand, an application and a round could cancel each other out.

@@ -180,9 +180,6 @@ extension SendRequest {
   /// The lifetime in seconds, from either field; nil for the default.
   var lifetime: Int? { timeToLive ?? androidTimeToLive }
 
-  /// The `apns-topic` of the request.
-  var topic: [UInt8]? { apnsHeader(.apnsTopic).map(document.string) }
-
   /// A newer request may replace this one while it waits.
   var isReplaceable: Bool { isCollapsible && !isDryRun }
 

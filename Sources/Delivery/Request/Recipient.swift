@@ -77,20 +77,22 @@ struct PushWay: Hashable {
   let isChannel: Bool
 }
 
-extension PushWay {
-  @inline(__always) init(_ recipient: Recipient) {
-    let pool = recipient.platform == .webpush ? -1 : recipient.pool
-    self.init(platform: recipient.platform, pool: pool, isChannel: recipient.kind == .channel)
-  }
-}
-
 extension InFlight {
+  /// The way of a recipient's push.
+  func way(_ index: Int) -> PushWay {
+    let platform = self.recipients[index].platform
+    return PushWay(
+      platform: platform, pool: platform == .webpush ? -1 : self.recipients[index].pool,
+      isChannel: self.recipients[index].kind == .channel)
+  }
+
   /// The ways of pushes to be sent, without duplicates.
   var waysToSend: [PushWay] {
-    self.recipients.reduce(into: []) { ways, recipient in
-      guard recipient.state.isToBeSent else { return }
-      let way = PushWay(recipient)
+    var ways: [PushWay] = []
+    for index in self.recipients.indices where self.recipients[index].state.isToBeSent {
+      let way = way(index)
       if !ways.contains(way) { ways.append(way) }
     }
+    return ways
   }
 }

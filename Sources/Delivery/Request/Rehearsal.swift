@@ -92,12 +92,12 @@ public struct Rehearsal {
     private var apnsRoute: APNsRoute? { entry.route.routes.apnsRoute(entry.route.environment) }
 
     /// For tokens in the request, or for broadcast channels.
-    public func apns(toChannels: Bool, _ report: inout LossReport?) -> Result<APNsTemplate, Rejection> {
+    public func apns(toChannels: Bool, _ report: inout LossReport?) throws(Rejection) -> APNsTemplate {
       guard let route = apnsRoute else {
-        return .failure(Rejection(.mismatchSenderID, "the application has no APNs credential"))
+        throw Rejection(.mismatchSenderID, "the application has no APNs credential")
       }
-      guard !isCounterMissing(hasCounters: !toChannels) else { return .failure(.noCounter) }
-      return translator.apns(entry, pool: route.pool, isBroadcast: toChannels, isRehearsed: true, at: now, &report)
+      try requireCounter(hasCounters: !toChannels)
+      return try translator.apns(entry, pool: route.pool, isBroadcast: toChannels, isRehearsed: true, at: now, &report)
     }
 
     /// The rejection if the sender has no FCM credential. If the application has none either, it names a text that can't be a
@@ -118,25 +118,23 @@ public struct Rehearsal {
     }
 
     /// For devices, or for FCM topics.
-    public func fcm(toTopics: Bool, _ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {
-      guard hasFCM else { return .failure(withoutFCM) }
-      guard !isCounterMissing(hasCounters: !toTopics) else { return .failure(.noCounter) }
-      let made = translator.fcm(entry, isRehearsed: true, deadline: deadlineOfFCM, at: now, &report)
-      guard toTopics, case .success(let template) = made, let refusal = template.refusalForTopics(of: request)
-      else { return made }
-      return .failure(refusal)
+    public func fcm(toTopics: Bool, _ report: inout LossReport?) throws(Rejection) -> FCMTemplate {
+      guard hasFCM else { throw withoutFCM }
+      try requireCounter(hasCounters: !toTopics)
+      let template = try translator.fcm(entry, isRehearsed: true, deadline: deadlineOfFCM, at: now, &report)
+      if toTopics, let refusal = template.refusalForTopics(of: request) { throw refusal }
+      return template
     }
 
-    public func webpush(_ report: inout LossReport?) -> Result<WebPushTemplate, Rejection> {
-      guard hasWebPush else { return .failure(Rejection(.mismatchSenderID, "the sender has no web push credential")) }
-      guard !isCounterMissing(hasCounters: true) else { return .failure(.noCounter) }
-      return translator.webpush(entry, isRehearsed: true, at: now, &report)
+    public func webpush(_ report: inout LossReport?) throws(Rejection) -> WebPushTemplate {
+      guard hasWebPush else { throw Rejection(.mismatchSenderID, "the sender has no web push credential") }
+      try requireCounter(hasCounters: true)
+      return try translator.webpush(entry, isRehearsed: true, at: now, &report)
     }
 
-    /// The badge is to be counted, but the target has no counter.
-    private func isCounterMissing(hasCounters: Bool) -> Bool {
-      guard case .automatic? = request.badgeOfCounter else { return false }
-      return !hasCounters || !hasRegistry
+    /// Throws if the badge is to be counted, but the target has no counter.
+    private func requireCounter(hasCounters: Bool) throws(Rejection) {
+      if case .automatic? = request.badgeOfCounter, !hasCounters || !hasRegistry { throw .noCounter }
     }
   }
 

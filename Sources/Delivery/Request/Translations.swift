@@ -5,48 +5,45 @@ struct Translations {
   let translator: Translator
   let observers: Observers
 
-  func apns(of entry: InFlight, _ way: PushWay, at now: Int64) -> Result<APNsTemplate, Rejection> {
+  func apns(of entry: InFlight, _ way: PushWay, at now: Int64) throws(Rejection) -> APNsTemplate {
     if entry.route.apnsPool == way.pool, let template = entry.route.apns, template.isBroadcast == way.isChannel {
-      return .success(template)
+      return template
     }
     var report: LossReport?
-    let made = translator.apns(entry, pool: way.pool, isBroadcast: way.isChannel, at: now, &report)
-    guard case .success(let template) = made else { return made }
+    let template = try translator.apns(entry, pool: way.pool, isBroadcast: way.isChannel, at: now, &report)
     observers.note(.translated(.apns), entry)
     entry.route.apns = template
     entry.route.apnsPool = way.pool
-    return made
+    return template
   }
 
-  func fcm(of entry: InFlight, at now: Int64) -> Result<FCMTemplate, Rejection> {
-    if let template = entry.route.fcm { return .success(template) }
+  func fcm(of entry: InFlight, at now: Int64) throws(Rejection) -> FCMTemplate {
+    if let template = entry.route.fcm { return template }
     var report: LossReport?
     // FCM's validation of a dry run needs no page.
-    let made = translator.fcm(entry, isRehearsed: entry.request?.isDryRun == true, at: now, &report)
-    if case .success(let template) = made {
-      observers.note(.translated(.fcm), entry)
-      entry.route.fcm = template
-    }
-    return made
+    let template = try translator.fcm(entry, isRehearsed: entry.request?.isDryRun == true, at: now, &report)
+    observers.note(.translated(.fcm), entry)
+    entry.route.fcm = template
+    return template
   }
 
-  func webpush(of entry: InFlight, at now: Int64) -> Result<WebPushTemplate, Rejection> {
-    if let template = entry.route.webpush { return .success(template) }
+  func webpush(of entry: InFlight, at now: Int64) throws(Rejection) -> WebPushTemplate {
+    if let template = entry.route.webpush { return template }
     var report: LossReport?
-    let made = translator.webpush(entry, at: now, &report)
-    if case .success(let template) = made {
-      observers.note(.translated(.webpush), entry)
-      entry.route.webpush = template
-    }
-    return made
+    let template = try translator.webpush(entry, at: now, &report)
+    observers.note(.translated(.webpush), entry)
+    entry.route.webpush = template
+    return template
   }
 
   /// A translation for a list's devices may be too large for its topics.
-  func fcm(of entry: InFlight, _ index: Int, at now: Int64) -> Result<FCMTemplate, Rejection> {
-    let made = fcm(of: entry, at: now)
-    guard entry.recipients[index].kind != .device, case .success(let template) = made, let request = entry.request,
+  func fcm(of entry: InFlight, _ index: Int, at now: Int64) throws(Rejection) -> FCMTemplate {
+    let template = try fcm(of: entry, at: now)
+    if entry.recipients[index].kind != .device, let request = entry.request,
       let refusal = template.refusalForTopics(of: request)
-    else { return made }
-    return .failure(refusal)
+    {
+      throw refusal
+    }
+    return template
   }
 }

@@ -23,7 +23,6 @@ package struct Translator {
   }
 
   func choice(of headers: FieldTable) throws(Rejection) -> Choice {
-    if headers.isEmpty { return Choice() }
     let sender = headers.sender
     if sender == nil, headers[MessageHeaders.sender] != nil {
       throw Rejection(.mismatchSenderID, "\(MessageHeaders.sender): must be a string or an integer")
@@ -47,19 +46,19 @@ package struct Translator {
   /// Chooses the credentials of the named sender and environment.
   func route(_ entry: InFlight, _ choice: Choice) -> Rejection? {
     guard let app = entry.identity.app else { return nil }
-    var routes = apps[app].routes
     if let sender = choice.sender {
       guard let own = apps[app].senders[sender] else {
         return Rejection(.mismatchSenderID, "\(MessageHeaders.sender): no such sender of the application is configured")
       }
-      routes = own
+      entry.route.routes = own
+    } else {
+      entry.route.routes = apps[app].routes
     }
-    if let environment = choice.environment, routes.apnsRoute(environment) == nil {
+    if let environment = choice.environment, entry.route.routes.apnsRoute(environment) == nil {
       return Rejection(
         .invalidParameters,
         "\(MessageHeaders.environment): the application has no APNs credential for \(environment.rawValue)")
     }
-    entry.route.routes = routes
     entry.route.environment = choice.environment
     entry.route.unknownOutcome = choice.unknownOutcome ?? apps[app].unknownOutcome
     return nil
@@ -69,11 +68,11 @@ package struct Translator {
   func apns(
     _ entry: InFlight, pool: Int, isBroadcast: Bool = false, isRehearsed: Bool = false, at now: Int64,
     _ report: inout LossReport?
-  ) -> Result<APNsTemplate, Rejection> {
+  ) throws(Rejection) -> APNsTemplate {
     guard let request = entry.request, let settings = apnsSettings(of: pool, entry) else {
-      return .failure(Rejection(.mismatchSenderID, "the sender has no APNs credential"))
+      throw Rejection(.mismatchSenderID, "the sender has no APNs credential")
     }
-    return APNsTemplate.make(
+    return try APNsTemplate.make(
       request, settings: settings, context: context(of: entry, isRehearsed: isRehearsed, at: now),
       isBroadcast: isBroadcast, report: &report)
   }
@@ -81,25 +80,23 @@ package struct Translator {
   /// - Parameter deadline: nil for the request's own.
   func fcm(
     _ entry: InFlight, isRehearsed: Bool = false, deadline: Int64? = nil, at now: Int64, _ report: inout LossReport?
-  ) -> Result<FCMTemplate, Rejection> {
-    guard let request = entry.request else {
-      return .failure(Rejection(.internalServerError, "the request is no longer there"))
-    }
-    return FCMTemplate.make(
+  ) throws(Rejection) -> FCMTemplate {
+    guard let request = entry.request else { throw Self.noRequest }
+    return try FCMTemplate.make(
       request, settings: entry.route.routes.fcmSettings,
       context: context(of: entry, isRehearsed: isRehearsed, deadline: deadline, at: now), report: &report)
   }
 
   func webpush(
     _ entry: InFlight, isRehearsed: Bool = false, at now: Int64, _ report: inout LossReport?
-  ) -> Result<WebPushTemplate, Rejection> {
-    guard let request = entry.request else {
-      return .failure(Rejection(.internalServerError, "the request is no longer there"))
-    }
-    return WebPushTemplate.make(
+  ) throws(Rejection) -> WebPushTemplate {
+    guard let request = entry.request else { throw Self.noRequest }
+    return try WebPushTemplate.make(
       request, standard: entry.route.routes.webPushPriority, context: context(of: entry, isRehearsed: isRehearsed, at: now),
       report: &report)
   }
+
+  private static let noRequest = Rejection(.internalServerError, "the request is no longer there")
 
   /// A registered device may need another sender's pool than the request's.
   func apnsSettings(of pool: Int, _ entry: InFlight) -> APNsSettings? {

@@ -56,7 +56,7 @@ struct APNsHeaders {
   private mutating func fill(_ push: borrowing APNsPush) {
     appendPath(of: push)
     if let authorization { values.append(authorization) } else { values.appendAbsent() }
-    values.append(push.topic)
+    values.append(push.template.topic)
     values.append(push.pushType)
     values.append(decimal: Int64(push.priority))
     values.append(decimal: push.expiration)

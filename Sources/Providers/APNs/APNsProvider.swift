@@ -59,7 +59,7 @@ public final class APNsProvider: PushProvider {
   public func send(_ push: consuming APNsPush, for account: PoolAccount, tag: Int, wantsName: Bool = false) {
     let slot = account.pool.slots.take(tag: tag, account: account.number, wantsName: wantsName)
     if slot == pushes.count { pushes.append(nil) }
-    pushes[slot] = push
+    pushes[slot] = consume push
     account.pool.transmit(slot)
   }
 
@@ -67,7 +67,7 @@ public final class APNsProvider: PushProvider {
     // Taken out and put back: a copy would cost reference counting.
     if let push = exchange(&pushes[slot], with: nil) {
       headers.submit(push, to: session, tag: slot)
-      pushes[slot] = push
+      pushes[slot] = consume push
     }
     guard isTrying else { return false }
     isTrialOut = true

@@ -63,8 +63,9 @@ final class ConnectionSet {
   /// The session of the first open connection that could send at once. Otherwise one with a free stream, where the request
   /// waits for the provider's window. Taking the first lets surplus connections become idle.
   func pick() -> ClientSession? {
-    for index in live.indices where live[index].phase == .open && live[index].session.sendableStreams > 0 {
-      return live[index].session
+    for index in live.indices where live[index].phase == .open {
+      let session = live[index].session
+      if session.sendableStreams > 0 { return session }
     }
     for index in live.indices where live[index].phase == .open && live[index].session.availableStreams > 0 {
       return live[index].session

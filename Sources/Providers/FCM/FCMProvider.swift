@@ -38,9 +38,9 @@ public final class FCMProvider: PushProvider {
 
   /// Sends a request body `{"message":{…}}`. Requires the account's `capacity > 0`.
   /// - Parameter wantsName: reads FCM's name for the message from the answer, which costs as much as sending.
-  public func send(payload: [UInt8], for account: PoolAccount, tag: Int, wantsName: Bool) {
+  public func send(payload: consuming [UInt8], for account: PoolAccount, tag: Int, wantsName: Bool) {
     let slot = account.pool.slots.take(tag: tag, account: account.number, wantsName: wantsName)
-    if slot == payloads.count { payloads.append(payload) } else { payloads[slot] = payload }
+    if slot == payloads.count { payloads.append(consume payload) } else { payloads[slot] = consume payload }
     account.pool.transmit(slot)
   }
 

@@ -71,7 +71,7 @@ public final class WebPushProvider: PushProvider {
   /// Sends a message. Requires the account's `capacity > 0`.
   public func send(_ message: consuming WebPushMessage, for account: PoolAccount, tag: Int, wantsName: Bool) {
     let slot = account.pool.slots.take(tag: tag, account: account.number, wantsName: wantsName)
-    if slot == messages.count { messages.append(message) } else { messages[slot] = message }
+    if slot == messages.count { messages.append(consume message) } else { messages[slot] = consume message }
     account.pool.transmit(slot)
   }
 

@@ -29,7 +29,13 @@ public struct JSONDocument: Sendable {
   // MARK: Members and elements
 
   /// Name and value of each member, in order; empty unless `node` is an object.
-  public func members(of node: Int) -> Members { Members(nodes: nodes, parent: node) }
+  public func members(of node: Int) -> Members { Members(document: self, cursor: memberCursor(of: node)) }
+
+  /// The same, for `while let` on the delivery path: it doesn't retain the nodes.
+  @inline(__always)
+  func memberCursor(of node: Int) -> MemberCursor {
+    MemberCursor(name: node &+ 1, end: nodes[node].kind == .object ? next(node) : node &+ 1)
+  }
 
   /// The elements in order; empty unless `node` is an array.
   public func elements(of node: Int) -> Elements { Elements(nodes: nodes, parent: node) }
@@ -53,23 +59,23 @@ public struct JSONDocument: Sendable {
     return string(value)
   }
 
-  public struct Members: Sequence, IteratorProtocol {
-    private let nodes: ContiguousArray<JSONNode>
-    private var name: Int
-    private let end: Int
+  struct MemberCursor {
+    var name: Int
+    let end: Int
 
     @inline(__always)
-    init(nodes: ContiguousArray<JSONNode>, parent: Int) {
-      self.nodes = nodes
-      name = parent &+ 1
-      end = nodes[parent].kind == .object ? Int(nodes[parent].next) : name
-    }
-
-    public mutating func next() -> (name: Int, value: Int)? {
+    mutating func next(in document: borrowing JSONDocument) -> (name: Int, value: Int)? {
       guard name < end else { return nil }
-      defer { name = Int(nodes[name &+ 1].next) }
+      defer { name = document.next(name &+ 1) }
       return (name, name &+ 1)
     }
+  }
+
+  public struct Members: Sequence, IteratorProtocol {
+    let document: JSONDocument
+    var cursor: MemberCursor
+
+    public mutating func next() -> (name: Int, value: Int)? { cursor.next(in: document) }
   }
 
   public struct Elements: Sequence, IteratorProtocol {

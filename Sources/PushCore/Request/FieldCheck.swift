@@ -52,6 +52,11 @@ extension RequestReader {
     }
   }
 
+  private func checkSound(_ node: Int) throws(Rejection) {
+    guard document.kind(node) == .object else { throw wrongType(node, expected: "a string or an object") }
+    _ = try strict.fields(of: node, SoundKey.table) { $0 == .name ? .string : $0 == .critical ? .flag : .unit }
+  }
+
   func check(_ node: Int, _ rule: FieldRule) throws(Rejection) {
     let kind = document.kind(node)
     switch rule {
@@ -69,10 +74,7 @@ extension RequestReader {
     case .secureURL: try check(node, "expected an https URL", TextForm.isSecureURL)
     case .counter: if !document.isString(node, "auto") { _ = try count(node) }
     case .color: try check(node, "expected #rrggbb", TextForm.isColor)
-    case .sound:
-      if kind == .string { return }
-      guard kind == .object else { throw wrongType(node, expected: "a string or an object") }
-      _ = try strict.fields(of: node, SoundKey.table) { $0 == .name ? .string : $0 == .critical ? .flag : .unit }
+    case .sound: if kind != .string { try checkSound(node) }
     case .arguments: try checkArguments(node)
     case .strings:
       guard kind == .array else { throw wrongType(node, expected: "an array of strings") }

@@ -18,6 +18,7 @@ struct RequestReader {
     if limits.countsBadges {
       request.countsBadge = request.notification[.badge] == nil && APSContent(request).isCountable(request)
     }
+    request.badgeOfCounter = request.findBadgeOfCounter()
   }
 
   /// True if old senders' forms are accepted: unknown names, 0 and 1 for booleans, `priority` and UUIDs in any letter case.
@@ -26,7 +27,8 @@ struct RequestReader {
   var strict: RequestReader { RequestReader(document: document, limits: limits) }
 
   private var isV1: Bool {
-    for (name, _) in document.members(of: document.root) {
+    var members = document.memberCursor(of: document.root)
+    while let (name, _) = members.next(in: document) {
       if EnvelopeField.table.field(name, in: document) != nil { return true }
       // A lenient reader skips unknown names.
       if !isLenient { return false }
@@ -50,7 +52,8 @@ struct RequestReader {
   private func readGCM(_ request: SendRequest) throws(Rejection) {
     var (to, notificationKey, registrationIDs, condition): (Int?, Int?, Int?, Int?)
     var (apns, android, androidV2, webpush): (Int?, Int?, Int?, Int?)
-    for (name, node) in document.members(of: document.root) {
+    var members = document.memberCursor(of: document.root)
+    while let (name, node) = members.next(in: document) {
       guard let field = RequestField.table.field(name, in: document) else {
         try refuseUnknown(name, RequestField.table)
         continue
@@ -88,7 +91,8 @@ struct RequestReader {
   private func readNotification(_ node: Int, _ request: SendRequest) throws(Rejection) {
     guard document.kind(node) == .object else { throw wrongType(node, expected: "an object") }
     request.notificationNode = node
-    for (name, value) in document.members(of: node) {
+    var members = document.memberCursor(of: node)
+    while let (name, value) = members.next(in: document) {
       guard let key = NotificationKey.table.field(name, in: document) else {
         try refuseUnknown(name, NotificationKey.table)
         continue
@@ -167,7 +171,8 @@ struct RequestReader {
   /// Accepts values of any type; the platform's translation turns them into strings where needed.
   private func checkData(_ node: Int) throws(Rejection) {
     guard document.kind(node) == .object else { throw wrongType(node, expected: "an object") }
-    for (name, _) in document.members(of: node) { try refuseReserved(name) }
+    var members = document.memberCursor(of: node)
+    while let (name, _) = members.next(in: document) { try refuseReserved(name) }
   }
 
   // MARK: Sizes

@@ -76,6 +76,12 @@ public final class SendRequest {
   public var collapseKey: [UInt8]? { collapseKeyNode.map(document.string) }
   public var restrictedPackageName: [UInt8]? { restrictedPackageNameNode.map(document.string) }
 
+  /// The `apns-topic` of the request.
+  public var topic: [UInt8]? {
+    guard let node = apnsHeader(.apnsTopic) else { return nil }
+    return document.string(node)
+  }
+
   /// Name and value of each member of `data`, in order.
   public var data: JSONDocument.Members { document.members(of: dataNode ?? targetNode) }
 
@@ -102,7 +108,10 @@ public final class SendRequest {
 
   /// The new value of the counters. A badge in `apns.payload.aps`, which iPhones show, overrides `notification`. Nil also if it
   /// removes the badge.
-  public var badgeOfCounter: Badge? {
+  public internal(set) var badgeOfCounter: Badge?
+
+  /// Computes `badgeOfCounter`.
+  func findBadgeOfCounter() -> Badge? {
     guard let payload = apns(.payload), let aps = document.value("aps", of: payload), document.kind(aps) == .object,
       let own = document.value("badge", of: aps)
     else { return badge }

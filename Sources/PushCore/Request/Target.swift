@@ -68,44 +68,47 @@ public enum Target: Equatable, Sendable {
   public static func classify(_ text: [UInt8]) -> Result<Target, Rejection> { classify(text[...]) }
 
   static func classify(_ text: ArraySlice<UInt8>) -> Result<Target, Rejection> {
+    // Most targets are such tokens, and no other form consists of hexadecimal digits.
+    guard text.count >= 64, text.count <= 200, Bytes.isHex(text.span) else { return named(text) }
+    guard text.count % 2 == 0 else { return refused("an APNs token with an odd number of digits") }
+    return .success(.apns(token: lowercased(text.span)))
+  }
+
+  /// A target with a prefix, or a token of FCM.
+  private static func named(_ text: ArraySlice<UInt8>) -> Result<Target, Rejection> {
     switch text.first {
     case UInt8(ascii: "/"):
       return path(Array(text))
-    case UInt8(ascii: "a") where text.starts(with: apnsPrefix):
-      let token = Array(text.dropFirst(apnsPrefix.count))
+    case UInt8(ascii: "a") where Bytes.starts(text.span, with: apnsPrefix):
+      let token = text.dropFirst(apnsPrefix.utf8.count)
       guard (2...200).contains(token.count), token.count % 2 == 0, Bytes.isHex(token.span) else {
         return refused("expected an even number of 2 to 200 hexadecimal digits after apns:")
       }
-      return .success(.apns(token: lowercased(token)))
-    case UInt8(ascii: "a") where text.starts(with: channelPrefix):
-      let id = text.dropFirst(channelPrefix.count)
+      return .success(.apns(token: lowercased(token.span)))
+    case UInt8(ascii: "a") where Bytes.starts(text.span, with: channelPrefix):
+      let id = text.dropFirst(channelPrefix.utf8.count)
       guard TextForm.isChannelID(id) else {
         return refused("expected 1 to 256 characters of base64 after apns-channel:")
       }
       return .success(.channel(Array(id)))
-    case UInt8(ascii: "f") where text.starts(with: fcmPrefix):
-      return prefixedFCM(text.dropFirst(fcmPrefix.count))
+    case UInt8(ascii: "f") where Bytes.starts(text.span, with: fcmPrefix):
+      return prefixedFCM(text.dropFirst(fcmPrefix.utf8.count))
     case UInt8(ascii: "f") where text.starts(with: FCMAddress.installationPrefix):
       return installation(text.dropFirst(FCMAddress.installationPrefix.count))
-    case UInt8(ascii: "w") where text.starts(with: webPushPrefix):
-      return subscription(text.dropFirst(webPushPrefix.count))
+    case UInt8(ascii: "w") where Bytes.starts(text.span, with: webPushPrefix):
+      return subscription(text.dropFirst(webPushPrefix.utf8.count))
     case UInt8(ascii: "p"):
       let id = Array(text)
       if let kind = RegistryID.kind(of: id) { return .success(kind == .registration ? .registration(id) : .group(id)) }
     default: break
     }
-    if text.count >= 64, text.count <= 200, Bytes.isHex(text.span) {
-      guard text.count % 2 == 0 else { return refused("an APNs token with an odd number of digits") }
-      return .success(.apns(token: lowercased(Array(text))))
-    }
     return fcm(text)
   }
 
-  // Arrays, because `starts(with:)` is slow with the bytes of a string.
-  private static let channelPrefix = Array("apns-channel:".utf8)
-  private static let apnsPrefix = Array("apns:".utf8)
-  private static let fcmPrefix = Array("fcm:".utf8)
-  private static let webPushPrefix = Array("webpush:".utf8)
+  private static let channelPrefix = "apns-channel:"
+  private static let apnsPrefix = "apns:"
+  private static let fcmPrefix = "fcm:"
+  private static let webPushPrefix = "webpush:"
 
   /// - Parameter text: without `webpush:`.
   private static func subscription(_ text: ArraySlice<UInt8>) -> Result<Target, Rejection> {
@@ -181,9 +184,11 @@ public enum Target: Equatable, Sendable {
     return false
   }
 
-  private static func lowercased(_ digits: [UInt8]) -> [UInt8] {
-    if Bytes.isLowerCase(digits.span) { return digits }
-    return digits.map { Bytes.isDigit($0) ? $0 : $0 | 0x20 }
+  private static func lowercased(_ digits: borrowing Span<UInt8>) -> [UInt8] {
+    var text: [UInt8] = []
+    text.append(copying: digits)
+    if !Bytes.isLowerCase(digits) { for index in text.indices where !Bytes.isDigit(text[index]) { text[index] |= 0x20 } }
+    return text
   }
 
   private static func refused(_ rule: String) -> Result<Target, Rejection> {

@@ -107,6 +107,11 @@ enum Bytes {
     return true
   }
 
+  static func starts(_ bytes: borrowing Span<UInt8>, with prefix: String) -> Bool {
+    let prefix = prefix.utf8.span
+    return bytes.count >= prefix.count && areEqual(bytes.extracting(first: prefix.count), prefix)
+  }
+
   /// The place of the first byte from `start` on that isn't printable ASCII, or is a quote or a backslash; the end if there is none.
   @inline(__always)
   static func endOfPlain(_ bytes: borrowing Span<UInt8>, from start: Int) -> Int {

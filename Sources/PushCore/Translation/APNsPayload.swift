@@ -21,7 +21,7 @@ enum APNsPayload {
     let document = request.document
     var payload: [UInt8] = []
     payload.reserveCapacity(min(document.bytes.count + 64, 2 * limit))
-    payload.append(contentsOf: opening)
+    payload.appendText(#"{"aps":"#)
     if type == .background {
       // GCM's own keys (a category, `mutable_content`) are left out instead of refused.
       if let rejection = aps.excessInBackground(document) { throw rejection }
@@ -49,7 +49,6 @@ enum APNsPayload {
     return payload
   }
 
-  private static let opening = Array(#"{"aps":"#.utf8)
   static let background = #"{"content-available":1}"#
 
   /// - Parameter isFilled: `bytes` counts the badge or push key of each device with the most digits it can have.
@@ -90,7 +89,9 @@ enum APNsPayload {
     let isUnchanged = custom.isEmpty && !isUPMC && page == nil
     // Neighbours that the payload takes as they are written are copied together.
     var run = 0..<0
-    for (name, value) in document.members(of: data) where document.kind(value) != .null {
+    var members = document.memberCursor(of: data)
+    while let (name, value) = members.next(in: document) {
+      if document.kind(value) == .null { continue }
       if document.isString(name, "aps") {
         throw Rejection(.invalidDataKey, "data.aps: reserved by APNs, at byte \(document.offset(name))")
       }

@@ -41,26 +41,21 @@ public final class APNsTemplate: Sendable {
   public static func make(
     _ request: SendRequest, settings: borrowing APNsSettings, context: borrowing TranslationContext,
     isBroadcast: Bool = false, report: inout LossReport?
-  ) -> Result<APNsTemplate, Rejection> {
-    do throws(Rejection) {
-      let delivery = try AppleDelivery(request, standard: settings.defaultPriority, context, isBroadcast: isBroadcast)
-      let template = try APNsTemplate(request, delivery, settings, context, isBroadcast: isBroadcast)
-      report?.explain(
-        request, for: .apns, delivery,
-        movesExtension: settings.isUPMC && MPSObject.isWanted(request, delivery.content, delivery.pushType))
-      if template.usesPage { report?.addPage(.apns) }
-      return .success(template)
-    } catch {
-      return .failure(error)
-    }
+  ) throws(Rejection) -> APNsTemplate {
+    let delivery = try AppleDelivery(request, standard: settings.defaultPriority, context, isBroadcast: isBroadcast)
+    let template = try APNsTemplate(request, delivery, settings, context, isBroadcast: isBroadcast)
+    report?.explain(
+      request, for: .apns, delivery,
+      movesExtension: settings.isUPMC && MPSObject.isWanted(request, delivery.content, delivery.pushType))
+    if template.usesPage { report?.addPage(.apns) }
+    return template
   }
 
   private init(
-    _ request: SendRequest, _ delivery: AppleDelivery, _ settings: borrowing APNsSettings,
+    _ request: borrowing SendRequest, _ delivery: borrowing AppleDelivery, _ settings: borrowing APNsSettings,
     _ context: borrowing TranslationContext, isBroadcast: Bool
   ) throws(Rejection) {
     guard settings.isUsable else { throw Rejection(.invalidPackageName, "the app's APNs topic is no bundle ID") }
-    let document = request.document
     let aps = delivery.content
     self.isBroadcast = isBroadcast
     if isBroadcast { try Self.refuseNoBroadcast(request, aps) }
@@ -72,7 +67,7 @@ public final class APNsTemplate: Sendable {
     self.usesPage = usesPage
     placeholder = aps.hasPlaceholders || settings.isUPMC ? Placeholder.first(in: form) : nil
     message = placeholder != nil && settings.isUPMC ? MessageKey.of(context.messageID) : 0
-    let chosenTopic = request.apnsHeader(.apnsTopic).map(document.string)
+    let chosenTopic = request.topic
     topic = isBroadcast ? settings.topic : chosenTopic ?? settings.topics[Int(pushType.rawValue)]
     topicOrigin = chosenTopic != nil ? .request : pushType == .alert || pushType == .background ? .app : .pushType
     priority = delivery.priority
@@ -80,7 +75,7 @@ public final class APNsTemplate: Sendable {
     collapseID = delivery.collapseID
     activityToken = request.activityToken
     fixedID = request.apnsID
-    let kind = TokenKind(pushType, startsActivity: aps.startsActivity(document))
+    let kind = TokenKind(pushType, startsActivity: aps.startsActivity(request.document))
     self.kind = activityToken == nil || kind?.isForActivity == true ? kind : .liveActivity
     identity = DeviceIdentity(messageID: context.messageID)
   }

@@ -13,17 +13,17 @@ struct APSContent {
   let hasPlaceholders: Bool
   private let isLiveActivity: Bool
 
-  init(_ request: SendRequest) {
-    let document = request.document
+  init(_ request: borrowing SendRequest) {
     if case .automatic? = request.badge { hasPlaceholders = true } else { hasPlaceholders = false }
     payload = request.apns(.payload)
-    if let payload, let aps = document.value("aps", of: payload), document.kind(aps) == .object {
+    if let payload, let aps = request.document.value("aps", of: payload), request.document.kind(aps) == .object {
       override = aps
     } else {
       override = nil
     }
-    let plain = request.notification[.title] != nil || request.notification[.body] != nil
-    let rich = Self.richKeys.contains { request.notification[$0] != nil }
+    let notification = request.notification
+    let plain = notification[.title] != nil || notification[.body] != nil
+    let rich = Self.richKeys.contains { notification[$0] != nil }
     guard let override else {
       alertOverride = nil
       hasAlert = plain || rich
@@ -32,6 +32,7 @@ struct APSContent {
       isLiveActivity = request.apns(.liveActivityToken) != nil
       return
     }
+    let document = request.document
     func isPresent(_ name: String, _ translated: Bool) -> Bool {
       guard let node = document.value(name, of: override) else { return translated }
       return document.kind(node) != .null
@@ -66,21 +67,21 @@ struct APSContent {
     let key: NotificationKey
     let name: String
     /// With quotes and colon.
-    let member: String
+    let member: StaticString
     var isArguments: Bool { key == .titleLocArgs || key == .subtitleLocArgs || key == .bodyLocArgs }
-
-    init(_ key: NotificationKey, _ name: String) {
-      self.key = key
-      self.name = name
-      member = "\"\(name)\":"
-    }
   }
 
   /// GS-091, docs/internals/rules.md.
   static let alertFields: [AlertField] = [
-    .init(.title, "title"), .init(.subtitle, "subtitle"), .init(.body, "body"), .init(.titleLocKey, "title-loc-key"),
-    .init(.titleLocArgs, "title-loc-args"), .init(.subtitleLocKey, "subtitle-loc-key"),
-    .init(.subtitleLocArgs, "subtitle-loc-args"), .init(.bodyLocKey, "loc-key"), .init(.bodyLocArgs, "loc-args"),
+    .init(key: .title, name: "title", member: #""title":"#),
+    .init(key: .subtitle, name: "subtitle", member: #""subtitle":"#),
+    .init(key: .body, name: "body", member: #""body":"#),
+    .init(key: .titleLocKey, name: "title-loc-key", member: #""title-loc-key":"#),
+    .init(key: .titleLocArgs, name: "title-loc-args", member: #""title-loc-args":"#),
+    .init(key: .subtitleLocKey, name: "subtitle-loc-key", member: #""subtitle-loc-key":"#),
+    .init(key: .subtitleLocArgs, name: "subtitle-loc-args", member: #""subtitle-loc-args":"#),
+    .init(key: .bodyLocKey, name: "loc-key", member: #""loc-key":"#),
+    .init(key: .bodyLocArgs, name: "loc-args", member: #""loc-args":"#),
   ]
 
   private static let richKeys = alertFields.map(\.key).filter { $0 != .title && $0 != .body }
@@ -144,11 +145,10 @@ struct APSContent {
     let fields = Self.alertFields
     for index in fields.indices {
       guard let node = request.notification[fields[index].key] else { continue }
-      let field = fields[index]
-      if let alertOverride, document.value(field.name, of: alertOverride) != nil { continue }
-      output.appendMember(field.member)
-      if field.isArguments {
-        if !request.appendArguments(field.key, to: &output) { output.appendText("[]") }
+      if alertOverride != nil, isOverridden(fields[index], document) { continue }
+      output.appendMember(fields[index].member)
+      if fields[index].isArguments {
+        if !request.appendArguments(fields[index].key, to: &output) { output.appendText("[]") }
       } else {
         document.appendQuoted(node, to: &output)
       }
@@ -159,6 +159,11 @@ struct APSContent {
       }
     }
     output.append(0x7D)
+  }
+
+  private func isOverridden(_ field: AlertField, _ document: JSONDocument) -> Bool {
+    guard let alertOverride else { return false }
+    return document.value(field.name, of: alertOverride) != nil
   }
 
   private func appendOverride(_ override: Int, _ document: JSONDocument, withAlert: Bool, to output: inout [UInt8]) {
@@ -173,6 +178,11 @@ extension [UInt8] {
   @inline(__always)
   mutating func appendMemberSeparator() {
     if let last, last != 0x7B { append(0x2C) }
+  }
+
+  mutating func appendMember(_ text: StaticString) {
+    appendMemberSeparator()
+    append(text)
   }
 
   /// Appends a member, or the beginning of one, as it is written in JSON.

@@ -13,7 +13,7 @@ struct AppleDelivery {
   /// Throws if nothing in the request is for an Apple device.
   /// - Parameter isBroadcast: for a channel, which accepts live activities only and no collapse id.
   init(
-    _ request: SendRequest, standard: Priority, _ context: borrowing TranslationContext, isBroadcast: Bool = false
+    _ request: borrowing SendRequest, standard: Priority, _ context: borrowing TranslationContext, isBroadcast: Bool = false
   ) throws(Rejection) {
     let content = APSContent(request)
     let named = request.apnsHeader(.apnsPushType).flatMap { PushType(word: request.document.string($0)) }

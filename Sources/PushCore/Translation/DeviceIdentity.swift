@@ -7,7 +7,7 @@ public struct DeviceIdentity: Sendable {
   private let prefix: SHA1
 
   /// Hashes the message id once for all devices of a request.
-  public init(messageID: [UInt8]) {
+  public init(messageID: borrowing [UInt8]) {
     var hash = Self.namespaceState
     hash.append(messageID.span)
     let (a, b, c, d, _) = hash.finish()

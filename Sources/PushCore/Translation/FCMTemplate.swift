@@ -19,13 +19,7 @@ public final class FCMTemplate: Sendable {
   public static func make(
     _ request: SendRequest, settings: FCMSettings = FCMSettings(), context: borrowing TranslationContext,
     report: inout LossReport?
-  ) -> Result<FCMTemplate, Rejection> {
-    do throws(Rejection) {
-      return .success(try FCMTemplate(request, settings, context, &report))
-    } catch {
-      return .failure(error)
-    }
-  }
+  ) throws(Rejection) -> FCMTemplate { try FCMTemplate(request, settings, context, &report) }
 
   private init(
     _ request: SendRequest, _ settings: FCMSettings, _ context: borrowing TranslationContext, _ report: inout LossReport?

@@ -31,7 +31,7 @@ public struct TranslationContext: Sendable {
 
 public struct APNsSettings: Sendable, Equatable {
   /// The bundle ID (for `mdm` the certificate's UID), without a push type's suffix.
-  public let topic: [UInt8]
+  public var topic: [UInt8] { topics[Int(PushType.alert.rawValue)] }
   /// For a request that names no priority (GS-051).
   public var defaultPriority: Priority
   /// True if the app's library acknowledges pushes with their `mps` object (rules UP-19, UP-20).
@@ -41,11 +41,10 @@ public struct APNsSettings: Sendable, Equatable {
   public let isUsable: Bool
 
   public init(topic: String, defaultPriority: Priority = .normal, isUPMC: Bool = false) {
-    self.topic = Array(topic.utf8)
     self.defaultPriority = defaultPriority
     self.isUPMC = isUPMC
     topics = PushType.allCases.map { Array((topic + $0.topicSuffix).utf8) }
-    isUsable = TextForm.isPackageName(self.topic)
+    isUsable = TextForm.isPackageName(Array(topic.utf8))
   }
 }
 

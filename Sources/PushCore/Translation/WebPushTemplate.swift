@@ -19,19 +19,15 @@ public final class WebPushTemplate: Sendable {
   /// - Parameter standard: for a request in GCM's shape that names no priority (GS-051).
   public static func make(
     _ request: SendRequest, standard: Priority = .normal, context: borrowing TranslationContext, report: inout LossReport?
-  ) -> Result<WebPushTemplate, Rejection> {
-    do throws(Rejection) {
-      let content = WebPushContent(request)
-      guard content.isShown || content.hasData else { throw WebPushContent.nothing }
-      let delivery = try WebPushDelivery(request, standard: standard, context)
-      var usesPage = false
-      let form = try content.payload(request, context, usesPage: &usesPage)
-      report?.explain(request, content)
-      if usesPage { report?.addPage(.webpush) }
-      return .success(WebPushTemplate(form, delivery, usesPage: usesPage))
-    } catch {
-      return .failure(error)
-    }
+  ) throws(Rejection) -> WebPushTemplate {
+    let content = WebPushContent(request)
+    guard content.isShown || content.hasData else { throw WebPushContent.nothing }
+    let delivery = try WebPushDelivery(request, standard: standard, context)
+    var usesPage = false
+    let form = try content.payload(request, context, usesPage: &usesPage)
+    report?.explain(request, content)
+    if usesPage { report?.addPage(.webpush) }
+    return WebPushTemplate(form, delivery, usesPage: usesPage)
   }
 
   private init(_ form: [UInt8], _ delivery: WebPushDelivery, usesPage: Bool) {

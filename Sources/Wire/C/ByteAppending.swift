@@ -19,9 +19,12 @@ extension [UInt8] {
   public mutating func append(copying bytes: borrowing Span<UInt8>) {
     append(addingCapacity: bytes.count) { $0.append(copying: bytes) }
   }
+
+  public mutating func append(_ text: StaticString) { text.withUTF8Buffer { unsafe append(copying: $0.span) } }
 }
 
 extension RawSpan {
+  @inlinable @inline(__always)
   public func equals(_ range: Range<Int>, _ array: [UInt8]) -> Bool {
     guard range.count == array.count else { return false }
     let (mine, other) = unsafe (extracting(range), array.span.bytes)

@@ -128,7 +128,8 @@ struct ExplainQuestion {
   private func apnsView(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Explanation.View {
     let request = admitted.request
     var report: LossReport? = LossReport()
-    let outcome = admitted.apns(toChannels: way == .channelsOfAPNs, &report).map { template in
+    let outcome = Result { () throws(Rejection) in
+      let template = try admitted.apns(toChannels: way == .channelsOfAPNs, &report)
       let push = template.stamp(token: address(request, way)[...])
       let target =
         template.isBroadcast ? ("apns-channel-id", text(Array(push.channel))) : ("apns-topic", topic(push.topic, request))
@@ -159,8 +160,9 @@ struct ExplainQuestion {
   private func fcmView(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Explanation.View {
     let request = admitted.request
     var report: LossReport? = LossReport()
-    let outcome = admitted.fcm(toTopics: way == .topicsOfFCM, &report).map { template in
-      Explanation.Sending(
+    let outcome = Result { () throws(Rejection) in
+      let template = try admitted.fcm(toTopics: way == .topicsOfFCM, &report)
+      return Explanation.Sending(
         path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
         payload: template.body(token: address(request, way)[...]), bytes: template.countedBytes(of: request),
         limit: FCMTemplate.payloadLimit(toTopics: way == .topicsOfFCM), counted: "notification and data",
@@ -171,7 +173,8 @@ struct ExplainQuestion {
 
   private func browserView(_ admitted: Rehearsal.Admitted) -> Explanation.View {
     var report: LossReport? = LossReport()
-    let outcome = admitted.webpush(&report).map { template in
+    let outcome = Result { () throws(Rejection) in
+      let template = try admitted.webpush(&report)
       let lifetime = template.timeToLive(at: now)
       var headers: [Explanation.Header] = [
         .init("ttl", "\(lifetime)", note: lifetime == 0 ? "now or never" : nil), .init("urgency", text(template.urgency)),

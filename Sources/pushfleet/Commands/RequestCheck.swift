@@ -50,12 +50,13 @@ struct RequestCheck {
 
   private func rejection(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Rejection? {
     var report: LossReport?
-    let outcome: Result<Void, Rejection> =
+    do throws(Rejection) {
       switch way {
-      case .phonesOfAPNs, .channelsOfAPNs: admitted.apns(toChannels: way == .channelsOfAPNs, &report).map { _ in }
-      case .fcm, .topicsOfFCM: admitted.fcm(toTopics: way == .topicsOfFCM, &report).map { _ in }
-      case .browser: admitted.webpush(&report).map { _ in }
+      case .phonesOfAPNs, .channelsOfAPNs: _ = try admitted.apns(toChannels: way == .channelsOfAPNs, &report)
+      case .fcm, .topicsOfFCM: _ = try admitted.fcm(toTopics: way == .topicsOfFCM, &report)
+      case .browser: _ = try admitted.webpush(&report)
       }
-    return if case .failure(let rejection) = outcome { rejection } else { nil }
+      return nil
+    } catch { return error }
   }
 }

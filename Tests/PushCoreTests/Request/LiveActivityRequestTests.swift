@@ -95,7 +95,7 @@ import Testing
       var report: LossReport?
       return try APNsTemplate.make(
         request, settings: APNsSettings(topic: "com.example.app"), context: context(request), isBroadcast: true, report: &report
-      ).get()
+      )
     }
     let refused = #expect(throws: Rejection.self) { try push(#""timestamp":1,"event":"update""#) }
     #expect(refused?.reason.hasPrefix("apns.payload.aps.content-state: missing") == true, "\(refused?.reason ?? "")")
