@@ -13,7 +13,6 @@ import Wire
 /// A process of two shards without threads, whose figures are served. Time moves only when the test says so.
 final class QuietFleet {
   let board = ShardBoard(shards: 2, at: QuietFleet.time(0))
-  let controls: [ShardControl]
   let probe: HTTPProbe
   let port: UInt16
   private let loop: EventLoop
@@ -31,7 +30,6 @@ final class QuietFleet {
   init() throws {
     let loop = try EventLoop()
     self.loop = loop
-    controls = (0..<2).map { _ in ShardControl(at: Self.time(0)) {} }
     port = try FreePorts.take(1)[0]
     probe = HTTPProbe(port: port)
     server = try MetricsServer(Endpoint(host: "127.0.0.1", port: port), board, version: "1.2.3") { [now] in
@@ -43,12 +41,14 @@ final class QuietFleet {
 
   func stop() { server.stop() }
 
+  func begin(_ number: Int) { board.controls[number].begin {} }
+
   func move(to seconds: Double) { now.seconds.withLock { $0 = seconds } }
 
   func report(_ number: Int, at seconds: Double, _ change: (inout ShardReport) -> Void = { $0.isReady = true }) {
     var report = ShardReport(at: Self.time(seconds))
     change(&report)
-    controls[number].report(report)
+    board.controls[number].report(report)
   }
 
   /// The status and text of both probes.
@@ -69,7 +69,7 @@ struct MetricsServerTests {
   func probes() throws {
     let fleet = try QuietFleet()
     #expect(fleet.probes() == ["200 ok\n", "503 not publishing and consuming: shard 0, shard 1\n"])
-    for number in 0..<2 { fleet.board.register(fleet.controls[number], as: number) }
+    for number in 0..<2 { fleet.begin(number) }
     #expect(fleet.probes() == ["200 ok\n", "503 not publishing and consuming: shard 0, shard 1\n"])
     for number in 0..<2 { fleet.report(number, at: 1) }
     fleet.move(to: 2)
@@ -92,7 +92,7 @@ struct MetricsServerTests {
   func hanging() throws {
     let fleet = try QuietFleet()
     for number in 0..<2 {
-      fleet.board.register(fleet.controls[number], as: number)
+      fleet.begin(number)
       fleet.report(number, at: 5)
     }
     fleet.move(to: 15)
@@ -108,7 +108,7 @@ struct MetricsServerTests {
   @Test("shows a shard that hangs before its first turn")
   func neverBegun() throws {
     let fleet = try QuietFleet()
-    fleet.board.register(fleet.controls[1], as: 1)
+    fleet.begin(1)
     fleet.move(to: 11)
     fleet.report(1, at: 11)
     #expect(fleet.probes()[0] == "503 hanging for more than 10 s: shard 0\n")
@@ -119,7 +119,7 @@ struct MetricsServerTests {
   func stopping() throws {
     let fleet = try QuietFleet()
     for number in 0..<2 {
-      fleet.board.register(fleet.controls[number], as: number)
+      fleet.begin(number)
       fleet.report(number, at: 1)
     }
     fleet.board.stopAll()

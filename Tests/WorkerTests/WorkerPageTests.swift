@@ -60,7 +60,7 @@ struct WorkerPageTests {
       $0.counters.pushes.add(.failed(.collapsed), 2, .apns, .high, times: 10)
     }.whole
     for number in 0..<2 {
-      fleet.board.register(fleet.controls[number], as: number)
+      fleet.begin(number)
       fleet.report(number, at: 1) {
         let at = $0.at
         $0 = whole
@@ -102,7 +102,7 @@ struct WorkerPageTests {
         $0.isReady = true
       }
     }
-    fleet.board.register(fleet.controls[0], as: 0)
+    fleet.begin(0)
     report("com.example.before")
     let folder = NSTemporaryDirectory() + "/pushfleet-browser-\(UUID().uuidString.prefix(8))"
     defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Ends all shards of a batch (`worker --until-empty`) together: once each has found the queues empty since any of them was
 /// last busy. A shard that ended earlier could leave messages that only it consumes.
-final class BatchEnd: Sendable {
+package final class BatchEnd: Sendable {
   private struct State {
     var empty: Set<Int> = []
     /// Never reset.
@@ -12,7 +12,7 @@ final class BatchEnd: Sendable {
   private let shards: Int
   private let state = Mutex(State())
 
-  init(shards: Int) { self.shards = shards }
+  package init(shards: Int) { self.shards = shards }
 
   /// Called by each shard about ten times a second, from the shard's thread.
   /// - Returns: true if the shard must end.

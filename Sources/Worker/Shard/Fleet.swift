@@ -32,12 +32,10 @@ public final class Fleet: TurnHook {
   private var warned: Set<String>
   private let version: String
   private let isUntilEmpty: Bool
-  private let shards: Int
   private let log: Log
   private let loop: EventLoop
   private var threads: [ThreadHandle] = []
   private let board: ShardBoard
-  private let batch: BatchEnd
   private let manager = ServiceManager.ofProcess
   private var metrics: MetricsServer?
   private var status: ProcessStatus
@@ -59,7 +57,6 @@ public final class Fleet: TurnHook {
     configurationFile = file
     self.reload = reload
     self.isUntilEmpty = isUntilEmpty
-    shards = configuration.shards
     watch = FileWatch(configuration.watchedFiles + (file.map { [$0] } ?? []))
     log = Log(level: configuration.log, format: configuration.logFormat)
     log.describeDrops()
@@ -67,9 +64,8 @@ public final class Fleet: TurnHook {
     for warning in warnings { log.warning(warning) }
     warned = Set(warnings)
     loop = try EventLoop()
-    board = ShardBoard(shards: shards, at: loop.now)
+    board = ShardBoard(shards: configuration.shards, at: loop.now)
     status = ProcessStatus(startedAt: loop.wallClock)
-    batch = BatchEnd(shards: shards)
     if let error = credentialStore.load(configuration).first {
       // Without free descriptors, an unreadable file doesn't mean that the configuration is wrong.
       throw ProcessUsage.isOutOfDescriptors ? OutOfDescriptors(reason: "\(error)") : error
@@ -95,7 +91,7 @@ public final class Fleet: TurnHook {
     defer { signals.close() }
     if let endpoint = configuration.metrics { try serveFigures(at: endpoint) }
     defer { metrics?.stop() }
-    for number in 0..<shards { try start(number) }
+    for number in board.controls.indices { try start(number) }
     answerQuestions()
     everySecond()
     loop.run()
@@ -122,7 +118,7 @@ public final class Fleet: TurnHook {
         "version": version, "pid": ThisProcess.pid, "host": ThisProcess.host,
         "configuration": configurationFile ?? "environment",
         "brokers": configuration.brokers.map { "\($0.host):\($0.port)" }, "prefix": configuration.prefix,
-        "shards": shards,
+        "shards": configuration.shards,
         "apps": configuration.apps.count, "first_apps": Log.first(of: configuration.apps.map(\.id)),
         "pools": pools.count, "first_pools": Log.first(of: pools),
         "registry": configuration.registryKind,
@@ -218,24 +214,23 @@ public final class Fleet: TurnHook {
 
   private func start(_ number: Int) throws {
     let setup = setup(of: configuration)
-    let thread = try startThread(named: "shard \(number)") { [isUntilEmpty, board, batch, mailbox = loop.mailbox] in
-      board.noteEnd(of: number, Self.runShard(number, setup, isUntilEmpty: isUntilEmpty, board, batch))
+    let thread = try startThread(named: "shard \(number)") { [isUntilEmpty, board, mailbox = loop.mailbox] in
+      board.noteEnd(of: number, Self.runShard(number, setup, isUntilEmpty: isUntilEmpty, board.controls[number]))
       mailbox.post { _ in }
     }
     threads.append(thread)
   }
 
   private static func runShard(
-    _ number: Int, _ setup: ShardSetup, isUntilEmpty: Bool, _ board: ShardBoard, _ batch: BatchEnd
+    _ number: Int, _ setup: ShardSetup, isUntilEmpty: Bool, _ control: ShardControl
   ) -> (End, Counters) {
     do {
       let loop = try EventLoop()
       // Keep the loop's descriptors also after an error, or the check for exhausted descriptors would find free ones.
       defer { withExtendedLifetime(loop) {} }
-      let control = ShardControl(at: loop.now, batch: batch) { [mailbox = loop.mailbox] in mailbox.post { _ in } }
       do throws(ConfigurationError) {
         let shard = try Shard(setup, number: number, isUntilEmpty: isUntilEmpty, host: loop, control: control)
-        board.register(control, as: number)
+        control.begin { [mailbox = loop.mailbox] in mailbox.post { _ in } }
         loop.afterEvents(shard)
         shard.start { [unowned loop] in loop.stop() }
         loop.run()

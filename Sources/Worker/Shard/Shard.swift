@@ -196,9 +196,9 @@ package final class Shard: TurnHook {
   // MARK: turns
 
   package func turnEnding(at now: MonotonicTime) {
-    if let requests = control.take() {
-      if let setup = requests.setup { reload(setup) }
-      for _ in 0..<requests.stops { drain() }
+    if let (setup, stops) = control.take() {
+      if let setup { reload(setup) }
+      for _ in 0..<stops { drain() }
     }
     acknowledgements.flush()
     pipeline.dispatchAll()

@@ -5,60 +5,40 @@ import Wire
 /// The shards' state, shared between their threads and the main thread: controls, ends and counters.
 final class ShardBoard: Sendable {
   private struct State {
-    /// The controls of shards that have started, by number.
-    var controls: [Int: ShardControl] = [:]
-    var stops = 0
-    var setup: ShardSetup?
+    var isStopping = false
     var ended: Set<Int> = []
     var end = Fleet.End.done
     var counters = Counters()
   }
 
-  let shards: Int
-  private let began: MonotonicTime
+  /// By number.
+  let controls: [ShardControl]
   private let state = Mutex(State())
 
   init(shards: Int, at began: MonotonicTime) {
-    self.shards = shards
-    self.began = began
-  }
-
-  func register(_ control: ShardControl, as number: Int) {
-    let (stops, setup) = state.withLock {
-      $0.controls[number] = control
-      return ($0.stops, $0.setup)
-    }
-    if let setup { control.reload(setup) }
-    for _ in 0..<stops { control.stop() }
+    let batch = BatchEnd(shards: shards)
+    controls = (0..<shards).map { _ in ShardControl(at: began, batch: batch) }
   }
 
   func stopAll() {
-    let controls = state.withLock {
-      $0.stops += 1
-      return $0.controls.values
-    }
+    state.withLock { $0.isStopping = true }
     for control in controls { control.stop() }
   }
 
   func reloadAll(_ setup: ShardSetup) {
-    let controls = state.withLock {
-      $0.setup = setup
-      return $0.controls.values
-    }
     for control in controls { control.reload(setup) }
   }
 
   /// The latest reports of the shards that have started.
-  var reports: [ShardReport] { state.withLock { $0.controls }.sorted { $0.key < $1.key }.map(\.value.report) }
+  var reports: [ShardReport] { controls.filter(\.hasBegun).map(\.report) }
 
   /// True if all shards' loops have started.
-  var hasBegun: Bool { state.withLock { $0.controls.count == shards } }
+  var hasBegun: Bool { controls.allSatisfy(\.hasBegun) }
 
   func health(at now: MonotonicTime) -> FleetHealth {
-    let (controls, ended, stops) = state.withLock { ($0.controls, $0.ended, $0.stops) }
-    var health = FleetHealth(isDraining: stops > 0)
-    for number in 0..<shards {
-      let report = controls[number]?.report ?? ShardReport(at: began)
+    let (ended, isStopping) = state.withLock { ($0.ended, $0.isStopping) }
+    var health = FleetHealth(isDraining: isStopping)
+    for (number, report) in controls.map(\.report).enumerated() {
       if !report.isReady || ended.contains(number) { health.unready.append(number) }
       if report.isDraining { health.isDraining = true }
       if !ended.contains(number), now.seconds(since: report.at) > FleetHealth.silence { health.hanging.append(number) }
@@ -77,6 +57,6 @@ final class ShardBoard: Sendable {
     stopAll()
   }
 
-  var hasEnded: Bool { state.withLock { $0.ended.count == shards } }
+  var hasEnded: Bool { state.withLock { $0.ended.count == controls.count } }
   var outcome: (Fleet.End, Counters) { state.withLock { ($0.end, $0.counters) } }
 }

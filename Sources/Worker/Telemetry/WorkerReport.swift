@@ -54,9 +54,9 @@ extension WorkerReport {
   init(_ board: ShardBoard, version: String, now: MonotonicTime) {
     let reports = board.reports
     self.init(
-      version: version, at: SystemClock.unixMilliseconds, shards: board.shards, shardsReady: reports.count { $0.isReady },
-      health: board.health(at: now), whole: .merged(reports), usage: .current(), droppedLogLines: StandardError.droppedLines,
-      refusedTunnels: ProxyRefusals.shared.byStatus)
+      version: version, at: SystemClock.unixMilliseconds, shards: board.controls.count,
+      shardsReady: reports.count { $0.isReady }, health: board.health(at: now), whole: .merged(reports), usage: .current(),
+      droppedLogLines: StandardError.droppedLines, refusedTunnels: ProxyRefusals.shared.byStatus)
   }
 }
 

@@ -38,7 +38,7 @@ final class WorkerProcess: Participant, ShardHost {
     world.note("\(name) starts")
     clock = Turn(now: world.now, wallClock: world.wallClock + clockSkew, random: world.fork())
     hasDrained = false
-    let control = ShardControl(at: world.now) {}
+    let control = ShardControl(at: world.now)
     do throws(ConfigurationError) {
       let shard = try Shard(setups[current], number: 0, isUntilEmpty: false, host: self, control: control)
       self.shard = shard
