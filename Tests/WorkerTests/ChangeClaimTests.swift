@@ -41,9 +41,10 @@ final class ChangeClaimTests {
     let pipeline = Pipeline(
       apps: Applications(Self.app), outbox: outbox,
       time: loop.time, registry: registry)
-    changes = ChangeQueue(
-      apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publisher.messages,
-      replyQueues: pipeline.rights.replyQueues, outbox: outbox, time: loop.time, log: log)
+    let tools = ShardTools(
+      apps: pipeline.apps, registry: registry, publications: pipeline.publisher.messages, outbox: outbox, time: loop.time,
+      log: log)
+    changes = ChangeQueue(tools, limits: RegistryLimits(), replyQueues: pipeline.rights.replyQueues)
     changes.feed = source
   }
 

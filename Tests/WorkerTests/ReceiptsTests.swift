@@ -37,9 +37,10 @@ struct ReceiptsTests {
     let apps = Applications()
     _ = apps.put(Self.app, packages: [], senders: [])
     let outbox = Outbox(time: loop.time, log: log)
-    let queue = AcknowledgementQueue(
+    let tools = ShardTools(
       apps: apps, registry: registry, publications: OutcomePublications(prefix: "push", apps: apps, steps: []),
-      wantsReceipts: true, outbox: outbox, time: loop.time, log: log)
+      outbox: outbox, time: loop.time, log: log)
+    let queue = AcknowledgementQueue(tools, wantsReceipts: true)
     var isRegistered = false
     registry.call(.apply(.register(Registration(app: Self.app, platform: .fcm, token: Array("t".utf8))), fence: 0)) { _ in
       isRegistered = true

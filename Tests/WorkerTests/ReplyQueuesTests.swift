@@ -45,10 +45,10 @@ struct ReplyQueuesTests {
     pipeline = Pipeline(
       apps: Applications(app), outbox: outbox, time: loop.time,
       replyQueues: replyQueues)
-    changes = ChangeQueue(
-      apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publisher.messages,
-      replyQueues: replyQueues,
-      outbox: outbox, time: loop.time, log: log)
+    let tools = ShardTools(
+      apps: pipeline.apps, registry: registry, publications: pipeline.publisher.messages, outbox: outbox, time: loop.time,
+      log: log)
+    changes = ChangeQueue(tools, limits: RegistryLimits(), replyQueues: replyQueues)
     replyQueues.onAnswer = { [pipeline, changes] in
       pipeline.decideReplies()
       changes.decideReplies()

@@ -6,10 +6,7 @@ import Wire
 /// Publishes the operations that the registry has recorded, each until the broker confirms it. Every process looks for them,
 /// and claims those that it publishes.
 package final class AuditPublisher: ConsequenceOwner {
-  private let registry: RegistryClient
-  private let publications: OutcomePublications
-  private let outbox: Outbox
-  private let time: Turn
+  private let tools: ShardTools
   private var isAsking = false
   /// Claimed events that the broker hasn't confirmed.
   private var waiting: Set<Int64> = []
@@ -20,20 +17,15 @@ package final class AuditPublisher: ConsequenceOwner {
   /// The lifetime of a claim in milliseconds. An older one belongs to a dead process.
   private static let lease: Int64 = 60_000
 
-  package init(registry: RegistryClient, publications: OutcomePublications, outbox: Outbox, time: Turn) {
-    self.registry = registry
-    self.publications = publications
-    self.outbox = outbox
-    self.time = time
-  }
+  package init(_ tools: ShardTools) { self.tools = tools }
 
   /// To be called about once a second.
   package func look() {
-    guard !isAsking, waiting.isEmpty, !outbox.isFull else { return }
+    guard !isAsking, waiting.isEmpty, !tools.outbox.isFull else { return }
     isAsking = true
     guard confirmed.isEmpty else { return claim() }
-    let now = time.wallClock
-    registry.call(.read { try $0.hasAuditEvents(claimedBefore: now - Self.lease) }) { [weak self] result in
+    let now = tools.time.wallClock
+    tools.registry?.call(.read { try $0.hasAuditEvents(claimedBefore: now - Self.lease) }) { [weak self] result in
       guard case .success(true) = result else {
         self?.isAsking = false
         return
@@ -43,19 +35,19 @@ package final class AuditPublisher: ConsequenceOwner {
   }
 
   private func claim() {
-    let (numbers, now) = (confirmed, time.wallClock)
+    let (numbers, now) = (confirmed, tools.time.wallClock)
     let call = RegistryCall.write(.campaigns) { store, _ in
       if !numbers.isEmpty { try store.auditEventsPublished(numbers) }
       return try store.claimAuditEvents(lease: Self.lease, limit: Self.mostClaimed, now: now)
     }
-    registry.call(call) { [weak self] result in
+    tools.registry?.call(call) { [weak self] result in
       guard let self else { return }
       isAsking = false
       guard case .success(let events) = result else { return }
       confirmed = []
       for event in events {
         waiting.insert(event.number)
-        outbox.publish(publications.audit(event, .item(Int(event.number), of: self)))
+        tools.outbox.publish(tools.publications.audit(event, .item(Int(event.number), of: self)))
       }
     }
   }

@@ -9,7 +9,7 @@ import Wire
 /// want them. The order of acknowledgements doesn't matter, so any number of workers consume them. A message is acknowledged
 /// once the registry has stored it and the broker has confirmed its receipts. Bodies are parsed when their batch begins, so a
 /// waiting message needs no more memory than its body. Confined to the shard's thread.
-package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWatcher {
+package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner {
   struct Message {
     var delivery: Delivery
     let messageID: [UInt8]
@@ -31,13 +31,9 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, R
 
   package weak var feed: ChangeFeed?
   package private(set) var counters = Counters()
-  private let registry: RegistryClient?
-  private let apps: Applications
+  private let tools: ShardTools
   private let noteReader: NoteReader
-  private let publications: OutcomePublications
   private let wantsReceipts: Bool
-  private let outbox: Outbox
-  private let time: Turn
   private var letters: QueueLetterLog
 
   /// Unacknowledged messages, by number.
@@ -59,26 +55,19 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, R
   /// outbox for pushes.
   private static let mostUnconfirmed = Outbox.highWater - 2 * mostAtOnce
 
-  /// - Parameter registry: nil if none is configured; then no acknowledgements arrive.
-  package init(
-    apps: Applications, registry: RegistryClient?, publications: OutcomePublications, wantsReceipts: Bool, outbox: Outbox,
-    time: Turn, log: Log
-  ) {
-    self.apps = apps
-    self.registry = registry
-    noteReader = NoteReader(prefix: publications.prefix)
-    self.publications = publications
+  /// Without a registry, no acknowledgements arrive.
+  package init(_ tools: ShardTools, wantsReceipts: Bool) {
+    self.tools = tools
+    noteReader = NoteReader(prefix: tools.publications.prefix)
     self.wantsReceipts = wantsReceipts
-    self.outbox = outbox
-    self.time = time
-    letters = QueueLetterLog(queue: Topology.acknowledgementOrigin, log: log)
-    registry?.acknowledgements = self
+    letters = QueueLetterLog(queue: Topology.acknowledgementOrigin, log: tools.log)
+    tools.registry?.watchers.append { [weak self] in self?.registryChanged(isUsable: $0) }
   }
 
   package var count: Int { messages.count }
 
   package func registryChangeDelivered(_ delivery: Delivery) {
-    let messageID = delivery.properties.messageID ?? UUIDText.random(using: &time.random)
+    let messageID = delivery.properties.messageID ?? UUIDText.random(using: &tools.time.random)
     messages[nextNumber] = Message(
       delivery: delivery, messageID: messageID, producer: noteReader.producer(of: delivery))
     waiting.append(nextNumber)
@@ -89,7 +78,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, R
 
   /// Writes all messages that have arrived since the last batch. Called at the end of each turn.
   package func flush() {
-    guard !isNoting, !isPaused, waiting.first != nil, unconfirmed < Self.mostUnconfirmed, !outbox.isFull else { return }
+    guard !isNoting, !isPaused, waiting.first != nil, unconfirmed < Self.mostUnconfirmed, !tools.outbox.isFull else { return }
     var batch = Batch()
     while batch.acknowledgements.count < Self.mostAtOnce, alone == 0 || batch.parts.isEmpty, let number = waiting.popFirst() {
       guard let message = messages[number] else { continue }
@@ -105,7 +94,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, R
     isNoting = true
     let (acknowledgements, wantsReceipts) = (batch.acknowledgements, wantsReceipts)
     let call = RegistryCall.write(.notes) { try $0.acknowledge(acknowledgements, wantsReceipts: wantsReceipts, now: $1) }
-    registry?.call(call) { [weak self] result in
+    tools.registry?.call(call) { [weak self] result in
       self?.answered(batch, result)
     }
   }
@@ -115,15 +104,15 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, R
     if let reason = NoteReader.refusal(of: delivery.properties) { return .failure(ChangeRefusal(.invalidParameters, reason)) }
     let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
     let read = Acknowledgement.parse(
-      delivery.body, size: delivery.bodySize, defaultApp: named ?? apps.only.map { apps[$0].id },
-      messageID: delivery.properties.messageID, now: time.wallClock)
+      delivery.body, size: delivery.bodySize, defaultApp: named ?? tools.apps.only.map { tools.apps[$0].id },
+      messageID: delivery.properties.messageID, now: tools.time.wallClock)
     guard case .success(var said) = read else { return read }
     for index in said.indices {
-      if let app = apps.index(of: said[index].app) {
-        if let producer = message.producer, let refusal = apps[app].rights.refusal(of: producer) {
+      if let app = tools.apps.index(of: said[index].app) {
+        if let producer = message.producer, let refusal = tools.apps[app].rights.refusal(of: producer) {
           return .failure(ChangeRefusal(.notAllowed, refusal.reason))
         }
-        said[index].isMessageKept = apps[app].isUPMC
+        said[index].isMessageKept = tools.apps[app].isUPMC
       }
       said[index].isRedelivered = delivery.redelivered || message.mayBeNoted
     }
@@ -148,7 +137,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, R
       }
       flush()
     case .failure:
-      if stuckSince == nil { stuckSince = time.now }
+      if stuckSince == nil { stuckSince = tools.time.now }
       isPaused = true
       for (number, _) in batch.parts { messages[number]?.mayBeNoted = true }
       putBack(batch)
@@ -182,30 +171,30 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, R
     counters.deadLetters += 1
     let letter = DeadLetter(
       error: PushError(rawValue: refusal.code.rawValue) ?? .invalidParameters, reason: refusal.reason, attempts: 0,
-      failedAt: time.wallClock)
+      failedAt: tools.time.wallClock)
     counters.pushes.add(.deadLetter(letter.error), AppSeries.none, nil, .normal)
     letters.note(letter)
-    publish(publications.deadLetter(letter, for: message, .item(number, of: self)), number)
+    publish(tools.publications.deadLetter(letter, for: message, .item(number, of: self)), number)
     meet(number)
   }
 
   // MARK: consequences
 
   private func publish(_ receipt: Receipt, _ number: Int) {
-    publish(publications.receipt(receipt, .item(number, of: self)), number)
+    publish(tools.publications.receipt(receipt, .item(number, of: self)), number)
   }
 
   private func publish(_ publication: Publication, _ number: Int) {
     messages[number]?.owed += 1
     unconfirmed += 1
-    outbox.publish(publication)
+    tools.outbox.publish(publication)
   }
 
   /// The broker has confirmed a receipt or the dead letter.
   package func publicationConfirmed(_ number: Int) {
     unconfirmed -= 1
     meet(number)
-    if waiting.first != nil { time.ensureHooksRun() }
+    if waiting.first != nil { tools.time.ensureHooksRun() }
   }
 
   private func meet(_ number: Int) {
@@ -218,11 +207,11 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, R
   }
 
   /// To be called about once a second.
-  package func reportDeadLetters() { letters.report(at: time.now) }
+  package func reportDeadLetters() { letters.report(at: tools.time.now) }
 
   // MARK: failures
 
-  package func registryChanged(isUsable: Bool) {
+  private func registryChanged(isUsable: Bool) {
     feed?.registryChanged(isUsable: isUsable)
     if isUsable { retry() }
   }
@@ -244,7 +233,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner, R
   package func giveBackStuck() {
     guard let since = stuckSince, !isNoting, let oldest = waiting.first else { return }
     let returns = messages[oldest]?.delivery.returns ?? 0
-    guard ChangeThrottle.givesBack(stuckSince: since, returns: returns, at: time.now) else { return }
+    guard ChangeThrottle.givesBack(stuckSince: since, returns: returns, at: tools.time.now) else { return }
     registryChangesLost()
     feed?.giveBack()
   }

@@ -9,7 +9,7 @@ import Wire
 /// queue; without one, a refused change becomes a dead letter. Confined to the shard's thread. A change is kept until the
 /// registry has stored it, and later changes wait behind it: after a failure, the next one is submitted only when all submitted
 /// changes have been answered.
-package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWatcher {
+package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner {
   struct Change {
     var delivery: Delivery
     let messageID: [UInt8]
@@ -30,14 +30,10 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
 
   package weak var feed: (any ChangeSource)? { didSet { claim.source = feed } }
   package private(set) var counters = Counters()
-  private let registry: RegistryClient?
+  private let tools: ShardTools
   private let limits: RegistryLimits
-  private let apps: Applications
   private let noteReader: NoteReader
-  private let publications: OutcomePublications
   private let replyQueues: ReplyQueues
-  private let outbox: Outbox
-  private let time: Turn
   private var letters: QueueLetterLog
 
   private var changes: [Int: Change] = [:]
@@ -55,23 +51,16 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
   /// The time of the first failed change since the last success; nil while the registry accepts changes.
   var stuckSince: MonotonicTime?
 
-  /// - Parameter registry: nil if none is configured; then no changes arrive.
-  package init(
-    apps: Applications, registry: RegistryClient?, limits: RegistryLimits, publications: OutcomePublications,
-    replyQueues: ReplyQueues, outbox: Outbox, time: Turn, log: Log
-  ) {
-    self.apps = apps
+  /// Without a registry, no changes arrive.
+  package init(_ tools: ShardTools, limits: RegistryLimits, replyQueues: ReplyQueues) {
+    self.tools = tools
     self.replyQueues = replyQueues
-    noteReader = NoteReader(prefix: publications.prefix)
-    self.registry = registry
-    claim = ChangeClaim(registry)
+    noteReader = NoteReader(prefix: tools.publications.prefix)
+    claim = ChangeClaim(tools.registry)
     self.limits = limits
-    self.publications = publications
-    self.outbox = outbox
-    self.time = time
-    letters = QueueLetterLog(queue: Topology.registryOrigin, log: log)
+    letters = QueueLetterLog(queue: Topology.registryOrigin, log: tools.log)
     claim.onStep = { [weak self] isProven in self?.claimed(isProven) }
-    registry?.changes = self
+    tools.registry?.watchers.append { [weak self] in self?.registryChanged(isUsable: $0) }
   }
 
   package var count: Int { changes.count }
@@ -81,7 +70,7 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
     if delivery.redelivered { counters.redelivered += 1 }
     let number = nextNumber
     nextNumber += 1
-    let messageID = delivery.properties.messageID ?? UUIDText.random(using: &time.random)
+    let messageID = delivery.properties.messageID ?? UUIDText.random(using: &tools.time.random)
     let producer = noteReader.producer(of: delivery)
     changes[number] = Change(delivery: delivery, messageID: messageID, producer: producer)
     undecided.append(number)
@@ -112,13 +101,13 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
       return conclude(number, .refused(.invalidParameters, reason: reason))
     }
     let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
-    let defaultApp = named ?? apps.only.map { apps[$0].id }
+    let defaultApp = named ?? tools.apps.only.map { tools.apps[$0].id }
     let parsed = RegistryChange.parse(delivery.body, size: delivery.bodySize, defaultApp: defaultApp, limits: limits)
     switch parsed.flatMap({ $0.following(subscriptionRules) }) {
     case .failure(let refusal): conclude(number, refusal.answer)
     case .success(let content):
-      if let producer = change.producer, let app = apps.index(of: content.app),
-        let refusal = apps[app].rights.refusal(of: producer)
+      if let producer = change.producer, let app = tools.apps.index(of: content.app),
+        let refusal = tools.apps[app].rights.refusal(of: producer)
       {
         return conclude(number, .refused(.notAllowed, reason: refusal.reason))
       }
@@ -132,8 +121,8 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
 
   /// The rules of the sender's web push, or of the application's.
   private func subscriptionRules(_ app: [UInt8], _ sender: [UInt8]?) -> SubscriptionRules? {
-    guard let app = apps.index(of: app) else { return nil }
-    return (sender.flatMap { apps[app].senders[$0] } ?? apps[app].routes).webpush?.rules
+    guard let app = tools.apps.index(of: app) else { return nil }
+    return (sender.flatMap { tools.apps[app].senders[$0] } ?? tools.apps[app].routes).webpush?.rules
   }
 
   /// Submits waiting changes. Call it about once a second too, for those that the registry couldn't accept on arrival.
@@ -146,14 +135,14 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
     while let number = waiting.popFirst() {
       guard let content = changes[number]?.content else { continue }
       asked += 1
-      registry?.call(.apply(content, fence: fence)) { [weak self] result in self?.answered(number, result) }
+      tools.registry?.call(.apply(content, fence: fence)) { [weak self] result in self?.answered(number, result) }
       // The registry refused it at once, and it is the first in line again.
       if waiting.first == number { return }
     }
   }
 
   private func claimed(_ isProven: Bool) {
-    if isProven { apply() } else if stuckSince == nil { stuckSince = time.now }
+    if isProven { apply() } else if stuckSince == nil { stuckSince = tools.time.now }
   }
 
   private func answered(_ number: Int, _ result: Result<ChangeAnswer, RegistryError>) {
@@ -168,7 +157,7 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
       guard changes[number] != nil else { return }
       if case .refused = error { return conclude(number, .refused(.invalidParameters, reason: "\(error)")) }
       // A fenced change says nothing about the registry's health.
-      if error == .fenced { claim.end() } else if stuckSince == nil, !claim.isEnded { stuckSince = time.now }
+      if error == .fenced { claim.end() } else if stuckSince == nil, !claim.isEnded { stuckSince = tools.time.now }
       // The registry may have applied it all the same.
       let content = changes[number]?.content
       changes[number]?.content = content?.asRepeated
@@ -189,10 +178,10 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
       counters.feedback += replaced.count
       for token in replaced {
         let event = moved(change, registration, token)
-        following.append(publications.feedback(event, from: change.delivery.properties, owner))
+        following.append(tools.publications.feedback(event, from: change.delivery.properties, owner))
       }
     }
-    if let reply = publications.reply(answer.json, to: change, owner) {
+    if let reply = tools.publications.reply(answer.json, to: change, owner) {
       following.append(reply)
       changes[number]?.refusal = answer.failure
     } else if let failure = answer.failure {
@@ -200,17 +189,17 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
     }
     guard !following.isEmpty else { return acknowledge(number) }
     changes[number]?.owed = following.count
-    for publication in following { outbox.publish(publication) }
+    for publication in following { tools.outbox.publish(publication) }
   }
 
   private func deadLetter(_ failure: ChangeRefusal, _ change: Change, _ number: Int) -> Publication {
     let code = PushError(rawValue: failure.code.rawValue)
     let words = code == nil ? "\(failure.code.rawValue): \(failure.reason)" : failure.reason
-    let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: time.wallClock)
+    let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: tools.time.wallClock)
     counters.deadLetters += 1
-    counters.pushes.add(.deadLetter(letter.error), apps.series.number(of: apps.place(of: change.app)), nil, .normal)
+    counters.pushes.add(.deadLetter(letter.error), tools.apps.series.number(of: tools.apps.place(of: change.app)), nil, .normal)
     letters.note(letter)
-    return publications.deadLetter(letter, for: change, .item(number, of: self))
+    return tools.publications.deadLetter(letter, for: change, .item(number, of: self))
   }
 
   /// The answer was unroutable: a refused change becomes a dead letter.
@@ -218,14 +207,14 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
     guard let change = changes[number], let refusal = change.refusal else { return }
     changes[number]?.refusal = nil
     changes[number]?.owed += 1
-    outbox.publish(deadLetter(refusal, change, number))
+    tools.outbox.publish(deadLetter(refusal, change, number))
   }
 
   private func moved(_ change: Change, _ registration: [UInt8], _ replaced: ReplacedToken) -> FeedbackEvent {
     FeedbackEvent(
       event: .moved, app: change.app, platform: replaced.platform, token: replaced.token, newToken: replaced.newToken,
       registration: registration, reason: "the installation has registered another token", status: 0,
-      messageID: change.messageID, observedAt: time.wallClock,
+      messageID: change.messageID, observedAt: tools.time.wallClock,
       details: .init(
         environment: replaced.environment.name, sender: replaced.sender, installation: replaced.installation,
         user: replaced.user, kind: replaced.kind.name))
@@ -254,11 +243,11 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
   }
 
   /// To be called about once a second.
-  package func reportDeadLetters() { letters.report(at: time.now) }
+  package func reportDeadLetters() { letters.report(at: tools.time.now) }
 
   // MARK: failures
 
-  package func registryChanged(isUsable: Bool) {
+  private func registryChanged(isUsable: Bool) {
     feed?.registryChanged(isUsable: isUsable)
     if isUsable { apply() }
   }
@@ -267,7 +256,7 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
   package func registryChangesLost() {
     waiting = Ring()
     while let number = undecided.popFirst() { changes[number] = nil }
-    registry?.withdrawChanges()
+    tools.registry?.withdrawChanges()
     claim.end()
     stuckSince = nil
     changes = changes.filter { $0.value.content == nil }
@@ -278,7 +267,7 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner, RegistryWa
   package func giveBackStuck() {
     guard let since = stuckSince, asked == 0, let oldest = waiting.first else { return }
     let returns = changes[oldest]?.delivery.returns ?? 0
-    guard ChangeThrottle.givesBack(stuckSince: since, returns: returns, at: time.now) else { return }
+    guard ChangeThrottle.givesBack(stuckSince: since, returns: returns, at: tools.time.now) else { return }
     registryChangesLost()
     feed?.giveBack()
   }

@@ -8,10 +8,7 @@ import Wire
 /// begins again after a pause. Each process does so, and skips devices that another one has claimed within the last ten
 /// minutes.
 package final class StaleWatch: ConsequenceOwner {
-  private let registry: RegistryClient
-  private let publications: OutcomePublications
-  private let outbox: Outbox
-  private let time: Turn
+  private let tools: ShardTools
   /// Milliseconds.
   private let staleAfter: Int64
   private var cursor: Int64 = 0
@@ -29,38 +26,33 @@ package final class StaleWatch: ConsequenceOwner {
   /// The lifetime of a claim in milliseconds. An older one belongs to a dead process.
   private static let lease: Int64 = 600_000
 
-  package init(
-    after staleAfter: Int64, registry: RegistryClient, publications: OutcomePublications, outbox: Outbox, time: Turn
-  ) {
+  package init(_ tools: ShardTools, after staleAfter: Int64) {
+    self.tools = tools
     self.staleAfter = staleAfter
-    self.registry = registry
-    self.publications = publications
-    self.outbox = outbox
-    self.time = time
   }
 
   /// To be called about once a second.
   package func look() {
     mark()
-    guard !isAsking, waiting.isEmpty, unmarked.isEmpty, time.now >= nextLook, !outbox.isFull else { return }
+    guard !isAsking, waiting.isEmpty, unmarked.isEmpty, tools.time.now >= nextLook, !tools.outbox.isFull else { return }
     isAsking = true
     let call = RegistryCall.write(.devices) { [cursor, staleAfter] store, now in
       try store.claimStale(
         after: cursor, portion: Self.portion, seenBefore: now - staleAfter, claimedBefore: now - Self.lease,
         limit: Self.mostClaimed, now: now)
     }
-    registry.call(call) { [weak self] result in self?.claimed(try? result.get()) }
+    tools.registry?.call(call) { [weak self] result in self?.claimed(try? result.get()) }
   }
 
   private func claimed(_ found: StaleDevices?) {
     isAsking = false
     guard let found else { return }
     cursor = found.next ?? 0
-    if found.next == nil { nextLook = time.now.advanced(bySeconds: min(max(Double(staleAfter) / 20_000, 1), 3_600)) }
+    if found.next == nil { nextLook = tools.time.now.advanced(bySeconds: min(max(Double(staleAfter) / 20_000, 1), 3_600)) }
     for device in found.devices {
       waiting.insert(device.id)
       counters.feedback += 1
-      outbox.publish(publications.feedback(event(device), .item(Int(device.id), of: self)))
+      tools.outbox.publish(tools.publications.feedback(event(device), .item(Int(device.id), of: self)))
     }
   }
 
@@ -69,7 +61,7 @@ package final class StaleWatch: ConsequenceOwner {
     return FeedbackEvent(
       event: .stale, app: known.app, platform: known.platform, token: known.token, registration: device.registration,
       reason: "last seen \(String(decoding: Timestamp.text(device.lastSeen), as: UTF8.self))", status: 0,
-      messageID: UUIDText.random(using: &time.random), observedAt: time.wallClock,
+      messageID: UUIDText.random(using: &tools.time.random), observedAt: tools.time.wallClock,
       details: .init(
         environment: known.environment?.name, sender: known.sender, installation: known.installation, user: known.user,
         kind: (known.kind ?? .alert).name))
@@ -85,8 +77,9 @@ package final class StaleWatch: ConsequenceOwner {
   private func mark() {
     guard !isAsking, !unmarked.isEmpty, waiting.isEmpty else { return }
     isAsking = true
-    let (devices, seenBefore) = (unmarked, time.wallClock - staleAfter)
-    registry.call(.write(.devices) { try $0.markStale(devices, seenBefore: seenBefore, now: $1) }) { [weak self] result in
+    let (devices, seenBefore) = (unmarked, tools.time.wallClock - staleAfter)
+    let call = RegistryCall.write(.devices) { try $0.markStale(devices, seenBefore: seenBefore, now: $1) }
+    tools.registry?.call(call) { [weak self] result in
       self?.isAsking = false
       if case .success = result { self?.unmarked = [] }
     }

@@ -3,15 +3,10 @@ import PushCore
 import Reactor
 import Wire
 
-/// Notified when the registry becomes changeable or not.
-package protocol RegistryWatcher: AnyObject {
-  func registryChanged(isUsable: Bool)
-}
-
 /// A shard's calls to the registry. Answers come in later turns, in the order of the calls; the loop never waits.
 package final class RegistryClient: RegistryHandler {
-  package weak var changes: (any RegistryWatcher)?
-  package weak var acknowledgements: (any RegistryWatcher)?
+  /// Called, in this order, when the registry becomes changeable or not.
+  package var watchers: [(_ isUsable: Bool) -> Void] = []
   private let time: Turn
   private let log: Log
   private var registry: (any RegistryDoor)?
@@ -75,8 +70,7 @@ package final class RegistryClient: RegistryHandler {
   }
 
   private func tellWatchers(isUsable: Bool) {
-    changes?.registryChanged(isUsable: isUsable)
-    acknowledgements?.registryChanged(isUsable: isUsable)
+    for watcher in watchers { watcher(isUsable) }
   }
 
   package func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?) {

@@ -61,22 +61,13 @@ package final class Shard: TurnHook {
     registry = try configuration.registryClient(host: host, log: log)
     let apps = pools.apps
     let publications = OutcomePublications(prefix: configuration.prefix, apps: apps, steps: configuration.retry.steps)
-    changes = ChangeQueue(
-      apps: apps, registry: registry, limits: configuration.registryLimits, publications: publications,
-      replyQueues: replyQueues, outbox: outbox, time: time, log: log)
-    acknowledgements = AcknowledgementQueue(
-      apps: apps, registry: registry, publications: publications, wantsReceipts: configuration.receipts, outbox: outbox,
-      time: time,
-      log: log)
-    let first = number == 0 ? registry : nil
-    audit = first.map { [outbox, time] in
-      AuditPublisher(registry: $0, publications: publications, outbox: outbox, time: time)
-    }
-    stale = first.flatMap { [configuration, outbox, time] registry in
-      configuration.registryStaleAfter.map {
-        StaleWatch(after: $0, registry: registry, publications: publications, outbox: outbox, time: time)
-      }
-    }
+    let tools = ShardTools(
+      apps: apps, registry: registry, publications: publications, outbox: outbox, time: time, log: log)
+    changes = ChangeQueue(tools, limits: configuration.registryLimits, replyQueues: replyQueues)
+    acknowledgements = AcknowledgementQueue(tools, wantsReceipts: configuration.receipts)
+    let isWatching = number == 0 && registry != nil
+    audit = isWatching ? AuditPublisher(tools) : nil
+    stale = isWatching ? configuration.registryStaleAfter.map { StaleWatch(tools, after: $0) } : nil
     pipeline = Pipeline(
       configuration, apps: apps, accounts: pools.accounts, messages: publications, outbox: outbox, registry: registry,
       replyQueues: replyQueues, time: time, log: log)
