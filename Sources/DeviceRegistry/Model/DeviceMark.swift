@@ -16,6 +16,9 @@ public struct DeviceMark: Equatable, Sendable {
   /// The provider's reason, for people: `Unregistered`, `BadDeviceToken`.
   public var reason: [UInt8]
 
+  /// Of a gone app; nil for a suspect token.
+  var goneSince: Int64? { if case .gone(let since) = verdict { since } else { nil } }
+
   public init(app: [UInt8], platform: Platform, token: [UInt8], isForActivity: Bool = false, verdict: Verdict, reason: [UInt8])
   {
     self.app = app

@@ -8,10 +8,7 @@ extension DeviceStore {
     if session is PostgresConnection { return try markTogether(marks, now) }
     // One by one, which costs little if the database is a file.
     return try transaction(.devices) { () throws(RegistryError) in
-      var outcomes: [MarkOutcome] = []
-      outcomes.reserveCapacity(marks.count)
-      for mark in marks { outcomes.append(try apply(mark, now)) }
-      return outcomes
+      try marks.map { mark throws(RegistryError) in try apply(mark, now) }
     }
   }
 
@@ -35,51 +32,37 @@ extension DeviceStore {
   /// Marks with one statement, because workers must not wait for each other's marks or for registrations.
   private func markTogether(_ marks: [DeviceMark], _ now: Int64) throws(RegistryError) -> [MarkOutcome] {
     var outcomes = [MarkOutcome](repeating: .unknown, count: marks.count)
-    var indexes: [Int] = []
+    var places: [Int] = []
     var keys: [TokenKey] = []
-    for (index, mark) in marks.enumerated() {
+    for (place, mark) in marks.enumerated() {
       guard let app = try knownApp(mark.app) else { continue }
-      indexes.append(index)
+      places.append(place)
       keys.append(TokenKey(app: app, platform: mark.platform, token: mark.token))
     }
-    var rest = zip(indexes, try stored(keys)).map { Marked(index: $0, key: $1) }
+    var rest = zip(places, try stored(keys)).map { (place: $0, key: $1) }
     while !rest.isEmpty {
       // A statement changes a row only once, so a repeated token needs another statement.
       var tokens: Set<TokenKey> = []
-      var later: [Marked] = []
-      var batch: [Marked] = []
-      for marked in rest { if tokens.insert(marked.key).inserted { batch.append(marked) } else { later.append(marked) } }
-      rest = later
-      try markOnce(batch, marks, now, &outcomes)
+      let batch = rest.filter { tokens.insert($0.key).inserted }
+      let begun = Set(batch.map(\.place))
+      rest.removeAll { begun.contains($0.place) }
+      let sets = batch.map { place, key -> [SQLValue] in
+        let mark = marks[place]
+        let reason = mark.reason.filter { $0 != 0 }
+        return key.values + [.int(mark.goneSince), .text(reason), .int(now), .int(mark.isForActivity ? 1 : 0)]
+      }
+      try session.runEach(SQL.markAll, sets) { index, row in
+        let registration = row.key().registration
+        outcomes[batch[index].place] =
+          switch row.int(2) {
+          case 0: .marked(registration: registration)
+          case 1: .busy
+          case 2: .registeredSince(registration: registration)
+          default: .unchanged(registration: registration)
+          }
+      }
     }
     return outcomes
-  }
-
-  private struct Marked {
-    let index: Int
-    let key: TokenKey
-  }
-
-  private func markOnce(
-    _ batch: [Marked], _ marks: [DeviceMark], _ now: Int64, _ outcomes: inout [MarkOutcome]
-  ) throws(RegistryError) {
-    let sets = batch.map { marked -> [SQLValue] in
-      let mark = marks[marked.index]
-      var goneSince: Int64?
-      if case .gone(let since) = mark.verdict { goneSince = since }
-      return marked.key.values
-        + [.int(goneSince), .text(mark.reason.filter { $0 != 0 }), .int(now), .int(mark.isForActivity ? 1 : 0)]
-    }
-    try session.runEach(SQL.markAll, sets) { place, row in
-      let registration = row.key().registration
-      outcomes[batch[place].index] =
-        switch row.int(2) {
-        case 0: .marked(registration: registration)
-        case 1: .busy
-        case 2: .registeredSince(registration: registration)
-        default: .unchanged(registration: registration)
-        }
-    }
   }
 }
 
