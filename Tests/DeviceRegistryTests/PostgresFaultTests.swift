@@ -51,6 +51,18 @@ struct PostgresFaultTests {
     #expect(try store.apply([Self.register], now: 1).count == 1)
   }
 
+  @Test("A token that is too long for the index is refused, and the other changes are stored")
+  func longToken() throws {
+    let store = try DeviceStore(location: try server().makeDatabase())
+    // Random, so that PostgreSQL can't compress it.
+    let long = (0..<4_096).map { _ in UInt8.random(in: UInt8(ascii: "a")...UInt8(ascii: "z")) }
+    let answers = try store.apply(
+      [Self.register, .register(Registration(app: TestRegistry.app, platform: .fcm, token: long))], now: 1)
+    guard case .refused(.invalidParameters, let reason) = answers[1] else { throw TestFailure("\(answers[1])") }
+    #expect(reason.contains("54000"))
+    #expect(try store.devices(app: nil, after: 0, limit: 9).count == 1)
+  }
+
   @Test("A wait for another's lock ends at the time limit")
   func lockHeld() throws {
     let location = try server().makeDatabase()

@@ -42,9 +42,11 @@ enum PostgresFault {
     let words = "\(message) (\(code))"
     if let kind = temporary.first(where: { code.hasPrefix($0.code) })?.kind { return .unavailable(kind, words) }
     if let kind = permanent.first(where: { code.hasPrefix($0.code) })?.kind { return .unusable(kind, words) }
-    return code.hasPrefix("22") || code.hasPrefix("23") ? .refused(words) : .unusable(.broken, words)
+    return refusals.contains { code.hasPrefix($0) } ? .refused(words) : .unusable(.broken, words)
   }
 
+  /// A wrong value, a violated constraint, and a value that is too large for an index.
+  private static let refusals = ["22", "23", "54"]
   private static let temporary: [(code: String, kind: RegistryError.Unavailability)] = [
     ("08", .down), ("57014", .slow), ("57P", .down), ("53100", .full), ("53", .overloaded), ("55P03", .locked), ("40", .locked),
     ("25006", .readOnly), ("25P03", .down), ("26000", .down), ("0A000", .down), ("58", .down), ("25P02", .down),
