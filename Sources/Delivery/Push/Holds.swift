@@ -27,7 +27,8 @@ package final class Holds {
   private enum State {
     case unknown
     case declaring
-    case present
+    /// It can be published to from this time on.
+    case present(MonotonicTime)
   }
 
   package weak var broker: (any HoldBroker)?
@@ -57,6 +58,9 @@ package final class Holds {
   private var countDue = MonotonicTime(nanoseconds: 0)
   private var isCounting = false
 
+  /// Seconds without publications to a queue that may be new. RabbitMQ 3.10 loses confirmed messages of a quorum queue that was
+  /// declared less than a second before the broker is killed.
+  private static let settling = 2.0
   /// The number of ready requests below which a hold queue counts as nearly empty.
   private static let few = 64
   /// Seconds between two counts of a queue.
@@ -77,7 +81,7 @@ package final class Holds {
   /// Whether the hold queue can be published to. If not, declares it.
   func isPresent(_ app: Int) -> Bool {
     switch states[app] ?? .unknown {
-    case .present: return true
+    case .present(let usable): return time.now >= usable
     case .declaring: return false
     case .unknown:
       if let failedAt, time.now.seconds(since: failedAt) < 1 { return false }
@@ -101,8 +105,7 @@ package final class Holds {
   }
 
   private func found(_ app: Int) {
-    guard states[app] != .present else { return }
-    states[app] = .present
+    states[app] = .present(time.now.advanced(bySeconds: Self.settling))
     present.append(app)
     log.info("the hold queue of an application is ready", ["app": apps[app].id])
     broker?.consumeHold(name(app), index: app)
