@@ -68,7 +68,8 @@ package struct Intake {
     let seen = firstSeen.map { min(max($0, 0), now) } ?? now
     let published = entry.date(Self.published(delivery.properties, at: now), orElse: seen)
     let lifetime = request.lifetime ?? request.expirationOfTokens.map { Self.lifetime(until: $0, from: published) }
-    entry.identity.deadline = record?.deadline ?? Self.deadline(lifetime, delivery.properties, from: published)
+    entry.identity.deadline =
+      record?.deadline ?? Self.deadline(lifetime, delivery.properties, from: published, seen: seen)
     entry.request = request
     entry.attempt.isLast = lifetime == 0
     return nil
@@ -114,20 +115,22 @@ package struct Intake {
     throw Rejection(.invalidParameters, "restricted_package_name: no such application is configured")
   }
 
-  /// Seconds from `published` until a unix time in seconds.
+  /// Seconds from `published` until a unix time in seconds, negative if it has passed; 0 for 0, which means now or never.
   private static func lifetime(until end: Int64, from published: Int64) -> Int {
-    Int(min(max(end - published / 1000, 0), Int64(RequestLimits.longestTimeToLive)))
+    end == 0 ? 0 : Int(min(end - published / 1000, Int64(RequestLimits.longestTimeToLive)))
   }
 
-  /// The smaller of `time_to_live` and `expiration` applies. Unix milliseconds.
-  static func deadline(_ lifetime: Int?, _ properties: borrowing BasicProperties, from published: Int64) -> Int64 {
-    var life = lifetime.map { Int64($0) * 1000 } ?? longestLife
-    if let expiration = properties.expiration, let milliseconds = Int64(String(decoding: expiration, as: UTF8.self)),
-      milliseconds >= 0
-    {
-      life = min(life, milliseconds)
-    }
-    return published + (lifetime == 0 ? graceOfNow : life)
+  /// The earlier end of `time_to_live` and `expiration`. Unix milliseconds.
+  /// - Parameter seen: when a worker first saw the request. RabbitMQ counts `expiration` until then.
+  static func deadline(
+    _ lifetime: Int?, _ properties: borrowing BasicProperties, from published: Int64, seen: Int64
+  ) -> Int64 {
+    if lifetime == 0 { return published + graceOfNow }
+    let end = published + (lifetime.map { Int64($0) * 1000 } ?? longestLife)
+    guard let expiration = properties.expiration, let milliseconds = Int64(String(decoding: expiration, as: UTF8.self)),
+      milliseconds >= 0, milliseconds <= longestLife
+    else { return end }
+    return min(end, seen + milliseconds)
   }
 
   /// When the producer published, in unix milliseconds; nil if there is no timestamp or it is in the future.

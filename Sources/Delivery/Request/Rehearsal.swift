@@ -165,7 +165,9 @@ public struct Rehearsal {
     }
     let deadlineOfFCM =
       request.expirationOfTokens == nil
-      ? entry.identity.deadline : Intake.deadline(request.lifetime, delivery.properties, from: entry.identity.published)
+      ? entry.identity.deadline
+      : Intake.deadline(
+        request.lifetime, delivery.properties, from: entry.identity.published, seen: question.published)
     return .success(
       Admitted(
         entry: entry, request: request, translator: translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry,
