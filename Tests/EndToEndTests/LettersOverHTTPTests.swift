@@ -156,6 +156,25 @@ struct LettersOverHTTPTests {
     #expect(try door.ask("POST", "/v1/fleet/jobs/\(slow)/stop", place.operate, "{}").status == 409)
   }
 
+  @Test("a job that another operator stops stays that of the first; the audit has the other one and the other reason")
+  func stoppedByAnother() throws {
+    let place = try Place()
+    try place.makeLetters()
+    let body = #"{"filter":{},"rate":2,"reason":"fixed"}"#
+    let answer = try place.door.json("POST", "/v1/fleet/dead/replay", place.operate, body, status: 202)
+    let job = "/v1/fleet/jobs/\(answer["job"] as? Int ?? 0)"
+    #expect(try eventually { try place.site.depths(["send.normal"])[0] > 0 })
+    let other = try place.door.key("operate", ["--app", "\(Site.app),\(Self.other)"])
+    #expect(try place.door.ask("POST", job + "/stop", other.key, #"{"reason":5}"#).status == 400)
+    _ = try place.door.json("POST", job + "/stop", other.key, #"{"reason":"wrong letters"}"#)
+    #expect(try eventually { try place.audit().contains { $0["action"] as? String == "dead replay stopped" } })
+    let events = try place.audit().prefix(2)
+    #expect(events.compactMap { $0["reason"] as? String } == ["wrong letters", "fixed"])
+    #expect(events.map { $0["actor"] as? String == other.id } == [true, false], "\(events)")
+    let ended = try place.door.json("GET", job, place.operate)
+    #expect(ended["by"] as? String == events.last?["actor"] as? String && ended["reason"] as? String == "fixed", "\(ended)")
+  }
+
   @Test("of a job whose process is killed, the audit has the beginning")
   func killed() throws {
     let place = try Place()

@@ -49,11 +49,14 @@ struct OperationBody {
     guard document.value("rate", of: document.root) != nil else {
       throw .badRequest("rate: expected pushes per second, or null for no limit")
     }
-    guard let value = self["rate"] else { return nil }
-    guard let rate = document.integer(value), Self.rates.contains(rate) else {
-      throw .badRequest("rate: expected pushes per second, from 1 to \(Self.rates.upperBound), or null")
-    }
-    return rate
+    return try integer("rate", in: Self.rates, "pushes per second, from 1 to \(Self.rates.upperBound), or null")
+  }
+
+  /// - Returns: nil if the member is null or isn't there.
+  func integer(_ name: String, in range: ClosedRange<Int64>, _ words: String) throws(Fault) -> Int64? {
+    guard let value = self[name] else { return nil }
+    guard let number = document.integer(value), range.contains(number) else { throw .badRequest("\(name): expected \(words)") }
+    return number
   }
 
   func user() throws(Fault) -> [UInt8] {

@@ -8,7 +8,7 @@ struct LetterBody {
   private(set) var filter = LetterFilter()
   let reason: [UInt8]?
   /// Letters per second.
-  private(set) var rate: Int64?
+  let rate: Int64?
 
   private static let mostIDs = 100
   private static let rates: ClosedRange<Int64> = 1...1_000_000
@@ -19,12 +19,7 @@ struct LetterBody {
     let body = try OperationBody(body, with: names, bytes: 16_384)
     let document = body.document
     reason = body.reason
-    if let value = body["rate"] {
-      guard let number = document.integer(value), Self.rates.contains(number) else {
-        throw .badRequest("rate: expected letters per second, from 1 to \(Self.rates.upperBound)")
-      }
-      rate = number
-    }
+    rate = try body.integer("rate", in: Self.rates, "letters per second, from 1 to \(Self.rates.upperBound)")
     guard names.contains("filter") else { return }
     guard let value = body["filter"], document.kind(value) == .object else {
       throw .badRequest("filter: expected an object; an empty one selects all messages")

@@ -18,7 +18,9 @@ final class LetterJobs {
   struct Job {
     let number: Int
     let order: LetterOrder
-    var operation: FleetOperation
+    let operation: FleetOperation
+    /// How its end is recorded, if an operator has stopped it.
+    var stop: FleetOperation?
     let began: Int64
     var state = State.waiting
     var done = 0
@@ -96,21 +98,19 @@ final class LetterJobs {
 
   private func index(_ number: Int) -> Int? { jobs.firstIndex { $0.number == number } }
 
-  /// - Parameter operator: who stops it; nil for the process itself.
+  /// - Parameter order: how an operator's stop is recorded; nil if the process itself stops the job.
   /// - Returns: false if the job has ended already.
-  func stop(_ number: Int, by operator: (actor: [UInt8], origin: [UInt8])? = nil) -> Bool {
+  func stop(_ number: Int, as order: FleetOperation? = nil) -> Bool {
     guard let index = index(number) else { return false }
     switch jobs[index].state {
-    case .waiting:
-      end(index, .stopped, LetterOutcome(failure: "an operator stopped it before it began"))
-      return true
+    case .waiting: end(index, .stopped, LetterOutcome(failure: "an operator stopped it before it began"))
     case .running:
       jobs[index].state = .stopped
-      if let `operator` { (jobs[index].operation.actor, jobs[index].operation.origin) = `operator` }
+      jobs[index].stop = order
       if let stop = runs[number] { stop?() }
-      return true
     case .done, .failed, .stopped: return false
     }
+    return true
   }
 
   /// Answers a look that lasts too long.
@@ -203,7 +203,7 @@ final class LetterJobs {
       unrecorded[number] = nil
       return
     }
-    var operation = job.operation
+    var operation = job.stop ?? job.operation
     if case .messages(var removal) = operation.action {
       removal.count = job.ended.map { _ in job.outcome.count }
       if job.state == .stopped, job.ended != nil { removal.action += " stopped" }

@@ -145,9 +145,13 @@ struct LetterRoutes {
 
   private func stop(_ call: HTTPCall, _ key: GatewayKey) {
     guard let job = job(call, key) else { return }
-    guard parts.letters.stop(job.number, by: (key.title, call.origin)) else {
-      return call.refuse("InvalidParameters", "the job has ended", status: 409)
-    }
-    call.answer(.json(200, ["job": job.number]))
+    do throws(Fault) {
+      let reason = try OperationBody(call.request.body, with: []).reason
+      let order = FleetOperation(job.operation.action, by: key.title, from: call.origin, because: reason)
+      guard parts.letters.stop(job.number, as: order) else {
+        return call.refuse("InvalidParameters", "the job has ended", status: 409)
+      }
+      call.answer(.json(200, ["job": job.number]))
+    } catch { call.refuse(error) }
   }
 }
