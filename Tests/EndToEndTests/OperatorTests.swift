@@ -514,8 +514,29 @@ struct OperatorTests {
     #expect(toUser["success"] as? Int == 2)
     let last = (try door.json("GET", "/v1/fleet/audit", view)["events"] as? [[String: Any]])?.first
     #expect(last?["after"] as? [String: String] == ["target": "user"], "\(last ?? [:])")
+    // The audit has the tests that were sent, each once.
+    func tests() throws -> Int? {
+      let events = try door.json("GET", "/v1/fleet/audit", view)["events"] as? [[String: Any]]
+      return events?.count { $0["action"] as? String == "test" }
+    }
+    #expect(try tests() == 2)
+    let keyed = ["Idempotency-Key": "k"]
+    for _ in 0..<2 { _ = try door.json("POST", "\(app)/test?wait=20", operate.key, body, keyed) }
+    #expect(try tests() == 3)
+    let another = #"{"to":"apns:\#(token(2))","notification":{"title":"t"}}"#
+    #expect(try door.ask("POST", "\(app)/test", operate.key, another, keyed).status == 409)
+    #expect(try tests() == 3)
     worker.signal(SIGTERM)
     #expect(worker.wait() == 0)
+    // The broker refuses what has no room.
+    try site.broker.limit("\(site.prefix).send.normal", to: 1)
+    var statuses: [Int] = []
+    for number in 3..<20 where statuses.last != 503 {
+      let body = #"{"to":"apns:\#(token(number))"}"#
+      statuses.append(try door.ask("POST", "\(app)/test?wait=0&lane=normal", operate.key, body).status)
+    }
+    try site.broker.limit("\(site.prefix).send.normal", to: nil)
+    #expect(try statuses.last == 503 && tests() == 3 + statuses.count - 1, "\(statuses)")
   }
 
   @Test("paused lanes don't change the fleet's status")

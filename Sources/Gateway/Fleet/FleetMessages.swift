@@ -32,7 +32,7 @@ struct FleetMessages {
     call.answer(.json(200, ["platforms": JSONRaw(explained.json)]))
   }
 
-  /// Sends a request to a single device, user or group. The audit has the event before the broker has the request.
+  /// Sends a request to a single device, user or group. The audit has the event before the answer, if the broker has the request.
   private func send(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
     guard key.apps.contains(app), let known = parts.applications[app] else { return call.refuse(.foreignApp) }
@@ -41,17 +41,18 @@ struct FleetMessages {
     var order: Messages.Order
     do throws(Fault) {
       order = try messages.order(call, key, known)
-      if call.query("wait") == nil { order.wait = min(parts.send.wait, Self.usualWait) }
-    } catch {
-      return call.refuse(error)
-    }
+      if call.query("wait") == nil { order.request.wait = min(parts.send.wait, Self.usualWait) }
+    } catch { return call.refuse(error) }
     do throws(Rejection) {
       kind = try Self.kindOfTarget(try SendRequest(parsing: call.request.body, limits: known.limits))
     } catch { return call.answer(.own(400, error.code.rawValue, error.reason)) }
     let operation = FleetOperation(.test(app: app, target: kind), by: key.title, from: call.origin)
     let record = RegistryCall.write(.campaigns) { try $0.perform(operation, now: $1) }
-    call.ask(record, orElse: "the registry can't be used for now") { [order] _ in
-      messages.send(call.request.body, order) { _, answer in call.answer(answer) }
+    var wasPublished = false
+    order.request.published = { wasPublished = true }
+    messages.send(call.request.body, order) { _, answer in
+      guard wasPublished else { return call.answer(answer) }
+      call.ask(record, orElse: "the registry can't be used for now, so the audit lacks the test") { _ in call.answer(answer) }
     }
   }
 

@@ -17,9 +17,7 @@ struct GCMSend {
     }
     do throws(Rejection) {
       send(try SendRequest.document(form.json, parts.applications.limits.json), call, key, isForm: true)
-    } catch {
-      refuse(error, call, .form)
-    }
+    } catch { refuse(error, call, .form) }
   }
 
   private func takeJSON(_ call: HTTPCall, _ key: GatewayKey) {

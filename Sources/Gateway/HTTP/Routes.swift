@@ -56,13 +56,11 @@ final class Routes {
   /// The fixed words of paths. All other parts are names of applications or devices.
   static let words: Set = [
     "livez", "readyz", "token", "pages", "gcm", "fcm", "send", "notification", "iid", "info", "v1", "rel", "topics",
-    "v1:batchAdd",
-    "v1:batchRemove", "v1:batchImport", "projects", "messages:send", "registrations", "topicSubscriptions", "apps",
-    "installations", "user", "secret", "groups", "badge", "acks", "fleet", "lanes", "credentials", "campaigns", "audit",
-    "pause", "drain",
-    "resume", "rate", "cancel", "status", "messages", "api", "push", "stat", "app",
-    "console", "login", "logout", "session", "devices", "dead", "held", "jobs", "replay", "drop", "discard", "stop", "explain",
-    "test", "forget", "trace", "unreached", "webhooks", "go", "config", "sys", "stats", "metrics",
+    "v1:batchAdd", "v1:batchRemove", "v1:batchImport", "projects", "messages:send", "registrations", "topicSubscriptions",
+    "apps", "installations", "user", "secret", "groups", "badge", "acks", "fleet", "lanes", "credentials", "campaigns", "audit",
+    "pause", "drain", "resume", "rate", "cancel", "status", "messages", "api", "push", "stat", "app", "console", "login",
+    "logout", "session", "devices", "dead", "held", "jobs", "replay", "drop", "discard", "stop", "explain", "test", "forget",
+    "trace", "unreached", "webhooks", "go", "config", "sys", "stats", "metrics",
   ]
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.

@@ -10,15 +10,12 @@ struct Messages {
   /// Bytes of the answers to the lines of a call. A result that has no room is answered as accepted.
   private static let mostAnswer = 4 << 20
 
-  /// A call's request apart from its body.
   struct Order {
     var app: GatewayApplications.App
-    var key: GatewayKey
-    /// Seconds.
-    var wait: Int
+    /// Without its body and lane.
+    var request: SendService.Request
+    /// Nil if the call names no lane.
     var isHigh: Bool?
-    var idempotencyKey: [UInt8]?
-    var traceparent: [UInt8]?
   }
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
@@ -27,15 +24,14 @@ struct Messages {
       let order = try order(call, key, app)
       if call.isOf("application/x-ndjson") { return try takeLines(call, order) }
       send(call.request.body, order) { _, answer in call.answer(answer) }
-    } catch {
-      call.refuse(error)
-    }
+    } catch { call.refuse(error) }
   }
 
   func order(_ call: HTTPCall, _ key: GatewayKey, _ app: GatewayApplications.App) throws(Fault) -> Order {
-    Order(
-      app: app, key: key, wait: try wait(call), isHigh: try isHigh(call), idempotencyKey: call.idempotencyKey,
-      traceparent: call.header("traceparent"))
+    let request = SendService.Request(
+      app: app.id, key: key, body: [], isHigh: false, idempotencyKey: call.idempotencyKey,
+      traceparent: call.header("traceparent"), wait: try wait(call))
+    return Order(app: app, request: request, isHigh: try isHigh(call))
   }
 
   private func wait(_ call: HTTPCall) throws(Fault) -> Int {
@@ -61,12 +57,10 @@ struct Messages {
     do throws(Rejection) { request = try SendRequest(parsing: body, limits: order.app.limits) } catch {
       return then([], .own(400, error.code.rawValue, error.reason))
     }
-    parts.send.send(
-      SendService.Request(
-        app: order.app.id, key: order.key, body: body,
-        isHigh: order.isHigh ?? request.isHigh(orElse: order.app.defaultPriority), idempotencyKey: order.idempotencyKey,
-        traceparent: order.traceparent, wait: order.wait)
-    ) { messageID, outcome in then(messageID, Self.answer(messageID, outcome)) }
+    var sent = order.request
+    sent.body = body
+    sent.isHigh = order.isHigh ?? request.isHigh(orElse: order.app.defaultPriority)
+    parts.send.send(sent) { messageID, outcome in then(messageID, Self.answer(messageID, outcome)) }
   }
 
   static func answer(_ messageID: [UInt8], _ outcome: SendService.Outcome) -> HTTPAnswer {
@@ -86,12 +80,12 @@ struct Messages {
 
   private func takeLines(_ call: HTTPCall, _ order: Order) throws(Fault) {
     let lines = try Self.lines(call.request.body)
-    parts.keys.charge(order.key, requests: lines.count - 1)
+    parts.keys.charge(order.request.key, requests: lines.count - 1)
     var bytes = 0
     let answers = Gathering(lines.count) { call.answer(Self.answer(zip(lines.map(\.number), $0))) }
     for (index, line) in lines.enumerated() {
       var order = order
-      order.idempotencyKey = call.idempotencyKey(ofPart: line.number)
+      order.request.idempotencyKey = call.idempotencyKey(ofPart: line.number)
       send(Array(call.request.body[line.range]), order) { messageID, answer in
         let hasRoom = answer.status != 200 || bytes + answer.body.count <= Self.mostAnswer
         let answer = hasRoom ? answer : Self.answer(messageID, .accepted)

@@ -52,6 +52,8 @@ final class SendService {
     /// Seconds to wait for the result, at most the service's; nil for these. With a number, a later result is noted as long as the
     /// request is remembered.
     var wait: Int?
+    /// Called before the answer if the broker has, or may have, this request: not for a repeat that gets another one's answer.
+    var published: (() -> Void)?
   }
 
   /// Seconds for which a request with an idempotency key is remembered after its answer.
@@ -167,6 +169,7 @@ final class SendService {
     let rest = request.wait == nil || self.wait == 0 ? 0 : name.window.lifetime
     let ended = Awaited<Outcome>(context.loop.time) { [weak self] outcome in
       guard let self else { return }
+      if case .refused = outcome {} else { request.published?() }
       if let question = flight.question {
         // A stalled application may have filled the table. Results that come soon are noted even then.
         let rest = context.broker.expected < Self.mostExpected ? rest : min(rest, Double(self.wait) - wait)
