@@ -10,12 +10,9 @@ enum Pushfleet {
       WorkerCommand.self, SendCommand.self, ExplainCommand.self, TopologyCommand.self, FeedbackCommand.self,
       SimulateCommand.self, DevicesCommand.self, TopicsCommand.self, GroupsCommand.self, CampaignsCommand.self,
       AppsCommand.self, CredentialsCommand.self, LanesCommand.self, HeldCommand.self, AuditCommand.self,
-      ChannelsCommand.self, GatewayCommand.self, ConsoleCommand.self, WebhooksCommand.self, KeysCommand.self, VAPIDCommand.self,
-      DeadCommand.self,
-      ConfigCommand.self,
-      StatusCommand.self,
-      TraceCommand.self, TopCommand.self, DoctorCommand.self,
-      CompletionsCommand.self, ManualCommand.self,
+      ChannelsCommand.self, GatewayCommand.self, ConsoleCommand.self, WebhooksCommand.self, KeysCommand.self,
+      VAPIDCommand.self, DeadCommand.self, ConfigCommand.self, StatusCommand.self, TraceCommand.self, TopCommand.self,
+      DoctorCommand.self, CompletionsCommand.self, ManualCommand.self,
     ]
   }
 

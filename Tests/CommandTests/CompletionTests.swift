@@ -30,6 +30,7 @@ struct CompletionTests {
     #expect(try offered("pushfleet send --la", in: site) == ["--lane"])
     #expect(try offered("pushfleet send --lane ", in: site) == ["high", "normal"])
     #expect(try offered("pushfleet send --config ", in: site) == [])
+    for (line, words) in Self.ofActions { #expect(try offered(line, in: site) == words, "\(line)") }
     let script = try site.run(["completions", "bash"], isConfigured: false).output
     for (option, isFile) in [("config", true), ("rejects", true), ("state", false), ("app", false)] {
       let line = try #require(script.split(separator: "\n").first { $0.contains("'devices --\(option)')") })
@@ -46,6 +47,14 @@ struct CompletionTests {
     #expect(try offered("pushfleet help expl", in: site) == ["explain"])
     #expect(try offered("pushfleet hel", in: site) == ["held", "help"])
   }
+
+  /// Options of one action, which others of the command refuse.
+  private static let ofActions = [
+    ("pushfleet dead drop --y", ["--yes"]), ("pushfleet dead replay --y", []), ("pushfleet dead list --be", []),
+    ("pushfleet dead replay --be", ["--because"]), ("pushfleet campaigns list --fo", ["--follow"]),
+    ("pushfleet campaigns --limit 5 --fo", ["--follow"]), ("pushfleet campaigns cancel --fo", []),
+    ("pushfleet campaigns pause --rea", ["--reason"]), ("pushfleet simulate apns --list", ["--listen"]),
+  ]
 
   /// What fish and zsh offer.
   private static let lines = [
@@ -73,7 +82,7 @@ struct CompletionTests {
   func fish() throws {
     let site = try RegistrySite()
     let script = try site.write(try site.run(["completions", "fish"], isConfigured: false).output, "pushfleet.fish")
-    for (line, words) in Self.lines { #expect(try offeredByFish(line, script, site) == words, "\(line)") }
+    for (line, words) in Self.lines + Self.ofActions { #expect(try offeredByFish(line, script, site) == words, "\(line)") }
     let places = ["send", "send --config", "devices import", "devices list --config", "campaigns show --config", "explain"]
     for words in places + ["config check"] {
       let line = "pushfleet \(words) \(script.dropLast(3))"
@@ -120,7 +129,7 @@ struct CompletionTests {
     let environment = RegistrySite.environment.merging(["HOME": site.folder.path]) { $1 }
     let files = ["send", "devices import", "campaigns show --config", "config check"]
       .map { ("pushfleet \($0) \(script.dropLast(4))", ["_pushfleet"]) }
-    for (line, words) in Self.lines + files {
+    for (line, words) in Self.lines + Self.ofActions + files {
       let offered = try site.write("", "offered")
       let child = try ChildProcess(
         ["/usr/bin/zsh", "-f", typist, script, offered, shell, line], environment: environment, output: nil)

@@ -99,9 +99,7 @@ enum SimulateCommand: Command {
     do throws(EndpointError) {
       guard text.hasSuffix(":0") else { return try Endpoint(parsing: text, defaultPort: port) }
       return Endpoint(host: try Endpoint(parsing: String(text.dropLast(2)), defaultPort: port).host, port: 0)
-    } catch {
-      throw CommandFailure(.usage, "--listen: \(error)")
-    }
+    } catch { throw CommandFailure(.usage, "--listen: \(error)") }
   }
 
   /// - Returns: nil if the caller provides certificate and key.
@@ -194,9 +192,7 @@ enum SimulateCommand: Command {
     let simulator: ProviderSimulator
     do {
       simulator = try ProviderSimulator(make(journal, SimulatorEnvironment(loop: loop)), at: listener, loop: loop)
-    } catch {
-      throw failure(error, name, endpoint)
-    }
+    } catch { throw failure(error, name, endpoint) }
     play = simulator.service.play
     play?(script)
     try begin(simulator.port)

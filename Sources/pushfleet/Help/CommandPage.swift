@@ -31,9 +31,15 @@ struct CommandPage: Sendable {
   /// The actions, such as `import`.
   var actions: [String] { forms.flatMap(\.actions) }
 
-  /// The actions with file operands; nil if the command itself has file operands.
-  var actionsOnFiles: [String]? {
-    forms.contains { $0.takesFiles && $0.actions.isEmpty } ? nil : forms.filter(\.takesFiles).flatMap(\.actions)
+  /// What completes the words behind the one after the command's name. The pattern of that word is one of a shell: an action, with `-*`
+  /// if it may be left out, or `*` if it is no action.
+  var endings: [(pattern: String, options: [PageEntry], takesFiles: Bool)] {
+    guard beginsWithAction, !actions.isEmpty else { return [("*", options, forms.contains(where: \.takesFiles))] }
+    return actions.map { action in
+      let forms = forms.filter { $0.actions.contains(action) }
+      let known = options.filter { option in forms.contains { $0.options.contains(option.name) } }
+      return (action + (forms.contains(where: \.isDefault) ? "|-*" : ""), known, forms.contains(where: \.takesFiles))
+    }
   }
 
   var usage: [String] { forms.map { (["pushfleet", name] + $0.pieces(value)).joined(separator: " ") } }

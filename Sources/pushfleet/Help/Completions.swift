@@ -23,13 +23,10 @@ enum Shell: String, CaseIterable {
       if !page.actions.isEmpty {
         cases.append("    '\(page.name) \(page.name)') words='\(page.actions.joined(separator: " "))' ;;")
       }
-      let files =
-        switch page.actionsOnFiles {
-        case nil: ""
-        case []?: "; \(noFiles)"
-        case let actions?: "; case ${COMP_WORDS[2]} in \(actions.joined(separator: "|"))) ;; *) \(noFiles) ;; esac"
-        }
-      cases.append("    '\(page.name) '*) words='\(page.options.map { "--\($0.name)" }.joined(separator: " "))'\(files) ;;")
+      let endings = page.endings.map { pattern, options, takesFiles in
+        "\(pattern)) words='\(options.map { "--\($0.name)" }.joined(separator: " "))'\(takesFiles ? "" : "; \(noFiles)") ;;"
+      }
+      cases.append("    '\(page.name) '*) case ${COMP_WORDS[2]} in \(endings.joined(separator: " ")) *) \(noFiles) ;; esac ;;")
     }
     return """
       # bash completion of pushfleet. Read by: source <(pushfleet completions bash)
@@ -61,23 +58,19 @@ enum Shell: String, CaseIterable {
       let actions =
         page.actions.isEmpty
         ? "" : "\n      if (( CURRENT == 3 )); then compadd -- \(page.actions.joined(separator: " ")); return; fi"
-      let files =
-        switch page.actionsOnFiles {
-        case nil: "_files; "
-        case []?: ""
-        case let actions?: "[[ $words[3] == (\(actions.joined(separator: "|"))) ]] && _files; "
-        }
-      let options = page.options.map { "        \(quoted("--\($0.name):\($0.words ?? "")"))" }
+      let endings = page.endings.map { pattern, options, takesFiles in
+        let entries = options.map { quoted("--\($0.name):\($0.words ?? "")") }.joined(separator: " ")
+        return "        \(pattern)) \(takesFiles ? "files=1; " : "")entries=(\(entries)) ;;"
+      }
       return """
             \(page.name))
               case $words[CURRENT-1] in
         \(values.joined(separator: "\n"))
               esac\(actions)
-              if [[ $words[CURRENT] != -* ]]; then \(files)return; fi
-              entries=(
-        \(options.joined(separator: "\n"))
-              )
-              _describe option entries ;;
+              case $words[3] in
+        \(endings.joined(separator: "\n"))
+              esac
+              if [[ $words[CURRENT] == -* ]]; then _describe option entries; elif (( files )); then _files; fi ;;
         """
     }
     return """
@@ -85,6 +78,7 @@ enum Shell: String, CaseIterable {
       # zsh completion of pushfleet: a file _pushfleet in a folder of $fpath.
       _pushfleet() {
         local -a entries
+        local -i files=0
         if (( CURRENT == 2 )); then
           entries=(
       \((pages.map { ($0.name, $0.summary) } + others).map { "      \(quoted("\($0):\($1)"))" }.joined(separator: "\n"))
@@ -106,19 +100,20 @@ enum Shell: String, CaseIterable {
       "complete -c pushfleet -n __fish_use_subcommand -f -a \(name) -d \(quoted(summary))"
     }
     let lines = pages.flatMap { page in
-      let within = "complete -c pushfleet -n '__pushfleet_command \(page.name)'"
-      let others = page.actions.filter { page.actionsOnFiles?.contains($0) != true }
-      let mayHaveFiles = page.actionsOnFiles == nil || others.isEmpty && !page.actions.isEmpty
-      let withoutFiles = mayHaveFiles ? nil : ([page.name] + others).joined(separator: " ")
+      func within(_ patterns: [String]) -> String {
+        let words = patterns.map { $0.replacing("|-*", with: " -").replacing("*", with: "") }
+        return "complete -c pushfleet -n '__pushfleet_command \(([page.name] + words).joined(separator: " "))'"
+      }
       return page.actions.map { "complete -c pushfleet -n '__pushfleet_action_of \(page.name)' -f -a \($0)" }
-        + (withoutFiles.map { ["complete -c pushfleet -n '__pushfleet_command \($0)' -f"] } ?? [])
+        + page.endings.filter { !$0.takesFiles }.map { "\(within([$0.pattern])) -f" }
         + page.options.map { option in
           let value =
             option.value == nil
             ? ""
             : option.takesFile
               ? " -r -F" : option.choices.isEmpty ? " -x" : " -x -a \(quoted(option.choices.joined(separator: " ")))"
-          return "\(within) -l \(option.name)\(value)" + (option.words.map { " -d \(quoted($0))" } ?? "")
+          let place = within(page.endings.filter { $0.options.contains(option) }.map(\.pattern))
+          return "\(place) -l \(option.name)\(value)" + (option.words.map { " -d \(quoted($0))" } ?? "")
         }
     }
     return """
@@ -126,7 +121,11 @@ enum Shell: String, CaseIterable {
       function __pushfleet_command
         set -l words (commandline -poc)
         test (count $words) -ge 2; and test $words[2] = $argv[1]
-        and begin; test (count $argv) -eq 1; or contains -- "$words[3]" $argv[2..]; end
+        and begin
+          # A dash stands for an option, or for no word.
+          string match -q -- '-*' "$words[3]-"; and set words[3] -
+          test (count $argv) -eq 1; or contains -- $words[3] $argv[2..]
+        end
       end
       function __pushfleet_action_of
         set -l words (commandline -poc)
