@@ -1,6 +1,7 @@
 import AMQP
 import Broker
 import Foundation
+import Settings
 import Testing
 
 @testable import pushfleet
@@ -52,6 +53,14 @@ struct DeadLettersTests {
     #expect(broken["error"] is NSNull && broken["reason"] as? String == "given up by the broker: expired")
     #expect(broken["oldest"] as? String == "1970-01-01T00:16:40.000Z")
     for width in [20, 80, 200] { #expect(groups.text(width: width).split(separator: "\n").allSatisfy { $0.count <= width }) }
+  }
+
+  @Test("a walk whose queue is deleted ends with the queue's name")
+  func deletedQueue() throws {
+    let site = try RegistrySite()
+    let walk = try LetterWalk(try Configuration.load(path: site.configuration, environment: [:]), .dead, maximumBody: 1)
+    walk.cancelled(queue: 0)
+    #expect(walk.failure?.message == "the queue \(LetterQueue.dead.name(walk.topology)) was deleted; nothing has been changed")
   }
 
   private static let long =

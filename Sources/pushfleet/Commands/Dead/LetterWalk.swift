@@ -262,7 +262,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     if waitingBytes > Self.mostWaiting { consumer?.transport?.isReadingPaused = true }
   }
 
-  func cancelled(queue: Int) { fail(.unavailable, "the queue \(queue) was deleted; \(progress)") }
+  func cancelled(queue: Int) { fail(.unavailable, "the queue \(self.queue) was deleted; \(progress)") }
 
   // Acknowledgements under way are lost, too, so nobody knows which letters are left.
   func channelLost(_ reason: ConnectionEnd) { give(up: reason) }
