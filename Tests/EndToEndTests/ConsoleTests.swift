@@ -64,7 +64,8 @@ struct ConsoleTests {
     }
     let good = #"{"key":"\#(key.key)"}"#
     #expect(try login(good, [:]).status == 403)
-    #expect(try login("{}").status == 401)
+    let empty = try login("{}")
+    #expect(empty.status == 401 && empty.body.contains("the body must be"), "\(empty.body)")
     #expect(try login(#"{"key":"\#(key.key.dropLast(2))AA"}"#).status == 401)
     #expect(try login(#"{"key":"\#(try door.key("send", ["--app", Site.app]).key)"}"#).status == 403)
 

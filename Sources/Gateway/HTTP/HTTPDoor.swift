@@ -164,7 +164,10 @@ final class HTTPDoor: Door, TurnHook {
         let words = "too many failed logins from your address"
         return call.answer(.own(429, "TooManyRequests", words, headers: ["Retry-After": "60"]))
       }
-      let key = call.loginKey.flatMap { NewSecret.id(in: $0, .key) == nil ? [] : $0 }
+      guard let secret = call.loginKey else {
+        return call.answer(.own(401, "Unauthorized", "the body must be a JSON object whose member key is a key"))
+      }
+      let key = NewSecret.id(in: secret, .key) == nil ? [] : secret
       let verdict = enter(call, route, ConsoleRoutes.rights) { [weak self] call, key in
         self?.failures.giveBack(origin)
         work(call, key)
