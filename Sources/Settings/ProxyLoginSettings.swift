@@ -18,8 +18,10 @@ public struct ProxyLoginSettings: Sendable, Equatable {
 
   private static let longestUser = 200
 
+  /// The headers that tell who the user is.
+  public var ofUser: [String] { [userHeader, groupsHeader].compactMap(\.self) }
   /// All headers that a proxy is believed.
-  public var headers: [String] { [userHeader, groupsHeader].compactMap(\.self) + ["x-forwarded-for", "x-forwarded-proto"] }
+  public var headers: [String] { ofUser + ["x-forwarded-for", "x-forwarded-proto"] }
 
   init(_ reader: ConfigurationReader) {
     let ranges = reader.strings("proxies") ?? []

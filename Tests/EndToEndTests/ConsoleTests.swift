@@ -151,6 +151,11 @@ struct ConsoleTests {
     #expect(try ask("GET", "/v1/fleet/apps", user: "").status == 401)
     #expect(try ask("GET", "/v1/fleet/apps", user: "anna", [:]).status == 403, "another site's page")
     #expect(try ask("POST", pause, user: "anna", groups: "dev").status == 403)
+    // The client's header may be the first or the last of two.
+    #expect(try ask("GET", "/v1/fleet/apps", user: "anna\r\nRemote-User: ben").status == 400)
+    for groups in ["root\r\nRemote-Groups: dev", "dev\r\nremote-groups: root", "\r\nRemote-Groups: root"] {
+      #expect(try ask("POST", pause, user: "anna", groups: groups).status == 400, "\(groups)")
+    }
     for groups in ["Former Push ops", "Push", "ops", "push ops", ""] {
       #expect(try ask("POST", pause, user: "Push ops", groups: groups).status == 403, "\(groups)")
     }

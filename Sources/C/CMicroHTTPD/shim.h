@@ -52,20 +52,31 @@ static inline struct MHD_Response *pushfleet_mhd_response(const void *body, size
 struct pushfleet_mhd_search {
   const char *name, *value;
   size_t size;
+  int count;
 };
 
 static enum MHD_Result pushfleet_mhd_compare(void *context, enum MHD_ValueKind kind, const char *name, size_t size, const char *value,
                                              size_t value_size) {
   struct pushfleet_mhd_search *search = (struct pushfleet_mhd_search *)context;
-  if (size == search->size && strncasecmp(name, search->name, size) == 0) search->value = value;
+  if (size == search->size && strncasecmp(name, search->name, size) == 0) {
+    search->value = value;
+    search->count++;
+  }
   return MHD_YES;
 }
 
 // The last header with this name: a proxy adds its own behind the caller's.
 static inline const char *pushfleet_mhd_header(struct MHD_Connection *connection, const char *name) {
-  struct pushfleet_mhd_search search = {name, NULL, strlen(name)};
+  struct pushfleet_mhd_search search = {name, NULL, strlen(name), 0};
   MHD_get_connection_values_n(connection, MHD_HEADER_KIND, pushfleet_mhd_compare, &search);
   return search.value;
+}
+
+// The number of headers with this name.
+static inline int pushfleet_mhd_count(struct MHD_Connection *connection, const char *name) {
+  struct pushfleet_mhd_search search = {name, NULL, strlen(name), 0};
+  MHD_get_connection_values_n(connection, MHD_HEADER_KIND, pushfleet_mhd_compare, &search);
+  return search.count;
 }
 
 static inline void pushfleet_mhd_each_header(struct MHD_Connection *connection, MHD_KeyValueIteratorN look, void *context) {

@@ -51,7 +51,7 @@ final class HTTPDoor: Door, TurnHook {
     do throws(HTTPServerError) {
       server = try HTTPServer(
         host: settings.listen.host, port: settings.listen.port, limits: limits,
-        headers: Self.headers + (settings.login?.headers ?? []),
+        headers: Self.headers + (settings.login?.headers ?? []), single: settings.login?.ofUser ?? [],
         identity: certificate?.served, isDriven: !isTLS,
         refused: { status in
           if isTLS { side.note { $0.noteRefused(status) } } else { side.note(here: { $0.noteRefused(status) }) }

@@ -59,7 +59,7 @@ public final class HTTPServer: @unchecked Sendable {
   private static let smallBody = 8 << 10
 
   private let limits: HTTPServerLimits
-  private let kept: [String]
+  private let (kept, single): ([String], [String])
   private let isDriven: Bool
   private let handler: Handler
   private let refused: Refused
@@ -70,18 +70,19 @@ public final class HTTPServer: @unchecked Sendable {
   /// - Parameters:
   ///   - host: an address, or a name. The first address of a name is used.
   ///   - headers: the header names that the handler needs, in lower case.
+  ///   - single: the names of headers that make a request ambiguous if they come twice.
   ///   - identity: for TLS; nil for plain HTTP.
   ///   - isDriven: uses no thread. The owner calls `turn` once a second, when `descriptor` is readable, and when `hasAnswers`
   ///     is true. Don't
   ///     use it with TLS, whose handshakes would block the owner's thread.
   public init(
-    host: String, port: UInt16, limits: HTTPServerLimits, headers: [String] = [], identity: HTTPServerIdentity? = nil,
-    isDriven: Bool = false, refused: @escaping Refused = { _ in }, keeps: @escaping Keeps = { _ in true },
-    handler: @escaping Handler
+    host: String, port: UInt16, limits: HTTPServerLimits, headers: [String] = [], single: [String] = [],
+    identity: HTTPServerIdentity? = nil, isDriven: Bool = false, refused: @escaping Refused = { _ in },
+    keeps: @escaping Keeps = { _ in true }, handler: @escaping Handler
   ) throws(HTTPServerError) {
     self.limits = limits
     self.isDriven = isDriven
-    kept = headers
+    (kept, self.single) = (headers, single)
     self.handler = handler
     self.refused = refused
     self.keeps = keeps
@@ -183,7 +184,9 @@ public final class HTTPServer: @unchecked Sendable {
     case .headers:
       reply.isChunked = pushfleet_mhd_header(connection, "transfer-encoding") != nil
       guard line.isKnown else { return refuse(Self.otherVersion, reply, connection, daemon) }
-      if RequestHeaders.areAmbiguous(connection, line, target: reply.request.target) {
+      if RequestHeaders.areAmbiguous(connection, line, target: reply.request.target)
+        || single.contains(where: { pushfleet_mhd_count(connection, $0) > 1 })
+      {
         return refuse(Self.ambiguous, reply, connection, daemon)
       }
       reply.request.method = String(cString: line.method)
