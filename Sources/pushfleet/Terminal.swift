@@ -7,11 +7,13 @@ enum Terminal {
   static let isInteractive = isatty(STDERR_FILENO) == 1
   static let isOutputInteractive = isatty(STDOUT_FILENO) == 1
 
-  /// True if results may be coloured (https://no-color.org).
-  static var hasColour: Bool {
-    let environment = ProcessInfo.processInfo.environment
-    return isOutputInteractive && environment["NO_COLOR"]?.isEmpty != false && environment["TERM"] != "dumb"
+  /// True if standard output is a terminal that knows control codes.
+  static var hasControls: Bool {
+    isOutputInteractive && !["", "dumb"].contains(ProcessInfo.processInfo.environment["TERM"] ?? "")
   }
+
+  /// True if results may be coloured (https://no-color.org).
+  static var hasColour: Bool { hasControls && ProcessInfo.processInfo.environment["NO_COLOR"]?.isEmpty != false }
 
   static var width: Int { TerminalWidth.ofOutput ?? .max }
 

@@ -65,6 +65,12 @@ struct TerminalTests {
     }
   }
 
+  @Test("top prints once on a terminal that knows no control codes", arguments: ["dumb", ""])
+  func plainTop(terminal: String) throws {
+    let plain = try onTerminal(["top"], until: "q ends", environment: ["TERM": terminal])
+    #expect(plain.status == 0 && !plain.screen.contains("\u{1B}") && plain.screen.contains("send.high"), "\(plain.screen)")
+  }
+
   @Test("no line is longer than the terminal, whatever must be cut", arguments: [40, 80, 200])
   func widths(columns: Int) throws {
     let worker = try site.startWorker()

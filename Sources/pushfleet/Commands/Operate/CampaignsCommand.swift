@@ -104,7 +104,7 @@ enum CampaignsCommand: Command {
         ? campaigns.map { String(decoding: $0.json.line, as: UTF8.self) }.joined(separator: "\n") : table(campaigns)
       if options.has("follow"), !options.asJSON, let height = TerminalWidth.linesOfOutput { text = cut(text, to: height) }
       if text != last {
-        if Terminal.isOutputInteractive, !last.isEmpty, !options.asJSON { erase(last) }
+        if Terminal.hasControls, !last.isEmpty, !options.asJSON { erase(last) }
         if !text.isEmpty { Terminal.print(text) }
         last = text
       }

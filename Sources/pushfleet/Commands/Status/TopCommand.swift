@@ -7,8 +7,8 @@ enum TopCommand: Command {
     forms: [.form("--config", ["--once"], ["--pools"], ["--json"])],
     """
     Shows the same as `pushfleet status`, refreshed each second, until q or Ctrl-C. p switches between all credentials and only
-    those in trouble. The arrow keys, Page Up, Page Down and Home scroll if the screen is too short. If standard output is not a
-    terminal, it prints once, or with --json each second.
+    those in trouble. The arrow keys, Page Up, Page Down and Home scroll if the screen is too short. Ctrl-Z doesn't stop it. If
+    standard output is not a terminal, or TERM is dumb or missing, it prints once, or with --json each second.
     """,
     [
       .config(), .flag("once", "print once"), .flag("pools", "start with all credentials"),
@@ -17,7 +17,7 @@ enum TopCommand: Command {
     example: "pushfleet top --config pushfleet.json5")
 
   static func run(_ options: Options) throws {
-    guard Terminal.isOutputInteractive, !options.asJSON, !options.has("once") else {
+    guard Terminal.hasControls, !options.asJSON, !options.has("once") else {
       return try StatusCommand.run(options, every: options.asJSON && !options.has("once") ? 1 : nil)
     }
     try FleetScreen(try options.configuration(), listsPools: options.has("pools")).run()
