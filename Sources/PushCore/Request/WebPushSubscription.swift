@@ -6,7 +6,8 @@ import Wire
 /// bytes), the public key (65 bytes) and the authentication secret (16 bytes). Devices with equal endpoints are the same device.
 /// The endpoint is a secret: whoever knows it can reach the device. Logs, traces and metrics show ``name(of:)``.
 public struct WebPushSubscription: Equatable, Sendable {
-  /// An `https` address in ASCII, without user, fragment, or white space.
+  /// An `https` address in ASCII, without user, fragment, or white space. Its host is in lower case, without the usual port, because
+  /// the endpoint is the device's name.
   public let endpoint: [UInt8]
   /// An uncompressed point of P-256.
   public let publicKey: [UInt8]
@@ -46,7 +47,8 @@ public struct WebPushSubscription: Equatable, Sendable {
     guard endpoint.count <= Self.longestEndpoint else {
       throw Self.refused("endpoint: \(endpoint.count) bytes, at most \(Self.longestEndpoint) allowed")
     }
-    guard let origin = WebPushOrigin(Self.origin(ofEndpoint: endpoint[...])),
+    let start = Self.origin(ofEndpoint: endpoint[...])
+    guard let origin = WebPushOrigin(start),
       endpoint.allSatisfy({ 0x21...0x7E ~= $0 && $0 != 0x23 })
     else {
       throw Self.refused("endpoint: not an https address of a push service")
@@ -54,7 +56,7 @@ public struct WebPushSubscription: Equatable, Sendable {
     guard origin.host != "permanently-removed.invalid" else {
       throw Self.refused("endpoint: at permanently-removed.invalid, so the browser has no push service")
     }
-    self.endpoint = endpoint
+    self.endpoint = Array(origin.text.utf8) + endpoint[start.endIndex...]
     publicKey = key
     self.auth = secret
   }

@@ -73,7 +73,7 @@ struct WebPushSubscriptionTests {
     "https://fcm.googleapis.com/fcm/send/d5:APA91b", "https://updates.push.services.mozilla.com/wpush/v2/gAAA",
     "https://web.push.apple.com/QGuQ", "https://wns2-par02p.notify.windows.com/w/?token=BQYAAAD%2f%3d",
     "https://ntfy.example.org:8443/upABC?up=1", "https://[2001:db8::1]/p", "https://[::1]:8443/p", "https://192.0.2.1/p",
-    "https://PUSH.example.net/", "https://localhost:1/x", "https://h_1.example/@x", "https://h/:80",
+    "https://localhost:1/x", "https://h_1.example/@x", "https://h/:80",
   ]
 
   @Test("any https address of a push service is an endpoint", arguments: endpoints)
@@ -82,6 +82,21 @@ struct WebPushSubscriptionTests {
     #expect(text(subscription.endpoint) == endpoint)
     let target = "webpush:" + text(Base64URL.encode(Array(SubscriptionSupport.object(endpoint: endpoint).utf8)))
     #expect(Target.classify(Array(target.utf8)) == .success(.webpush(token: subscription.token())))
+  }
+
+  @Test(
+    "an endpoint's host is in lower case, and has no port if that is the usual one; the rest stays as it is",
+    arguments: [
+      ("https://PUSH.Example.net/P/%2F1?A=b", "https://push.example.net/P/%2F1?A=b"), ("https://h:443/x", "https://h/x"),
+      ("https://H:0443/", "https://h/"), ("https://H:8443/:443", "https://h:8443/:443"),
+      ("https://[2001:DB8::1]/P", "https://[2001:db8::1]/P"),
+    ])
+  func sameHost(endpoint: String, expected: String) throws {
+    let subscription = try read(SubscriptionSupport.object(endpoint: endpoint))
+    #expect(text(subscription.endpoint) == expected)
+    let target = "webpush:" + text(Base64URL.encode(Array(SubscriptionSupport.object(endpoint: endpoint).utf8)))
+    let token = try SubscriptionSupport.subscription(expected).token()
+    #expect(Target.classify(Array(target.utf8)) == .success(.webpush(token: token)))
   }
 
   static let wrong = [
