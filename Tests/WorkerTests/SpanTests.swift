@@ -67,7 +67,8 @@ struct SpanTests {
       ("HTTP/1.0 503 \r\n\r\n", .answered(status: 503, body: [])), ("HTTP/1.1 2", .failed("closed by the peer")),
       ("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}", .answered(status: 200, body: nil)),
       ("HTTP/1.0 200 OK\r\n\r\nto the end\r\n\r\n", .answered(status: 200, body: Array("to the end\r\n\r\n".utf8))),
-      ("HTTP/1.1 200 OK\r\nX", .answered(status: 200, body: nil)),
+      ("HTTP/1.1 200 OK\r\nX", .failed("closed by the peer")), ("HTTP/1.1 200 OK\r\n", .failed("closed by the peer")),
+      ("HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n", .failed("closed by the peer")),
       ("HTTP/1.1 200 OK\r\n\r\n" + String(repeating: "x", count: 2_000), .answered(status: 200, body: nil)),
       (
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n",

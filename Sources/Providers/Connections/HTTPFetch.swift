@@ -102,5 +102,6 @@ package final class HTTPFetch: Machine {
     response.header(0).flatMap { Int(String(decoding: $0, as: UTF8.self)) }.map { Double(max($0, 0)) }
   }
 
-  private var hasStatus: Bool { response.status >= 200 }
+  /// A status counts once the head is complete.
+  private var hasStatus: Bool { answer.isHeaded }
 }
