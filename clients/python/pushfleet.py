@@ -271,6 +271,11 @@ class _Link:
                 self._loop.remove_timeout(timer)
         return True
 
+    def turn(self) -> None:
+        """Lets pika read and write once, without waiting."""
+        self._loop.add_callback_threadsafe(self._loop.stop)
+        self._loop.start()
+
     def publish(self, exchange: str, sent: Sent, properties: pika.BasicProperties) -> None:
         self._published += 1
         self.unconfirmed[self._published] = sent
@@ -286,8 +291,7 @@ class _Link:
             self._connection.close()
         self.wait(lambda: self._connection.is_closed, 2)
         # Pika closes the socket in a callback of its own.
-        self._loop.add_callback_threadsafe(self._loop.stop)
-        self._loop.start()
+        self.turn()
         self._loop.close()
         self.error = self.error or AMQPError("closed")
 
@@ -494,12 +498,13 @@ class Pushfleet:
                         link = _Link(self._parameters, self._timeout)
                         events = deque()
                         link.consume(queue, lambda *delivery: events.append(delivery), self._timeout)
-                    if not link.wait(lambda: events, idle):
+                    if not link.wait(lambda: events and not link.error, idle):
                         return
                     reached, pauses = time.monotonic(), _pauses()
                     channel, method, _, body = events.popleft()
                     yield _decoded(body, queue)
                     channel.basic_ack(method.delivery_tag)
+                    link.turn()
                 except AMQPError as error:
                     if link is not None:
                         link.close()

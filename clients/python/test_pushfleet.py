@@ -166,6 +166,30 @@ class BrokerTests(unittest.TestCase):
         with self.assertRaisesRegex(PushfleetError, "can't be reached"):
             next(push.feedback())
 
+    def test_an_event_is_acknowledged_when_the_loop_asks_for_the_next_one(self):
+        queue = self.channel.queue_declare("", arguments={"x-expires": 60000}).method.queue
+        for n in range(4):
+            self.channel.basic_publish("", queue, json.dumps({"n": n}))
+        program = (
+            "import os, pushfleet, signal\n"
+            f"for event in pushfleet.Pushfleet({AMQP!r}, {APP!r}).feedback({queue!r}):\n"
+            "    if event['n'] == 2: os.kill(os.getpid(), signal.SIGKILL)\n")
+        killed = subprocess.run([sys.executable, "-B", "-c", program], cwd=Path(__file__).parent)
+        self.assertEqual(killed.returncode, -signal.SIGKILL)
+        self.assertEqual([event["n"] for event in self.push.feedback(queue, idle=1)], [2, 3])
+
+    def test_a_slow_loop_keeps_its_connection(self):
+        queue = self.channel.queue_declare("", arguments={"x-expires": 60000}).method.queue
+        for n in range(8):
+            self.channel.basic_publish("", queue, json.dumps({"n": n}))
+        seen = []
+        for event in Pushfleet(f"{AMQP}?heartbeat=1", app=APP).feedback(queue, idle=1):
+            seen.append(event["n"])
+            if len(seen) > 8:
+                break
+            time.sleep(0.6)
+        self.assertEqual(seen, list(range(8)))
+
     def test_a_missing_queue_is_refused(self):
         with self.assertRaisesRegex(Refused, "no queue"):
             next(self.push.results())
