@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -165,6 +166,19 @@ class BrokerTests(unittest.TestCase):
         self.assertEqual([sent.id for sent in caught.exception.pending], ["mine"])
         with self.assertRaisesRegex(PushfleetError, "can't be reached"):
             next(push.feedback())
+
+    def test_a_broker_that_does_not_answer_leaves_the_request_unconfirmed(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            push = Pushfleet(f"amqp://127.0.0.1:{silent.getsockname()[1]}/", app=APP, timeout=0.3)
+            with self.assertRaisesRegex(Unconfirmed, "does not answer") as caught:
+                push.send(to=PHONE, title="x", id="mine")
+            self.assertEqual([sent.id for sent in caught.exception.pending], ["mine"])
+            with self.assertRaisesRegex(PushfleetError, "can't be reached"):
+                next(push.feedback())
+            files = len(os.listdir("/proc/self/fd"))
+            with self.assertRaises(Unconfirmed):
+                push.send(to=PHONE, title="x")
+            self.assertEqual(len(os.listdir("/proc/self/fd")), files)
 
     def test_an_event_is_acknowledged_when_the_loop_asks_for_the_next_one(self):
         queue = self.channel.queue_declare("", arguments={"x-expires": 60000}).method.queue
