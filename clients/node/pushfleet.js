@@ -201,6 +201,7 @@ function make(app, push) {
 
 const now = () => Math.floor(Date.now() / 1000);
 const sleep = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+const until = (deadline) => (deadline - Date.now()) / 1000;
 const wake = (watchers) => [...watchers].forEach((end) => end(true));
 /** False if the seconds passed before `wake` was called for one of the sets. Without seconds it waits forever. */
 function woken(sets, seconds) {
@@ -228,16 +229,17 @@ class Link {
 
   static async open(connect, owns, seconds) {
     const link = new Link();
-    const opened = link.start(connect, owns).catch((error) => link.lose(error));
-    const late = new Promise((resolve) => (link.timer = setTimeout(resolve, seconds * 1000)));
-    await Promise.race([opened, late]);
-    clearTimeout(link.timer);
-    if (!link.channel && !link.error) link.lose(new Error("the broker does not answer"));
-    if (link.error) {
-      link.close();
-      throw link.error;
-    }
+    await link.answered(link.start(connect, owns), seconds);
     return link;
+  }
+
+  /** Waits for an answer of the broker, before the link is shared. */
+  async answered(answer, seconds) {
+    answer.catch((error) => this.lose(error)).then(() => wake(this.watchers));
+    if (!(await woken([this.watchers], seconds))) this.lose(new Error("the broker does not answer"));
+    if (!this.error) return;
+    this.close();
+    throw this.error;
   }
 
   async start(connect, owns) {
@@ -290,17 +292,16 @@ class Pushfleet {
     if (!isText(app) || app === "") throw new TypeError("app: expected the application's id");
     if (typeof amqp === "string") user ??= decodeURIComponent(new URL(amqp).username) || "guest";
     const connect = typeof amqp === "string" ? () => require("amqplib").connect(amqp) : typeof amqp === "function" ? amqp : () => amqp;
-    this._open = () => Link.open(connect, typeof amqp !== "object", timeout);
-    Object.assign(this, { app, _timeout: timeout, _replies: replies, _prefix: prefix, _user: user, _link: null });
+    this._open = (seconds) => Link.open(connect, typeof amqp !== "object", seconds);
+    Object.assign(this, { app, _timeout: timeout, _replies: replies, _prefix: prefix, _user: user, _link: null, _opening: null });
     // Requests whose result nobody holds are forgotten.
     this._waiting = new Map();
     this._forgotten = new FinalizationRegistry((id) => this._waiting.delete(id));
   }
 
   async close() {
-    const link = await this._link?.catch(() => null);
-    this._link = null;
-    await link?.close();
+    await this._opening?.catch(() => {});
+    await this._link?.close();
   }
 
   // Sending
@@ -327,7 +328,7 @@ class Pushfleet {
   async _deliver(waiting, rest) {
     const deadline = Date.now() + this._timeout * 1000;
     for (const pause of pauses()) {
-      const problem = await this._attempt(waiting);
+      const problem = await this._attempt(waiting, deadline);
       waiting = waiting.filter((sent) => sent._fate !== "confirmed");
       if (waiting.length === 0) return;
       const pending = [...waiting, ...rest];
@@ -341,12 +342,12 @@ class Pushfleet {
   }
 
   /** Publishes once and waits for the confirms; each request then has its fate, if it is known. Returns the problem. */
-  async _attempt(waiting) {
+  async _attempt(waiting, deadline) {
     let link;
     const done = new Set();
     let open = waiting.length;
     try {
-      link = await this._connect();
+      link = await this._connect(until(deadline));
       for (const sent of waiting) {
         sent._fate = "";
         link.unconfirmed.set(sent.id, sent);
@@ -355,7 +356,7 @@ class Pushfleet {
           if (--open === 0) wake(done);
         });
       }
-      await woken([done, link.watchers], this._timeout / 3);
+      await woken([done, link.watchers], Math.min(this._timeout / 3, until(deadline)));
     } catch (error) {
       link?.lose(error);
       if (!link) return error;
@@ -381,40 +382,31 @@ class Pushfleet {
   }
 
   /** The present connection, or a new one. Sends at the same time share it. */
-  async _connect() {
-    const present = await this._link?.catch(() => null);
-    if (present && !present.error) return present;
-    if (!this._opening) {
-      this._opening = this._link = this._openWithReplies();
-      this._opening.catch(() => {}).then(() => (this._opening = null));
-    }
-    return this._opening;
+  async _connect(seconds) {
+    if (this._link && !this._link.error) return this._link;
+    const opening = (this._opening ??= this._openWithReplies().finally(() => (this._opening = null))), ready = new Set();
+    opening.catch(() => {}).then(() => wake(ready));
+    if (!(await woken([ready], seconds))) throw new Error("the broker does not answer");
+    return opening;
   }
 
   async _openWithReplies() {
-    const link = await this._open();
-    if (!this._replies) return link;
-    const noAck = this._replies === DIRECT;
-    try {
-      await link.channel.consume(this._replies, (message) => {
-        if (!message) return link.lose(new Error(`${this._replies} was deleted`));
-        if (!noAck) link.channel.ack(message);
-        const sent = this._waiting.get(message.properties.correlationId)?.deref();
-        this._waiting.delete(message.properties.correlationId);
-        if (!sent) return;
-        try {
-          sent._answer = decoded(message.content, this._replies);
-        } catch {
-          return; // Its outcome stays unknown.
-        }
-        wake(sent._watchers);
-      }, { noAck });
-    } catch (error) {
-      link.lose(error);
-      link.close();
-      throw link.error;
-    }
-    return link;
+    const link = await this._open(this._timeout), noAck = this._replies === DIRECT;
+    const take = (message) => {
+      if (!message) return link.lose(new Error(`${this._replies} was deleted`));
+      if (!noAck) link.channel.ack(message);
+      const sent = this._waiting.get(message.properties.correlationId)?.deref();
+      this._waiting.delete(message.properties.correlationId);
+      if (!sent) return;
+      try {
+        sent._answer = decoded(message.content, this._replies);
+      } catch {
+        return; // Its outcome stays unknown.
+      }
+      wake(sent._watchers);
+    };
+    if (this._replies) await link.answered(link.channel.consume(this._replies, take, { noAck }), this._timeout);
+    return (this._link = link);
   }
 
   async _outcome(sent, timeout) {
@@ -422,17 +414,17 @@ class Pushfleet {
     const deadline = Date.now() + timeout * 1000;
     const attempts = pauses();
     while (!sent._answer) {
-      const left = (deadline - Date.now()) / 1000;
+      const left = until(deadline);
       if (left <= 0) throw new OutcomeUnknown(`no outcome of ${sent.id} after ${timeout} s; it may still come`);
       if (this._replies === DIRECT && sent._link.error) {
         throw new OutcomeUnknown(`the connection to which the outcome of ${sent.id} would come is lost`);
       }
       try {
-        const link = this._replies === DIRECT ? sent._link : await this._connect();
-        if (!sent._answer && !link.error) await woken([sent._watchers, link.watchers], left);
+        const link = this._replies === DIRECT ? sent._link : await this._connect(left);
+        if (!sent._answer && !link.error) await woken([sent._watchers, link.watchers], until(deadline));
       } catch (error) {
         if (isRefusal(error)) throw new Refused(`the broker refused: ${error.message}`);
-        await sleep(Math.min(attempts.next().value, left));
+        await sleep(Math.min(attempts.next().value, until(deadline)));
       }
     }
     return sent._answer;
@@ -457,21 +449,22 @@ class Pushfleet {
   }
 
   async *_events(queue, idle) {
-    let reached = Date.now(), attempts = pauses();
+    let deadline = Date.now() + this._timeout * 1000, attempts = pauses();
     for (;;) {
       let link, problem;
       try {
-        link = await this._open();
+        link = await this._open(until(deadline));
         const events = [], arrived = new Set();
-        await link.channel.prefetch(100);
-        await link.channel.consume(queue, (message) => {
+        await link.answered(link.channel.prefetch(100), until(deadline));
+        const take = (message) => {
           if (message) events.push(message);
           else link.lose(new Error(`${queue} was deleted`));
           wake(arrived);
-        });
+        };
+        await link.answered(link.channel.consume(queue, take), until(deadline));
         while (!link.error) {
           if (events.length === 0 && !(await woken([arrived, link.watchers], idle))) return;
-          [reached, attempts] = [Date.now(), pauses()];
+          [deadline, attempts] = [Date.now() + this._timeout * 1000, pauses()];
           const message = events.shift();
           if (!message) continue;
           yield decoded(message.content, queue);
@@ -485,7 +478,7 @@ class Pushfleet {
         await link?.close();
       }
       if (isRefusal(problem)) throw new Refused(`the broker refused: ${problem.message}`);
-      if (Date.now() - reached > this._timeout * 1000) throw new PushfleetError(`the broker can't be reached: ${problem.message}`);
+      if (Date.now() > deadline) throw new PushfleetError(`the broker can't be reached: ${problem.message}`);
       await sleep(attempts.next().value);
     }
   }

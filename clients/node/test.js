@@ -5,6 +5,7 @@ const { spawn } = require("node:child_process");
 const { randomUUID } = require("node:crypto");
 const { once } = require("node:events");
 const fs = require("node:fs");
+const net = require("node:net");
 const { after, describe, test } = require("node:test");
 const pushfleet = require("./pushfleet.js");
 const { connectDatabase } = require("./test-database.js");
@@ -31,6 +32,19 @@ async function channel() {
   const connection = await amqp.connect(AMQP_URL);
   clients.push(connection);
   return connection.createConfirmChannel();
+}
+/** A URL of the broker, and a state: while `passes` is false, the broker seems silent. */
+async function proxy() {
+  const state = { passes: true }, { hostname, port } = new URL(AMQP_URL), sockets = [];
+  const server = net.createServer((client) => {
+    const broker = net.connect(port, hostname);
+    for (const [source, goal] of [[client, broker], [broker, client]]) {
+      sockets.push(source.on("data", (bytes) => state.passes && goal.write(bytes)).on("error", () => {}).on("close", () => goal.destroy()));
+    }
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  clients.push({ close: () => (server.close(), sockets.forEach((socket) => socket.destroy())) });
+  return { state, url: AMQP_URL.replace(/\d+\/$/, `${server.address().port}/`) };
 }
 const journal = (platform, word) => fs.readFileSync(`${JOURNALS}/${platform}.ndjson`, "utf8").split("\n").filter((line) => line.includes(word));
 async function suppressed() {
@@ -170,6 +184,15 @@ describe("with a broker that doesn't accept requests", () => {
     assert.ok(error instanceof Unconfirmed, String(error));
     assert.deepEqual(error.pending.map((sent) => sent.id), ["mine"]);
     await assert.rejects(push.feedback().next(), { name: "PushfleetError", message: /can't be reached/ });
+  });
+
+  test("when the broker falls silent, the request stays unconfirmed within the timeout", async () => {
+    const { state, url } = await proxy(), push = producer({ timeout: 3 }, url);
+    await push.send({ to: PHONE, title: "x" });
+    state.passes = false;
+    const begin = Date.now();
+    await assert.rejects(push.send({ to: PHONE, title: "x" }), Unconfirmed);
+    assert.ok(Date.now() - begin < 4000, `${Date.now() - begin} ms`);
   });
 
   test("a given connection is used, and is not opened again", async () => {

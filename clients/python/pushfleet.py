@@ -241,7 +241,7 @@ def _make(app: str, push: Push) -> Sent:
 class _Link:
     """One connection with one channel that confirms. Pika's loop runs in the caller's thread, while it waits. Raises AMQPError."""
 
-    def __init__(self, parameters: pika.connection.Parameters, seconds: float) -> None:
+    def __init__(self, parameters: pika.connection.Parameters, deadline: float) -> None:
         self.error: Optional[AMQPError] = None
         self.channel: Any = None
         self.unconfirmed: Dict[int, Sent] = {}
@@ -250,15 +250,14 @@ class _Link:
         self._is_closed = False
         self._connection = pika.SelectConnection(parameters, self._connected, self._lost, self._lost, self._loop)
         try:
-            if not self.wait(lambda: self.channel, seconds):
+            if not self.wait(lambda: self.channel, deadline):
                 raise AMQPError("the broker does not answer")
         except BaseException:
             self.close()
             raise
 
-    def wait(self, is_ready: Callable[[], Any], seconds: Optional[float]) -> bool:
-        """False if the seconds have passed."""
-        deadline = None if seconds is None else time.monotonic() + seconds
+    def wait(self, is_ready: Callable[[], Any], deadline: Optional[float]) -> bool:
+        """False if the deadline, a time of time.monotonic(), has passed."""
         while not is_ready():
             if self.error and not self._is_closed:
                 raise self.error
@@ -283,14 +282,14 @@ class _Link:
         self.channel.basic_publish(exchange, sent.lane, sent.body.encode(), properties, mandatory=True)
 
     def close(self) -> None:
-        """Waits for at most 2 s until the broker has everything that was written."""
+        """Waits for at most 1 s until the broker has everything that was written."""
         if self._is_closed:
             return
         self._is_closed = True
         try:
             if not (self._connection.is_closing or self._connection.is_closed):
                 self._connection.close()
-            self.wait(lambda: self._connection.is_closed, 2)
+            self.wait(lambda: self._connection.is_closed, time.monotonic() + 1)
             # Pika closes the socket in a callback of its own.
             self.turn()
         except AssertionError:
@@ -327,7 +326,7 @@ class _Link:
                 sent._fate = sent._fate or word
         self._loop.stop()
 
-    def consume(self, queue: str, take: Callable[..., None], seconds: float, auto_ack: bool = False) -> None:
+    def consume(self, queue: str, take: Callable[..., None], deadline: float, auto_ack: bool = False) -> None:
         """Calls `take(channel, method, properties, body)` for each message, while something waits."""
         accepted: List[Any] = []
 
@@ -340,7 +339,7 @@ class _Link:
 
         self.channel.basic_qos(prefetch_count=100)
         self.channel.basic_consume(queue, note(take), auto_ack=auto_ack, callback=note(accepted.append))
-        if not self.wait(lambda: accepted, seconds):
+        if not self.wait(lambda: accepted, deadline):
             raise AMQPError(f"the broker does not answer: {queue}")
 
 def _pauses() -> Iterator[float]:
@@ -403,7 +402,7 @@ class Pushfleet:
     def _deliver(self, waiting: List[Sent], rest: List[Sent]) -> None:
         deadline, count = time.monotonic() + self._timeout, len(waiting)
         for pause in _pauses():
-            problem = self._attempt(waiting, rest)
+            problem = self._attempt(waiting, rest, deadline)
             waiting = [sent for sent in waiting if sent._fate != "confirmed"]
             if not waiting:
                 return
@@ -414,13 +413,13 @@ class Pushfleet:
             log.warning("sent again under the same ids: %d of %d: %s", len(waiting), count, problem)
             time.sleep(pause)
 
-    def _attempt(self, waiting: List[Sent], rest: List[Sent]) -> str:
+    def _attempt(self, waiting: List[Sent], rest: List[Sent], deadline: float) -> str:
         """Publishes once and waits for the confirms; each request then has its fate, if it is known. Returns the problem."""
         try:
-            link = self._connect()
+            link = self._connect(deadline)
             for sent in waiting:
                 link.publish(f"{self._prefix}.send", sent, self._properties(sent, link))
-            if link.wait(lambda: not link.unconfirmed, self._timeout / 3):
+            if link.wait(lambda: not link.unconfirmed, min(deadline, time.monotonic() + self._timeout / 3)):
                 return "the broker refused them for now, a queue may be full"
             problem = AMQPError("the broker does not confirm")
         except AMQPError as error:
@@ -437,11 +436,11 @@ class Pushfleet:
             content_type="application/json", delivery_mode=2, message_id=sent.id, app_id=sent.app, timestamp=sent.timestamp,
             headers=sent.headers or None, user_id=getattr(self._parameters.credentials, "username", None), **reply)
 
-    def _connect(self) -> _Link:
+    def _connect(self, deadline: float) -> _Link:
         if self._current is None:
-            self._current = _Link(self._parameters, self._timeout)
+            self._current = _Link(self._parameters, deadline)
             if self._replies:
-                self._current.consume(self._replies, self._answered, self._timeout, auto_ack=self._replies == DIRECT)
+                self._current.consume(self._replies, self._answered, deadline, auto_ack=self._replies == DIRECT)
         return self._current
 
     def _disconnect(self, problem: AMQPError, pending: List[Sent]) -> None:
@@ -470,7 +469,7 @@ class Pushfleet:
             try:
                 if self._replies == DIRECT and sent._link is not self._current:
                     raise OutcomeUnknown(f"the connection to which the outcome of {sent.id} would come is lost")
-                self._connect().wait(lambda: sent._answer is not None, left)
+                self._connect(deadline).wait(lambda: sent._answer is not None, deadline)
             except AMQPError as error:
                 self._disconnect(error, [])
                 time.sleep(min(next(pauses), max(left, 0)))
@@ -493,17 +492,19 @@ class Pushfleet:
     def _events(self, queue: str, idle: Optional[float]) -> Iterator[Dict[str, Any]]:
         link: Optional[_Link] = None
         events: Deque[Any] = deque()
-        reached, pauses = time.monotonic(), _pauses()
+        deadline, pauses = time.monotonic() + self._timeout, _pauses()
         try:
             while True:
                 try:
                     if link is None:
-                        link = _Link(self._parameters, self._timeout)
+                        link = _Link(self._parameters, deadline)
                         events = deque()
-                        link.consume(queue, lambda *delivery: events.append(delivery), self._timeout)
-                    if not link.wait(lambda: events and not link.error, idle):
-                        return
-                    reached, pauses = time.monotonic(), _pauses()
+                        link.consume(queue, lambda *delivery: events.append(delivery), deadline)
+                    try:
+                        if not link.wait(lambda: events and not link.error, None if idle is None else time.monotonic() + idle):
+                            return
+                    finally:  # the broker was reached until now
+                        deadline, pauses = time.monotonic() + self._timeout, _pauses()
                     channel, method, _, body = events.popleft()
                     yield _decoded(body, queue)
                     channel.basic_ack(method.delivery_tag)
@@ -514,7 +515,7 @@ class Pushfleet:
                     link = None
                     if isinstance(error, ChannelClosedByBroker) and error.reply_code in (403, 404):
                         raise Refused(f"the broker refused: {error.reply_text}") from error
-                    if time.monotonic() - reached > self._timeout:
+                    if time.monotonic() > deadline:
                         raise PushfleetError(f"the broker can't be reached: {error!r}") from error
                     time.sleep(next(pauses))
         finally:

@@ -1,5 +1,6 @@
 """Tests of the Python client with a real broker, database and worker, which dev/test-clients starts."""
 
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import threading
 import time
 import typing
 import unittest
+import urllib.parse
 import urllib.request
 import uuid
 from pathlib import Path
@@ -43,6 +45,30 @@ def channel(test):
     connection = pika.BlockingConnection(pika.URLParameters(AMQP))
     test.addCleanup(connection.close)
     return connection.channel()
+
+
+def proxy(test):
+    """A URL of the broker, and an event: while it is cleared, the broker seems silent."""
+    passes, broker = threading.Event(), urllib.parse.urlsplit(AMQP)
+    passes.set()
+    server = socket.create_server(("127.0.0.1", 0))
+    test.addCleanup(server.close)
+    test.addCleanup(passes.set)
+
+    def copy(source, target):
+        with source, target, contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                passes.wait()
+                target.sendall(data)
+
+    def accept():
+        while True:
+            pair = [server.accept()[0], socket.create_connection((broker.hostname, broker.port))]
+            for each in (pair, pair[::-1]):
+                threading.Thread(target=copy, args=each, daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return urllib.parse.urlunsplit(broker._replace(netloc=f"guest:guest@127.0.0.1:{server.getsockname()[1]}")), passes
 
 
 class FleetTests(unittest.TestCase):
@@ -179,6 +205,22 @@ class BrokerTests(unittest.TestCase):
             with self.assertRaises(Unconfirmed):
                 push.send(to=PHONE, title="x")
             self.assertEqual(len(os.listdir("/proc/self/fd")), files)
+
+    def test_a_broker_that_falls_silent_leaves_the_request_unconfirmed_within_the_timeout(self):
+        self.declare()
+        url, passes = proxy(self)
+        replies = self.channel.queue_declare("", arguments={"x-expires": 60000}).method.queue
+        push = Pushfleet(url, app=APP, prefix=self.prefix, replies=replies, timeout=4)
+        sent = push.send(to=PHONE, title="x")
+        passes.clear()
+        begin = time.monotonic()
+        with self.assertRaises(Unconfirmed):
+            push.send(to=PHONE, title="x")
+        self.assertLess(time.monotonic() - begin, 5)
+        begin = time.monotonic()
+        with self.assertRaises(OutcomeUnknown):
+            sent.outcome(timeout=0.5)
+        self.assertLess(time.monotonic() - begin, 2)
 
     def test_an_event_is_acknowledged_when_the_loop_asks_for_the_next_one(self):
         queue = self.channel.queue_declare("", arguments={"x-expires": 60000}).method.queue
