@@ -306,6 +306,7 @@ class _Link:
             self._loop.stop()
 
         channel.add_on_close_callback(self._lost)
+        channel.add_on_cancel_callback(lambda _: self._lost(channel, AMQPError("a queue was deleted")))
         channel.add_on_return_callback(self._returned)
         channel.confirm_delivery(self._decided, ready)
 

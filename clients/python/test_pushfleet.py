@@ -246,6 +246,20 @@ class BrokerTests(unittest.TestCase):
             time.sleep(0.6)
         self.assertEqual(seen, list(range(8)))
 
+    def test_a_loop_without_events_outlasts_the_loss_of_its_connection(self):
+        def lose():
+            self.channel.queue_delete(queue)
+            self.channel.queue_declare(queue)
+            self.channel.basic_publish("", queue, '{"n": 1}')
+
+        queue = self.channel.queue_declare(f"events.{self.prefix}", arguments={"x-expires": 60000}).method.queue
+        push = Pushfleet(AMQP, app=APP, timeout=0.5)
+        thread = threading.Timer(1, lose)
+        thread.start()
+        self.assertEqual([event["n"] for event in push.feedback(queue, idle=3)], [1])
+        thread.join()
+        self.channel.queue_delete(queue)
+
     def test_a_missing_queue_is_refused(self):
         with self.assertRaisesRegex(Refused, "no queue"):
             next(self.push.results())
