@@ -200,7 +200,6 @@ function make(app, push) {
 // The connection
 
 const now = () => Math.floor(Date.now() / 1000);
-const sleep = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 const until = (deadline) => (deadline - Date.now()) / 1000;
 const wake = (watchers) => [...watchers].forEach((end) => end(true));
 /** False if the seconds passed before `wake` was called for one of the sets. Without seconds it waits forever. */
@@ -227,16 +226,10 @@ class Link {
   watchers = new Set();
   unconfirmed = new Map();
 
-  static async open(connect, owns, seconds) {
-    const link = new Link();
-    await link.answered(link.start(connect, owns), seconds);
-    return link;
-  }
-
   /** Waits for an answer of the broker, before the link is shared. */
   async answered(answer, seconds) {
     answer.catch((error) => this.lose(error)).then(() => wake(this.watchers));
-    if (!(await woken([this.watchers], seconds))) this.lose(new Error("the broker does not answer"));
+    if (!this.error && !(await woken([this.watchers], seconds))) this.lose(new Error("the broker does not answer"));
     if (!this.error) return;
     this.close();
     throw this.error;
@@ -264,14 +257,12 @@ class Link {
     wake(this.watchers);
   }
 
+  /** Waits for at most 1 s until the broker has everything that was written. */
   async close() {
-    const { connection, channel } = this;
+    const closed = new Set();
     this.lose(new Error("closed"));
-    try {
-      await (connection ?? channel)?.close();
-    } catch {
-      // It was closed before.
-    }
+    (async () => (this.connection ?? this.channel)?.close())().catch(() => {}).then(() => wake(closed));
+    await woken([closed], 1);
   }
 }
 
@@ -291,17 +282,34 @@ class Pushfleet {
   constructor(amqp, { app, timeout = 30, replies = DIRECT, prefix = "push", user } = {}) {
     if (!isText(app) || app === "") throw new TypeError("app: expected the application's id");
     if (typeof amqp === "string") user ??= decodeURIComponent(new URL(amqp).username) || "guest";
-    const connect = typeof amqp === "string" ? () => require("amqplib").connect(amqp) : typeof amqp === "function" ? amqp : () => amqp;
-    this._open = (seconds) => Link.open(connect, typeof amqp !== "object", seconds);
+    this._dial = typeof amqp === "string" ? () => require("amqplib").connect(amqp, { timeout: timeout * 1000 }) : typeof amqp === "function" ? amqp : () => amqp;
+    this._owns = typeof amqp !== "object";
     Object.assign(this, { app, _timeout: timeout, _replies: replies, _prefix: prefix, _user: user, _link: null, _opening: null });
+    Object.assign(this, { _isClosed: false, _links: [], _sleepers: new Set() });
     // Requests whose result nobody holds are forgotten.
     this._waiting = new Map();
     this._forgotten = new FinalizationRegistry((id) => this._waiting.delete(id));
   }
 
+  /**
+   * Ends what is under way: sends with Unconfirmed, outcomes with OutcomeUnknown, and the loops of `feedback`, `results` and `relay`.
+   * Nothing is sent or read afterwards. */
   async close() {
-    await this._opening?.catch(() => {});
-    await this._link?.close();
+    this._isClosed = true;
+    wake(this._sleepers);
+    await Promise.all(this._links.map((link) => link.close()));
+  }
+
+  async _open(seconds) {
+    if (this._isClosed) throw new Error("the client is closed");
+    const link = new Link();
+    this._links = [...this._links.filter((each) => !each.error), link];
+    await link.answered(link.start(this._dial, this._owns), seconds);
+    return link;
+  }
+
+  async _sleep(seconds) {
+    if (!this._isClosed) await woken([this._sleepers], seconds);
   }
 
   // Sending
@@ -336,8 +344,10 @@ class Pushfleet {
       if (waiting.some((sent) => sent._fate === "returned")) {
         throw new Refused("no queue accepts the request: run pushfleet topology", pending);
       }
-      if (Date.now() + pause * 1000 > deadline) throw new Unconfirmed(`not confirmed within ${this._timeout} s: ${problem.message}`, pending);
-      await sleep(pause);
+      if (this._isClosed || Date.now() + pause * 1000 > deadline) {
+        throw new Unconfirmed(`not confirmed within ${this._timeout} s: ${problem.message}`, pending);
+      }
+      await this._sleep(pause);
     }
   }
 
@@ -356,7 +366,7 @@ class Pushfleet {
           if (--open === 0) wake(done);
         });
       }
-      await woken([done, link.watchers], Math.min(this._timeout / 3, until(deadline)));
+      if (!link.error) await woken([done, link.watchers], Math.min(this._timeout / 3, until(deadline)));
     } catch (error) {
       link?.lose(error);
       if (!link) return error;
@@ -391,6 +401,7 @@ class Pushfleet {
   }
 
   async _openWithReplies() {
+    this._link?.close();
     const link = await this._open(this._timeout), noAck = this._replies === DIRECT;
     const take = (message) => {
       if (!message) return link.lose(new Error(`${this._replies} was deleted`));
@@ -416,7 +427,7 @@ class Pushfleet {
     while (!sent._answer) {
       const left = until(deadline);
       if (left <= 0) throw new OutcomeUnknown(`no outcome of ${sent.id} after ${timeout} s; it may still come`);
-      if (this._replies === DIRECT && sent._link.error) {
+      if (this._isClosed || (this._replies === DIRECT && sent._link.error)) {
         throw new OutcomeUnknown(`the connection to which the outcome of ${sent.id} would come is lost`);
       }
       try {
@@ -424,7 +435,7 @@ class Pushfleet {
         if (!sent._answer && !link.error) await woken([sent._watchers, link.watchers], until(deadline));
       } catch (error) {
         if (isRefusal(error)) throw new Refused(`the broker refused: ${error.message}`);
-        await sleep(Math.min(attempts.next().value, until(deadline)));
+        await this._sleep(Math.min(attempts.next().value, until(deadline)));
       }
     }
     return sent._answer;
@@ -477,9 +488,10 @@ class Pushfleet {
       } finally {
         await link?.close();
       }
+      if (this._isClosed) return;
       if (isRefusal(problem)) throw new Refused(`the broker refused: ${problem.message}`);
       if (Date.now() > deadline) throw new PushfleetError(`the broker can't be reached: ${problem.message}`);
-      await sleep(attempts.next().value);
+      await this._sleep(attempts.next().value);
     }
   }
 
@@ -509,8 +521,8 @@ class Pushfleet {
           if (poll === null || !(error instanceof Unconfirmed)) throw error;
           return 0;
         });
-        if (moved === 0 && poll === null) return count;
-        if (moved === 0) await sleep(poll);
+        if (moved === 0 && (poll === null || this._isClosed)) return count;
+        if (moved === 0) await this._sleep(poll);
       }
     } finally {
       await database.end?.();

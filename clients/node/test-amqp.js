@@ -69,10 +69,11 @@ class Connection extends EventEmitter {
   channels = new Map();
   pending = Buffer.alloc(0);
 
-  constructor(url) {
+  constructor(url, { timeout = 0 } = {}) {
     super();
     this.url = new URL(url);
     this.socket = net.connect(Number(this.url.port || 5672), this.url.hostname);
+    this.socket.setTimeout(timeout, () => this.lose(new Error("connect ETIMEDOUT")));
     this.opened = new Promise((resolve, reject) => Object.assign(this, { resolve, reject }));
     this.socket.on("connect", () => this.socket.write("AMQP\0\0\x09\x01"));
     this.socket.on("data", (bytes) => this.read(bytes));
@@ -122,6 +123,7 @@ class Connection extends EventEmitter {
         this.method(0, 10, 31, new Writer().put(2, reader.take(2)).put(4, reader.take(4)).put(2, 0));
         return this.method(0, 10, 40, new Writer().short(decodeURIComponent(pathname.slice(1)) || "/").short("").put(1, 0));
       case 10041: // open-ok
+        this.socket.setTimeout(0);
         return this.resolve(this);
       case 10050: { // close
         const error = Object.assign(new Error(), { code: reader.take(2) });
@@ -143,7 +145,8 @@ class Connection extends EventEmitter {
     return channel;
   }
 
-  close() {
+  async close() {
+    if (this.isClosing) throw new Error("Connection closing");
     this.isClosing = true;
     return new Promise((resolve) => {
       if (this.lost) return resolve();
@@ -290,4 +293,4 @@ class Channel extends EventEmitter {
   }
 }
 
-exports.connect = (url) => new Connection(url).opened;
+exports.connect = (url, options) => new Connection(url, options).opened;

@@ -100,7 +100,7 @@ describe("with a fleet that delivers", () => {
     await (await channel()).assertQueue(replies);
     const push = producer({ replies });
     const sent = await push.send({ to: PHONE, title: "x" });
-    await push.close();
+    await push._link.close();
     assert.equal((await sent.outcome()).success, 1);
   });
 
@@ -155,7 +155,7 @@ describe("with a broker that doesn't accept requests", () => {
     await setup.bindQueue(queue, `${prefix}.send`, "normal");
     const sent = await push.send({ to: PHONE, title: "x" });
     await assert.rejects(sent.outcome({ timeout: 0.1 }), { name: "OutcomeUnknown", message: /may still come/ });
-    await push.close();
+    await push._link.close();
     await assert.rejects(sent.outcome(), { name: "OutcomeUnknown", message: /connection/ });
   });
 
@@ -193,6 +193,40 @@ describe("with a broker that doesn't accept requests", () => {
     const begin = Date.now();
     await assert.rejects(push.send({ to: PHONE, title: "x" }), Unconfirmed);
     assert.ok(Date.now() - begin < 4000, `${Date.now() - begin} ms`);
+  });
+
+  test("close ends everything that is under way, and a program with it", async () => {
+    const replies = `replies.${randomUUID()}`, prefix = `other-${randomUUID()}`, setup = await channel();
+    await setup.assertQueue(replies, { arguments: { "x-expires": 60000 } });
+    await setup.assertExchange(`${prefix}.send`, "direct");
+    const { queue } = await setup.assertQueue("", { arguments: { "x-expires": 60000 } });
+    await setup.bindQueue(queue, `${prefix}.send`, "normal");
+    const program = spawn(process.execPath, ["-e", `
+      const { APNs, Pushfleet } = require("./pushfleet.js"), net = require("node:net");
+      const words = (promise) => promise.then((value) => JSON.stringify(value), (error) => error.name + " " + error.pending?.length);
+      const database = async () => ({ query: async () => ({ rows: [] }) });
+      (async () => {
+        const phone = APNs("ab".repeat(32)), silent = net.createServer().listen(0, "127.0.0.1", async () => {
+          const push = new Pushfleet(process.env.AMQP_URL, { app: "${APP}", prefix: "${prefix}", replies: "${replies}" });
+          const deaf = new Pushfleet("amqp://127.0.0.1:" + silent.address().port, { app: "${APP}", timeout: 2 });
+          const absent = new Pushfleet("amqp://127.0.0.1:1/", { app: "${APP}" });
+          const sent = await push.send({ to: phone, title: "x" }), pushes = Array.from({ length: 600 }, () => ({ to: phone, title: "x" }));
+          const ends = [sent.outcome(), push.feedback({ queue: "${replies}" }).next(), push.relay(database),
+            deaf.send({ to: phone, title: "x" }), absent.send({ to: phone, title: "x" }), absent.feedback().next()].map(words);
+          setTimeout(async () => {
+            ends.push(words(push.sendMany(pushes)));
+            await Promise.all([push.close(), push.close(), deaf.close(), absent.close()]);
+            ends.push(words(push.send({ to: phone, title: "x" })), words(push.results().next()));
+            console.log(JSON.stringify(await Promise.all(ends)));
+            silent.close();
+          }, 500);
+        });
+      })();`], { cwd: __dirname, stdio: ["ignore", "pipe", "inherit"], timeout: 8000 });
+    let output = "";
+    program.stdout.on("data", (bytes) => (output += bytes));
+    assert.deepEqual(await once(program, "close"), [0, null], output);
+    assert.deepEqual(JSON.parse(output), ["OutcomeUnknown 0", '{"done":true}', "0", "Unconfirmed 1", "Unconfirmed 1", '{"done":true}',
+      "Unconfirmed 600", "Unconfirmed 1", '{"done":true}']);
   });
 
   test("a given connection is used, and is not opened again", async () => {

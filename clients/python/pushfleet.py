@@ -366,6 +366,7 @@ class Pushfleet:
             raise TypeError("app: expected the application's id")
         self.app, self._timeout, self._replies, self._prefix = app, timeout, replies, prefix
         self._current: Optional[_Link] = None
+        self._is_closed = False
         # Sent requests whose result nobody holds are forgotten.
         self._waiting: weakref.WeakValueDictionary[str, Sent] = weakref.WeakValueDictionary()
 
@@ -376,6 +377,11 @@ class Pushfleet:
         self.close()
 
     def close(self) -> None:
+        """Nothing is sent or read afterwards. A loop of `feedback` or `results` ends when it asks for the next event."""
+        self._is_closed = True
+        self._drop()
+
+    def _drop(self) -> None:
         if self._current:
             self._current.close()
             self._current = None
@@ -409,7 +415,7 @@ class Pushfleet:
                 return
             if any(sent._fate == "returned" for sent in waiting):
                 raise Refused("no queue accepts the request: run pushfleet topology", waiting + rest)
-            if time.monotonic() + pause > deadline:
+            if self._is_closed or time.monotonic() + pause > deadline:
                 raise Unconfirmed(f"not confirmed within {self._timeout} s: {problem}", waiting + rest)
             log.warning("sent again under the same ids: %d of %d: %s", len(waiting), count, problem)
             time.sleep(pause)
@@ -438,6 +444,8 @@ class Pushfleet:
             headers=sent.headers or None, user_id=getattr(self._parameters.credentials, "username", None), **reply)
 
     def _connect(self, deadline: float) -> _Link:
+        if self._is_closed:
+            raise AMQPError("the client is closed")
         if self._current is None:
             self._current = _Link(self._parameters, deadline)
             if self._replies:
@@ -445,7 +453,7 @@ class Pushfleet:
         return self._current
 
     def _disconnect(self, problem: AMQPError, pending: List[Sent]) -> None:
-        self.close()
+        self._drop()
         if isinstance(problem, ChannelClosedByBroker) and problem.reply_code in (403, 404, 406):
             raise Refused(f"the broker refused: {problem.reply_text}", pending) from problem
 
@@ -468,7 +476,7 @@ class Pushfleet:
             if left <= 0:
                 raise OutcomeUnknown(f"no outcome of {sent.id} after {timeout} s; it may still come")
             try:
-                if self._replies == DIRECT and sent._link is not self._current:
+                if self._is_closed or (self._replies == DIRECT and sent._link is not self._current):
                     raise OutcomeUnknown(f"the connection to which the outcome of {sent.id} would come is lost")
                 self._connect(deadline).wait(lambda: sent._answer is not None, deadline)
             except AMQPError as error:
@@ -495,7 +503,7 @@ class Pushfleet:
         events: Deque[Any] = deque()
         deadline, pauses = time.monotonic() + self._timeout, _pauses()
         try:
-            while True:
+            while not self._is_closed:
                 try:
                     if link is None:
                         link = _Link(self._parameters, deadline)
@@ -550,7 +558,7 @@ class Pushfleet:
                     log.warning("the outbox waits: %s", error)
                 count += moved
                 if moved == 0:
-                    if poll is None:
+                    if poll is None or self._is_closed:
                         return count
                     time.sleep(poll)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pika
 import psycopg2
+from pika.exceptions import AMQPError
 
 import pushfleet
 from pushfleet import (APNs, Channel, Condition, Everyone, FCM, FCMTopic, FakePushfleet, Group, Installation, OutcomeUnknown, Pushfleet,
@@ -102,7 +103,7 @@ class FleetTests(unittest.TestCase):
         channel(self).queue_declare(queue, durable=True)
         with Pushfleet(AMQP, app=APP, replies=queue) as push:
             sent = push.send(to=PHONE, title=self.word)
-            push.close()
+            push._disconnect(AMQPError("lost"), [])
             self.assertEqual(sent.outcome()["success"], 1)
 
     def test_feedback_names_a_dead_token_and_stays_until_the_body_has_succeeded(self):
@@ -155,7 +156,7 @@ class BrokerTests(unittest.TestCase):
         sent = self.push.send(to=PHONE, title="x")
         with self.assertRaisesRegex(OutcomeUnknown, "may still come"):
             sent.outcome(timeout=0.1)
-        self.push.close()
+        self.push._disconnect(AMQPError("lost"), [])
         with self.assertRaisesRegex(OutcomeUnknown, "connection"):
             sent.outcome()
 
@@ -221,6 +222,28 @@ class BrokerTests(unittest.TestCase):
         with self.assertRaises(OutcomeUnknown):
             sent.outcome(timeout=0.5)
         self.assertLess(time.monotonic() - begin, 2)
+
+    def test_after_close_nothing_is_sent_or_read(self):
+        self.declare()
+        queue, replies = (self.channel.queue_declare(f"{name}.{self.prefix}", arguments={"x-expires": 60000}).method.queue
+                          for name in ("events", "replies"))
+        for n in range(3):
+            self.channel.basic_publish("", queue, json.dumps({"n": n}))
+        push = Pushfleet(AMQP, app=APP, prefix=self.prefix, replies=replies)
+        outbox = sqlite3.connect(":memory:")
+        create_outbox(outbox)
+        sent, seen = push.send(to=PHONE, title="x"), []
+        for event in push.feedback(queue, idle=1):
+            seen.append(event["n"])
+            push.close()
+        self.assertEqual(len(seen), 1)
+        with self.assertRaisesRegex(Unconfirmed, "closed") as caught:
+            push.send(to=PHONE, title="x", id="mine")
+        self.assertEqual([sent.id for sent in caught.exception.pending], ["mine"])
+        with self.assertRaises(OutcomeUnknown):
+            sent.outcome()
+        self.assertEqual(list(push.results()), [])
+        self.assertEqual(push.relay(lambda: outbox), 0)
 
     def test_an_event_is_acknowledged_when_the_loop_asks_for_the_next_one(self):
         queue = self.channel.queue_declare("", arguments={"x-expires": 60000}).method.queue
