@@ -427,7 +427,7 @@ class Pushfleet {
     while (!sent._answer) {
       const left = until(deadline);
       if (left <= 0) throw new OutcomeUnknown(`no outcome of ${sent.id} after ${timeout} s; it may still come`);
-      if (this._isClosed || (this._replies === DIRECT && sent._link.error)) {
+      if (this._isClosed || (this._replies === DIRECT && sent._link?.error !== null)) {
         throw new OutcomeUnknown(`the connection to which the outcome of ${sent.id} would come is lost`);
       }
       try {

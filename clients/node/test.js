@@ -183,6 +183,7 @@ describe("with a broker that doesn't accept requests", () => {
     const error = await push.send({ to: PHONE, title: "x", id: "mine" }).catch((each) => each);
     assert.ok(error instanceof Unconfirmed, String(error));
     assert.deepEqual(error.pending.map((sent) => sent.id), ["mine"]);
+    await assert.rejects(error.pending[0].outcome(), { name: "OutcomeUnknown", message: /connection/ });
     await assert.rejects(push.feedback().next(), { name: "PushfleetError", message: /can't be reached/ });
   });
 

@@ -476,7 +476,7 @@ class Pushfleet:
             if left <= 0:
                 raise OutcomeUnknown(f"no outcome of {sent.id} after {timeout} s; it may still come")
             try:
-                if self._is_closed or (self._replies == DIRECT and sent._link is not self._current):
+                if self._is_closed or (self._replies == DIRECT and (sent._link is None or sent._link is not self._current)):
                     raise OutcomeUnknown(f"the connection to which the outcome of {sent.id} would come is lost")
                 self._connect(deadline).wait(lambda: sent._answer is not None, deadline)
             except AMQPError as error:

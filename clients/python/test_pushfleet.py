@@ -191,6 +191,8 @@ class BrokerTests(unittest.TestCase):
         with self.assertRaises(Unconfirmed) as caught:
             push.send(to=PHONE, title="x", id="mine")
         self.assertEqual([sent.id for sent in caught.exception.pending], ["mine"])
+        with self.assertRaisesRegex(OutcomeUnknown, "connection"):
+            caught.exception.pending[0].outcome()
         with self.assertRaisesRegex(PushfleetError, "can't be reached"):
             next(push.feedback())
 
