@@ -49,7 +49,7 @@ const FCM = kind("FCM", /^(?!fid:)(?!.*(\.\.|%2[eEfF]))[A-Za-z0-9_:.%-]{1,4096}$
 const Installation = kind("Installation", /^[cdef][\w-]{21}$/, "the 22 characters of a Firebase installation", "fid:");
 const Registration = kind("Registration", /^pf1r~[0-7][0-9a-hjkmnp-tv-z]{25}$/, "an id that the registry issued: pf1r~ and 26 characters");
 const Group = kind("Group", /^pf1g~[0-7][0-9a-hjkmnp-tv-z]{25}$/, "a key that the registry issued: pf1g~ and 26 characters");
-const User = kind("User", { test: (id) => /^[^\x00-\x1f\x7f-\x9f]+$/.test(id) && Buffer.byteLength(id) <= 255 },
+const User = kind("User", { test: (id) => /^[^\x00-\x1f\x7f-\x9f\p{Surrogate}]+$/u.test(id) && Buffer.byteLength(id) <= 255 },
   "1 to 255 bytes of UTF-8 without control characters", "/users/", { write: (id) => id.replace(/%(?=[0-9a-fA-F]{2})/g, "%25") });
 const Topic = kind("Topic", /^[\w\-.~%]{1,899}$/, "1 to 899 of a-z A-Z 0-9 - _ . ~ %", "/topics/");
 const Condition = kind("Condition", /./s, "a condition such as 'a' in topics && !('b' in topics)", "", { field: "condition", isEntry: false });
@@ -61,7 +61,7 @@ function WebPush(subscription) {
   if (!subscription?.endpoint || !subscription.keys?.p256dh || !subscription.keys.auth) {
     throw new TypeError("WebPush: expected an object with endpoint, keys.p256dh and keys.auth");
   }
-  return new Target("webpush:" + Buffer.from(JSON.stringify(subscription)).toString("base64url"), "to", true);
+  return new Target("webpush:" + Buffer.from(json("WebPush", subscription)).toString("base64url"), "to", true);
 }
 
 // Requests
@@ -111,7 +111,9 @@ const NOTIFICATION = {
   local_only: flag, default_sound: flag, event_time: text, notification_priority: text, notification_count: count, visibility: text,
 };
 const isText = (value) => typeof value === "string";
-const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+const isObject = (value) => Object.prototype.toString.call(value) === "[object Object]"; // so no Map, no list
+const isJSON = (value) => value === null || typeof value === "boolean" || Number.isFinite(value) || Array.isArray(value) || isObject(value)
+  || (isText(value) && !/\p{Surrogate}/u.test(value));
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
 const CHECKS = {
   [text]: isText, [flag]: (value) => typeof value === "boolean", [object]: isObject, [count]: isCount,
@@ -130,6 +132,20 @@ function check(place, given, kinds) {
     const expected = kinds[name];
     const isRight = Array.isArray(expected) ? expected.includes(value) : CHECKS[expected](value);
     if (!isRight) throw new TypeError(`${place}${name}: expected ${Array.isArray(expected) ? expected.join(" or ") : expected}`);
+  }
+}
+
+/** JSON.stringify, but what it would change or leave out is refused, except undefined in an object. */
+function json(name, value) {
+  try {
+    return JSON.stringify(value, function (key, each) {
+      if (!isJSON(key) || !(isJSON(each) || (each === undefined && !Array.isArray(this)))) {
+        throw new TypeError("expected only values that JSON has, and well-formed Unicode");
+      }
+      return each;
+    });
+  } catch (error) {
+    throw new TypeError(`${name}: ${error.message}`);
   }
 }
 
@@ -174,6 +190,7 @@ function make(app, push) {
   const given = Object.fromEntries(Object.entries(push).filter(([, value]) => value !== null && value !== undefined));
   check("", given, PUSH);
   check("notification.", given.notification ?? {}, NOTIFICATION);
+  for (const [name, value] of Object.entries(given)) if (name !== "to") json(name, value);
   for (const [name, limit] of [["key", 1024], ["id", 255]]) {
     const value = given[name] ?? "x";
     if (value === "" || Buffer.byteLength(value) > limit || UNSEEN.test(value)) {
@@ -194,7 +211,7 @@ function make(app, push) {
     if (name in HEADERS) headers[HEADERS[name]] = value;
     else request[FIELDS[name] ?? name] = value;
   }
-  return new Sent(id, app, lane, now(), headers, JSON.stringify(request));
+  return new Sent(id, app, lane, now(), headers, json("to", request));
 }
 
 // The connection

@@ -302,7 +302,8 @@ describe("the outbox", () => {
 
 describe("arguments", () => {
   test("a wrong one is refused by its name, and nothing is sent", async () => {
-    const fake = new FakePushfleet({ app: APP });
+    const fake = new FakePushfleet({ app: APP }), circle = {};
+    circle.x = circle;
     for (const [words, push] of [
       [/^to: expected a target/, { to: "ab" }], [/^to: expected a target/, {}], [/^to: a list has 1 to 1000/, { to: [] }],
       [/^to: a list has 1 to 1000/, { to: [Everyone()] }], [/^tilte: unknown name/, { to: PHONE, tilte: "x" }],
@@ -312,15 +313,21 @@ describe("arguments", () => {
       [/^ttl: expected a whole number/, { to: PHONE, ttl: -1 }], [/^ttl: expected 0 to 2419200/, { to: PHONE, ttl: 2419201 }],
       [/^lane: expected high or normal/, { to: PHONE, lane: "low" }], [/^key: expected 1 to 1024/, { to: PHONE, key: "é".repeat(513) }],
       [/^id: expected 1 to 255/, { to: PHONE, id: "a\nb" }], [/^data: the name "from" is reserved/, { to: PHONE, data: { from: "x" } }],
+      ...[NaN, 1n, () => 1, [undefined], new Map(), "\ud800"].map((x) => [/^data: /, { to: PHONE, data: { x } }]),
+      [/^data: expected an object/, { to: PHONE, data: new Map() }], [/^title: /, { to: PHONE, title: "\ud800" }],
+      [/^sender: /, { to: PHONE, sender: "\ud800" }], [/^apns: .*circular/, { to: PHONE, apns: circle }],
+      [/^notification.title_loc_args: expected/, { to: PHONE, notification: { title_loc_args: [1] } }],
+      [/^notification.sound: expected/, { to: PHONE, notification: { sound: ["x"] } }],
     ]) await assert.rejects(fake.sendMany([{ to: PHONE, title: "good" }, push]), { name: "TypeError", message: words });
     assert.deepEqual(fake.sent, []);
+    assert.deepEqual((await fake.send({ to: PHONE, data: { x: undefined, y: null, z: new Date(0) } })).request.data, { y: null, z: "1970-01-01T00:00:00.000Z" });
     assert.throws(() => new Pushfleet(AMQP_URL, {}), /^TypeError: app: /);
   });
 
   test("a malformed target is refused without showing it", () => {
     const kinds = { APNs, FCM, Registration, Group, User, Topic, Condition, Installation, Channel, FCMTopic, WebPush };
     for (const [name, value] of [["APNs", "abc"], ["FCM", "a b"], ["FCM", "fid:x"], ["Registration", "pf1r~x"], ["Group", "pf1g~"], ["User", ""],
-      ["User", "é".repeat(128)], ["Topic", "a b"], ["Condition", ""], ["Installation", "secret"], ["Channel", " "], ["FCMTopic", ""],
+      ["User", "é".repeat(128)], ["User", "\ud800"], ["Topic", "a b"], ["Condition", ""], ["Installation", "secret"], ["Channel", " "], ["FCMTopic", ""],
       ["WebPush", { endpoint: "https://secret" }]]) {
       assert.throws(() => kinds[name](value), (error) => error.message.startsWith(`${name}: expected`) && !error.message.includes("secret"));
     }

@@ -89,7 +89,7 @@ class Group(Target):
     pattern, rule = r"pf1g~[0-7][0-9a-hjkmnp-tv-z]{25}", "a notification key that the registry issued: pf1g~ and 26 characters"
 
 class User(Target):
-    pattern, rule, prefix = r"[^\x00-\x1f\x7f-\x9f]{1,255}", "1 to 255 bytes of UTF-8 without control characters", "/users/"
+    pattern, rule, prefix = r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}", "1 to 255 bytes of UTF-8 without control characters", "/users/"
 
     def __init__(self, value: str) -> None:
         super().__init__(value)
@@ -186,6 +186,8 @@ def _is(value: Any, hint: Any) -> bool:
         return value in get_args(hint)
     if get_origin(hint) is Union:
         return any(_is(value, each) for each in get_args(hint))
+    if get_origin(hint) is list:
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
     kind = Mapping if hint is Notification else get_origin(hint) or hint
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
@@ -209,12 +211,15 @@ def _target(to: Any) -> Dict[str, Any]:
 
 def _make(app: str, push: Push) -> Sent:
     given: Dict[str, Any] = {name: value for name, value in push.items() if value is not None}
-    notification = dict(given.get("notification") or {})
     _check("", given, _PUSH)
+    notification = dict(given.get("notification", ()))
     _check("notification.", notification, _NOTIFICATION)
+    for name, value in given.items():
+        if name != "to":
+            _json(name, value)
     for name, limit in (("key", 1024), ("id", 255)):
         text = given.get(name, "x")
-        if not 1 <= len(_json(name, text).encode()) - 2 <= limit or _UNSEEN.search(text):
+        if not 1 <= len(text.encode()) <= limit or _UNSEEN.search(text):
             raise ValueError(f"{name}: expected 1 to {limit} bytes of UTF-8 without control characters")
     if not 0 <= given.get("ttl", 0) <= 2_419_200:
         raise ValueError("ttl: expected 0 to 2419200 seconds")
@@ -231,9 +236,7 @@ def _make(app: str, push: Push) -> Sent:
     request, lane = _target(given.pop("to", None)), given.pop("lane", "normal")
     id = given.pop("id", None) or str(uuid.uuid4())
     headers = {header: given.pop(name) for name, header in _HEADERS.items() if name in given}
-    for name, value in given.items():
-        _json(name, value)
-        request[_FIELDS.get(name, name)] = value
+    request.update((_FIELDS.get(name, name), value) for name, value in given.items())
     return Sent(id, app, lane, int(time.time()), headers, _json("to", request))
 
 # The connection

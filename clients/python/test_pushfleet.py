@@ -424,13 +424,18 @@ class ArgumentTests(unittest.TestCase):
             (ValueError, "^id: expected 1 to 255 bytes", {"to": PHONE, "id": "a\nb"}),
             (ValueError, "^data: the name 'from' is reserved", {"to": PHONE, "data": {"from": "x"}}),
             (ValueError, "^data: ", {"to": PHONE, "data": {"x": float("nan")}}),
-            (ValueError, "^notification: ", {"to": PHONE, "title": "\ud800"}),
+            (ValueError, "^data: ", {"to": PHONE, "data": {"x": [object()]}}),
+            (ValueError, "^title: ", {"to": PHONE, "title": "\ud800"}),
+            (ValueError, "^sender: ", {"to": PHONE, "sender": "\ud800"}),
+            (TypeError, "^notification.title_loc_args: expected ", {"to": PHONE, "notification": {"title_loc_args": [1]}}),
+            (TypeError, "^notification: expected ", {"to": PHONE, "notification": "x"}),
+            (TypeError, "^notification.sound: expected ", {"to": PHONE, "notification": {"sound": ["x"]}}),
         ]:
             with self.subTest(words), self.assertRaisesRegex(error, words):
                 push.send_many([{"to": PHONE, "title": "good"}, arguments])
 
     def test_a_malformed_target_is_refused_without_showing_it(self):
-        for kind, value in [(APNs, "abc"), (FCM, "a b"), (FCM, "fid:x"), (Registration, "pf1r~x"), (Group, "pf1g~"), (User, ""), (User, "é" * 128),
+        for kind, value in [(APNs, "abc"), (FCM, "a b"), (FCM, "fid:x"), (Registration, "pf1r~x"), (Group, "pf1g~"), (User, ""), (User, "é" * 128), (User, "\ud800"),
                             (Topic, "a b"), (Condition, ""), (Installation, "secret"), (Channel, " "), (FCMTopic, ""), (WebPush, {}),
                             (WebPush, {"endpoint": "https://secret", "keys": {}})]:
             with self.subTest(kind=kind, value=value), self.assertRaisesRegex(ValueError, f"^{kind.__name__}: expected ") as caught:
