@@ -298,6 +298,7 @@ class Pushfleet {
    */
   constructor(amqp, { app, timeout = 30, replies = DIRECT, prefix = "push", user } = {}) {
     if (!isText(app) || app === "") throw new TypeError("app: expected the application's id");
+    if (isText(amqp) && !/^amqps?:\/\//.test(amqp)) throw new TypeError("amqp: expected a URL that begins with amqp:// or amqps://");
     if (typeof amqp === "string") user ??= decodeURIComponent(new URL(amqp).username) || "guest";
     this._dial = typeof amqp === "string" ? () => require("amqplib").connect(amqp, { timeout: timeout * 1000 }) : typeof amqp === "function" ? amqp : () => amqp;
     this._owns = typeof amqp !== "object";

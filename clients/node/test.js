@@ -322,6 +322,7 @@ describe("arguments", () => {
     assert.deepEqual(fake.sent, []);
     assert.deepEqual((await fake.send({ to: PHONE, data: { x: undefined, y: null, z: new Date(0) } })).request.data, { y: null, z: "1970-01-01T00:00:00.000Z" });
     assert.throws(() => new Pushfleet(AMQP_URL, {}), /^TypeError: app: /);
+    assert.throws(() => new Pushfleet("http://broker", { app: APP }), /^TypeError: amqp: expected a URL/);
   });
 
   test("a malformed target is refused without showing it", () => {

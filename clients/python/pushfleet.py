@@ -26,7 +26,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Deque, Dict, Iterable, Iterato
 
 import pika
 from pika.adapters.select_connection import IOLoop
-from pika.exceptions import AMQPError, ChannelClosedByBroker
+from pika.exceptions import AMQPConnectionError, AMQPError, ChannelClosedByBroker
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -254,7 +254,7 @@ class _Link:
         self._connection = pika.SelectConnection(parameters, self._connected, self._lost, self._lost, self._loop)
         try:
             if not self.wait(lambda: self.channel, deadline):
-                raise AMQPError("the broker does not answer")
+                raise AMQPConnectionError("the broker does not answer")
         except BaseException:
             self.close()
             raise
@@ -298,7 +298,7 @@ class _Link:
         except AssertionError:
             pass  # Pika fails one of its assertions if the connection was still opening.
         self._loop.close()
-        self.error = self.error or AMQPError("closed")
+        self.error = self.error or AMQPConnectionError("closed")
 
     def _connected(self, connection: Any) -> None:
         connection.channel(on_open_callback=self._opened)
@@ -309,12 +309,14 @@ class _Link:
             self._loop.stop()
 
         channel.add_on_close_callback(self._lost)
-        channel.add_on_cancel_callback(lambda _: self._lost(channel, AMQPError("a queue was deleted")))
+        channel.add_on_cancel_callback(lambda _: self._lost(channel, AMQPConnectionError("a queue was deleted")))
         channel.add_on_return_callback(self._returned)
         channel.confirm_delivery(self._decided, ready)
 
     def _lost(self, _: Any, reason: Any) -> None:
-        self.error = self.error or (reason if isinstance(reason, AMQPError) else AMQPError(str(reason)))
+        if "SSLError(" in repr(reason):
+            reason = f"amqps: TLS failed, the port may be one without TLS: {reason!r}"
+        self.error = self.error or (reason if isinstance(reason, AMQPError) else AMQPConnectionError(str(reason) or repr(reason)))
         self._loop.stop()
 
     def _returned(self, _channel: Any, _method: Any, properties: Any, _body: bytes) -> None:
@@ -344,7 +346,7 @@ class _Link:
         self.channel.basic_qos(prefetch_count=100)
         self.channel.basic_consume(queue, note(take), auto_ack=auto_ack, callback=note(accepted.append))
         if not self.wait(lambda: accepted, deadline):
-            raise AMQPError(f"the broker does not answer: {queue}")
+            raise AMQPConnectionError(f"the broker does not answer: {queue}")
 
 def _pauses() -> Iterator[float]:
     """Seconds between attempts: from a tenth of a second, doubled up to 5 s, each up to half shorter by chance."""
@@ -364,6 +366,8 @@ class Pushfleet:
 
     def __init__(self, amqp: Union[str, pika.connection.Parameters], app: str, *, timeout: float = 30,
                  replies: Optional[str] = DIRECT, prefix: str = "push") -> None:
+        if isinstance(amqp, str) and not re.match("amqps?://", amqp):
+            raise ValueError("amqp: expected a URL that begins with amqp:// or amqps://")
         self._parameters = pika.URLParameters(amqp) if isinstance(amqp, str) else amqp
         if not isinstance(app, str) or not app:
             raise TypeError("app: expected the application's id")
@@ -431,7 +435,7 @@ class Pushfleet:
                 link.publish(f"{self._prefix}.send", sent, self._properties(sent, link))
             if link.wait(lambda: not link.unconfirmed, min(deadline, time.monotonic() + self._timeout / 3)):
                 return "the broker refused them for now, a queue may be full"
-            problem = AMQPError("the broker does not confirm")
+            problem = AMQPConnectionError("the broker does not confirm")
         except AMQPError as error:
             problem = error
         self._disconnect(problem, [sent for sent in waiting if sent._fate != "confirmed"] + rest)
@@ -448,7 +452,7 @@ class Pushfleet:
 
     def _connect(self, deadline: float) -> _Link:
         if self._is_closed:
-            raise AMQPError("the client is closed")
+            raise AMQPConnectionError("the client is closed")
         if self._current is None:
             self._current = _Link(self._parameters, deadline)
             if self._replies:

@@ -196,6 +196,12 @@ class BrokerTests(unittest.TestCase):
         with self.assertRaisesRegex(PushfleetError, "can't be reached"):
             next(push.feedback())
 
+    def test_an_error_says_why_there_is_no_connection(self):
+        with self.assertRaisesRegex(Unconfirmed, "amqps: TLS failed"):
+            Pushfleet(AMQP.replace("amqp://", "amqps://"), app=APP, timeout=1).send(to=PHONE, title="x")
+        with self.assertRaisesRegex(ValueError, "^amqp: expected a URL"):
+            Pushfleet(AMQP.replace("amqp://", "http://"), app=APP)
+
     def test_a_broker_that_does_not_answer_leaves_the_request_unconfirmed(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             push = Pushfleet(f"amqp://127.0.0.1:{silent.getsockname()[1]}/", app=APP, timeout=0.3)
