@@ -381,13 +381,17 @@ struct ConsoleTests {
     // An address with a sign that isn't percent-encoded.
     try browser.go("lanes/%", viewer)
     #expect(try browser.holds("document.querySelector('nav [aria-current]').hash === '#/lanes'", viewer))
+    // A name that every object of JavaScript has.
+    try browser.order(viewer, ["value": "location.hash = '#/constructor'"])
+    #expect(try browser.holds("document.querySelector('nav [aria-current]').hash === '#/fleet'", viewer))
 
     // A webhook that its receiver has ended.
     try browser.go("apps/\(Site.app)", operator_)
     try browser.click("/v1/fleet/apps/\(Site.app)/rate", operator_, ["rate": "20"])
-    #expect(try site.run(["webhooks", "pause", "\(Site.app)/billing", "--reason", "gone"] + config).status == 0)
+    #expect(try site.run(["webhooks", "pause", "\(Site.app)/billing", "--reason", "[gone](https://a/)"] + config).status == 0)
     try browser.go("fleet", viewer)
-    #expect(try browser.shows("Webhook \(Site.app)/billing is paused", viewer) && browser.shows("because: gone", viewer))
+    #expect(try browser.shows("Webhook \(Site.app)/billing is paused", viewer))
+    #expect(try browser.shows("because: [gone](https://a/).", viewer))
     try browser.click("/v1/fleet/webhooks/\(Site.app)%2Fbilling/resume", operator_)
     #expect(try browser.holds("!document.getElementById('page').innerText.includes('Webhook')", viewer))
 

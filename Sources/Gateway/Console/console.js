@@ -40,7 +40,7 @@ function decoded(text) {
 
 function place() {
   const [path, query] = location.hash.slice(2).split("?"), [name, ...args] = path.split("/").map(decoded);
-  return { page: pages[name] || pages.fleet, args, query: Object.fromEntries(new URLSearchParams(query)) };
+  return { page: Object.hasOwn(pages, name) ? pages[name] : pages.fleet, args, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 // MARK: live

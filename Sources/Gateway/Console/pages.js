@@ -81,19 +81,19 @@ function all(state) {
 
 /// The problems that operators' own orders cause.
 function addOrders(state, add) {
-  for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), words: toResume(one), section: "pushfleetholdqueue" });
-  for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: one.waiting, words: toResume(one), section: "pushfleetholdqueue" });
-  for (const one of state.webhooks || []) if (one.state !== "running") add("warn", `Webhook ${one.webhook} is ${one.state}`, { app: owner(one), since: one.since, words: toResume(one), section: "pushfleetwebhookpaused" });
-  for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, words: toResume(one), link: "#/lanes", section: "pushfleetbacklog" });
+  for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), ...toResume(one), section: "pushfleetholdqueue" });
+  for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: one.waiting, ...toResume(one), section: "pushfleetholdqueue" });
+  for (const one of state.webhooks || []) if (one.state !== "running") add("warn", `Webhook ${one.webhook} is ${one.state}`, { app: owner(one), since: one.since, ...toResume(one), section: "pushfleetwebhookpaused" });
+  for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, ...toResume(one), link: "#/lanes", section: "pushfleetbacklog" });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
     else if (one.state === "paused") add("warn", `Campaign ${one.id} of ${one.app} is paused`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "Resume it when the reason is gone, or cancel it", section: "pushfleetcampaignstandsstill" });
 }
 
 const by = one => [one.by && `By ${one.by}`, one.reason && `because: ${one.reason}`, one.until && `until ${time(one.until)}`].filter(Boolean).join(", ");
-const toResume = one => [by(one), "Resume it when the reason is gone"].filter(Boolean).join(". ");
+const toResume = one => ({ by: by(one), words: "Resume it when the reason is gone" });
 
 const problemList = found => make("ul", { class: "problems", "aria-label": "Problems" }, found.map(one => make("li", { class: one.kind }, make("strong", {}, one.link || one.app ? make("a", { href: one.link || "#/apps/" + encode(one.app) }, one.title) : one.title),
-  make("p", {}, one.since ? `Since ${time(one.since)}. ` : one.seen && `Seen since ${time(one.seen)}. `, one.waits > 0 && `${number(one.waits)} waiting. `, one.words && [inline(sentence(one.words)), " "], runbook(one.section)))));
+  make("p", {}, one.since ? `Since ${time(one.since)}. ` : one.seen && `Seen since ${time(one.seen)}. `, one.waits > 0 && `${number(one.waits)} waiting. `, one.by && sentence(one.by) + " ", one.words && [inline(sentence(one.words)), " "], runbook(one.section)))));
 const sentence = words => words[0].toUpperCase() + words.slice(1) + (words.endsWith(".") ? "" : ".");
 
 // MARK: pages
