@@ -300,7 +300,8 @@ class Pushfleet {
     if (!isText(app) || app === "") throw new TypeError("app: expected the application's id");
     if (isText(amqp) && !/^amqps?:\/\//.test(amqp)) throw new TypeError("amqp: expected a URL that begins with amqp:// or amqps://");
     if (typeof amqp === "string") user ??= decodeURIComponent(new URL(amqp).username) || "guest";
-    this._dial = typeof amqp === "string" ? () => require("amqplib").connect(amqp, { timeout: timeout * 1000 }) : typeof amqp === "function" ? amqp : () => amqp;
+    const dial = () => require("amqplib").connect(amqp, { timeout: timeout * 1000 });
+    this._dial = typeof amqp === "string" ? dial : typeof amqp === "function" ? amqp : () => amqp;
     this._owns = typeof amqp !== "object";
     Object.assign(this, { app, _timeout: timeout, _replies: replies, _prefix: prefix, _user: user, _link: null, _opening: null });
     Object.assign(this, { _isClosed: false, _links: [], _sleepers: new Set() });
@@ -311,7 +312,8 @@ class Pushfleet {
 
   /**
    * Ends what is under way: sends with Unconfirmed, outcomes with OutcomeUnknown, and the loops of `feedback`, `results` and `relay`.
-   * Nothing is sent or read afterwards. */
+   * Nothing is sent or read afterwards.
+   */
   async close() {
     this._isClosed = true;
     wake(this._sleepers);
@@ -493,13 +495,12 @@ class Pushfleet {
         await link.answered(link.channel.consume(queue, take), until(deadline));
         while (!link.error) {
           if (events.length === 0 && !(await woken([arrived, link.watchers], idle))) return;
-          [deadline, attempts] = [Date.now() + this._timeout * 1000, pauses()];
           const message = events.shift();
           if (!message) continue;
           yield decoded(message.content, queue);
           if (!link.error) link.channel.ack(message);
         }
-        problem = link.error;
+        [problem, deadline, attempts] = [link.error, Date.now() + this._timeout * 1000, pauses()];
       } catch (error) {
         if (error instanceof PushfleetError || (link && !link.error)) throw error;
         problem = link?.error ?? error;

@@ -196,6 +196,18 @@ describe("with a broker that doesn't accept requests", () => {
     assert.ok(Date.now() - begin < 4000, `${Date.now() - begin} ms`);
   });
 
+  test("a loop reads on if its connection was lost during a slow body", async () => {
+    const setup = await channel(), push = producer({ timeout: 0.3 }), seen = [];
+    const { queue } = await setup.assertQueue("", { arguments: { "x-expires": 60000 } });
+    setup.publish("", queue, Buffer.from('{"n":1}'), {});
+    for await (const { n } of push.feedback({ queue, idle: 1 })) {
+      if (seen.push(n) > 1) continue;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      push._links[0].lose(new Error("lost"));
+    }
+    assert.deepEqual(seen, [1, 1]);
+  });
+
   test("close ends everything that is under way, and a program with it", async () => {
     const replies = `replies.${randomUUID()}`, prefix = `other-${randomUUID()}`, setup = await channel();
     await setup.assertQueue(replies, { arguments: { "x-expires": 60000 } });
@@ -320,7 +332,8 @@ describe("arguments", () => {
       [/^notification.sound: expected/, { to: PHONE, notification: { sound: ["x"] } }],
     ]) await assert.rejects(fake.sendMany([{ to: PHONE, title: "good" }, push]), { name: "TypeError", message: words });
     assert.deepEqual(fake.sent, []);
-    assert.deepEqual((await fake.send({ to: PHONE, data: { x: undefined, y: null, z: new Date(0) } })).request.data, { y: null, z: "1970-01-01T00:00:00.000Z" });
+    const { request } = await fake.send({ to: PHONE, data: { x: undefined, y: null, z: new Date(0) } });
+    assert.deepEqual(request.data, { y: null, z: "1970-01-01T00:00:00.000Z" });
     assert.throws(() => new Pushfleet(AMQP_URL, {}), /^TypeError: app: /);
     assert.throws(() => new Pushfleet("http://broker", { app: APP }), /^TypeError: amqp: expected a URL/);
   });

@@ -314,7 +314,7 @@ class _Link:
         channel.confirm_delivery(self._decided, ready)
 
     def _lost(self, _: Any, reason: Any) -> None:
-        if "SSLError(" in repr(reason):
+        if not self.channel and "SSLError(" in repr(reason):
             reason = f"amqps: TLS failed, the port may be one without TLS: {reason!r}"
         self.error = self.error or (reason if isinstance(reason, AMQPError) else AMQPConnectionError(str(reason) or repr(reason)))
         self._loop.stop()
