@@ -364,9 +364,8 @@ class Pushfleet {
       if (waiting.some((sent) => sent._fate === "returned")) {
         throw new Refused("no queue accepts the request: run pushfleet topology", pending);
       }
-      if (this._isClosed || Date.now() + pause * 1000 > deadline) {
-        throw new Unconfirmed(`not confirmed within ${this._timeout} s: ${problem.message}`, pending);
-      }
+      if (this._isClosed) throw new Unconfirmed("not confirmed: the client is closed", pending);
+      if (Date.now() + pause * 1000 > deadline) throw new Unconfirmed(`not confirmed within ${this._timeout} s: ${problem.message}`, pending);
       await this._sleep(pause);
     }
   }

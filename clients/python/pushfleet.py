@@ -422,7 +422,9 @@ class Pushfleet:
                 return
             if any(sent._fate == "returned" for sent in waiting):
                 raise Refused("no queue accepts the request: run pushfleet topology", waiting + rest)
-            if self._is_closed or time.monotonic() + pause > deadline:
+            if self._is_closed:
+                raise Unconfirmed("not confirmed: the client is closed", waiting + rest)
+            if time.monotonic() + pause > deadline:
                 raise Unconfirmed(f"not confirmed within {self._timeout} s: {problem}", waiting + rest)
             log.warning("sent again under the same ids: %d of %d: %s", len(waiting), count, problem)
             time.sleep(pause)

@@ -245,7 +245,7 @@ class BrokerTests(unittest.TestCase):
             seen.append(event["n"])
             push.close()
         self.assertEqual(len(seen), 1)
-        with self.assertRaisesRegex(Unconfirmed, "closed") as caught:
+        with self.assertRaisesRegex(Unconfirmed, "^not confirmed: the client is closed$") as caught:
             push.send(to=PHONE, title="x", id="mine")
         self.assertEqual([sent.id for sent in caught.exception.pending], ["mine"])
         with self.assertRaises(OutcomeUnknown):
