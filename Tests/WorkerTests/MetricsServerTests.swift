@@ -65,6 +65,18 @@ struct MetricsServerTests {
     #expect(!["/", "/status.json", "/history.json", "/worker.js", "", "/metrics/"].contains(where: MetricsServer.isForAll))
   }
 
+  @Test("says whether the latest reload was refused")
+  func reload() throws {
+    let fleet = try QuietFleet()
+    func refused() -> String? {
+      fleet.probe.ask("/metrics")?.body.split(separator: "\n").last { $0.hasPrefix("pushfleet_reload_refused") }.map(
+        String.init)
+    }
+    #expect(refused() == "pushfleet_reload_refused 0")
+    fleet.board.reloadAll(nil)
+    #expect(refused() == "pushfleet_reload_refused 1")
+  }
+
   @Test("is live and ready while every shard's loop turns, publishes and consumes")
   func probes() throws {
     let fleet = try QuietFleet()

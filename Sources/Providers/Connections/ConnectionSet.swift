@@ -67,10 +67,7 @@ final class ConnectionSet {
       let session = live[index].session
       if session.sendableStreams > 0 { return session }
     }
-    for index in live.indices where live[index].phase == .open && live[index].session.availableStreams > 0 {
-      return live[index].session
-    }
-    return nil
+    return live.first { $0.phase == .open && $0.session.availableStreams > 0 }?.session
   }
 
   var isConnecting: Bool { live.contains { $0.phase == .connecting } }

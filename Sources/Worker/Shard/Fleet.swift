@@ -177,6 +177,7 @@ public final class Fleet: TurnHook {
   private func reloadCredentials(because reason: String) {
     let next: Configuration
     do throws(ConfigurationError) { next = try reload() } catch {
+      board.reloadAll(nil)
       return log.error("the old configuration stays in force", ["reason": "\(error)"])
     }
     log.info("reloading", ["because": reason])

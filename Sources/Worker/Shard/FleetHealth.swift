@@ -9,6 +9,7 @@ struct FleetHealth {
   /// Shards that don't both publish and consume.
   var unready: [Int] = []
   var isDraining = false
+  var isReloadRefused = false
 
   /// False if a restart would help; broker and providers have no influence.
   var isAlive: Bool { hanging.isEmpty }

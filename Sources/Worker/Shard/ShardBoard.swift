@@ -6,6 +6,7 @@ import Wire
 final class ShardBoard: Sendable {
   private struct State {
     var isStopping = false
+    var isReloadRefused = false
     var ended: Set<Int> = []
     var end = Fleet.End.done
     var counters = Counters()
@@ -25,8 +26,10 @@ final class ShardBoard: Sendable {
     for control in controls { control.stop() }
   }
 
-  func reloadAll(_ setup: ShardSetup) {
-    for control in controls { control.reload(setup) }
+  /// - Parameter setup: nil if the new configuration is refused.
+  func reloadAll(_ setup: ShardSetup?) {
+    state.withLock { $0.isReloadRefused = setup == nil }
+    if let setup { for control in controls { control.reload(setup) } }
   }
 
   /// The latest reports of the shards that have started.
@@ -36,8 +39,8 @@ final class ShardBoard: Sendable {
   var hasBegun: Bool { controls.allSatisfy(\.hasBegun) }
 
   func health(at now: MonotonicTime) -> FleetHealth {
-    let (ended, isStopping) = state.withLock { ($0.ended, $0.isStopping) }
-    var health = FleetHealth(isDraining: isStopping)
+    let (ended, isStopping, isReloadRefused) = state.withLock { ($0.ended, $0.isStopping, $0.isReloadRefused) }
+    var health = FleetHealth(isDraining: isStopping, isReloadRefused: isReloadRefused)
     for (number, report) in controls.map(\.report).enumerated() {
       if !report.isReady || ended.contains(number) { health.unready.append(number) }
       if report.isDraining { health.isDraining = true }

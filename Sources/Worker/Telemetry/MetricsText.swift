@@ -170,6 +170,7 @@ struct MetricsText {
       ("shards", report.shards, "Shards that the worker was started with."),
       ("shards_ready", report.shardsReady, "Shards connected to the broker."),
       ("draining", whole.isDraining ? 1 : 0, "1 while the worker drains and accepts no more messages."),
+      ("reload_refused", report.health.isReloadRefused ? 1 : 0, "1 after a refused reload: the old configuration is in use."),
       ("broker_blocked", whole.isBrokerBlocked ? 1 : 0, "1 while a resource alarm blocks publications."),
     ]
     for (name, value, help) in gauges { format.gauge("pushfleet_\(name)", value, help) }
