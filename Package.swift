@@ -5,7 +5,7 @@ import PackageDescription
 /// a new profile compiles every module again.
 let profile =
   Context.environment["PUSHFLEET_RECORD_PROFILE"] == nil
-  ? "-ir-profile-use=\(Context.packageDirectory)/Sources/Profile/pushes-a2e2027d.profdata" : "-ir-profile-generate"
+  ? "-ir-profile-use=\(Context.packageDirectory)/Sources/Profile/pushes-0a81afc8.profdata" : "-ir-profile-generate"
 /// Exclusive access is checked at run time in debug builds, which every test runs, and not in release builds: docs/decisions/0006.
 /// The last option makes names in the profile independent of the build's folder.
 let released = SwiftSetting.unsafeFlags(
