@@ -58,7 +58,7 @@ package final class Holds {
   private var countDue = MonotonicTime(nanoseconds: 0)
   private var isCounting = false
 
-  /// Seconds without publications to a queue that may be new. RabbitMQ 3.10 loses confirmed messages of a quorum queue that was
+  /// Seconds from a hold queue's declaration to the first publication: the queue may be new. RabbitMQ 3.10 loses confirmed messages of a quorum queue that was
   /// declared less than a second before the broker is killed.
   private static let settling = 2.0
   /// The number of ready requests below which a hold queue counts as nearly empty.
@@ -106,6 +106,8 @@ package final class Holds {
 
   private func found(_ app: Int) {
     states[app] = .present(time.now.advanced(bySeconds: Self.settling))
+    // An answer from before the last loss may come beside a newer one.
+    guard !present.contains(app) else { return }
     present.append(app)
     log.info("the hold queue of an application is ready", ["app": apps[app].id])
     broker?.consumeHold(name(app), index: app)

@@ -3,7 +3,7 @@ import DeviceRegistry
 import Logging
 import Wire
 
-/// What the parts of a shard need to work with the registry and to publish what follows.
+/// The tools with which a shard's parts use the registry and publish.
 package struct ShardTools {
   let apps: Applications
   /// nil if none is configured.

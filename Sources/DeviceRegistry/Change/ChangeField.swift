@@ -107,7 +107,7 @@ enum ChangeField: String, CaseIterable {
 
   /// Distinguishes tokens, endpoints and registrations by their form.
   static func device(_ text: [UInt8]) -> DeviceReference {
-    if isEndpoint(text) { return .token(.webpush, text) }
+    if isEndpoint(text) { return .token(.webpush, WebPushSubscription.normal(text)) }
     return switch Target.classify(text) {
     case .success(.apns(let token)): .token(.apns, token)
     case .success(.fcm(let token)): .token(.fcm, token)

@@ -52,7 +52,7 @@ struct FleetMessages {
     order.request.published = { wasPublished = true }
     messages.send(call.request.body, order) { _, answer in
       guard wasPublished else { return call.answer(answer) }
-      call.ask(record, orElse: "the registry can't be used for now, so the audit lacks the test") { _ in call.answer(answer) }
+      call.ask(record, orElse: "the test was published, but the registry can't record it now") { _ in call.answer(answer) }
     }
   }
 

@@ -165,7 +165,7 @@ final class HTTPDoor: Door, TurnHook {
         return call.answer(.own(429, "TooManyRequests", words, headers: ["Retry-After": "60"]))
       }
       guard let secret = call.loginKey else {
-        return call.answer(.own(401, "Unauthorized", "the body must be a JSON object whose member key is a key"))
+        return call.answer(.own(401, "Unauthorized", "the body must be a JSON object with the member key: an operator's key"))
       }
       let key = NewSecret.id(in: secret, .key) == nil ? [] : secret
       let verdict = enter(call, route, ConsoleRoutes.rights) { [weak self] call, key in

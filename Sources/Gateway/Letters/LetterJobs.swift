@@ -19,7 +19,7 @@ final class LetterJobs {
     let number: Int
     let order: LetterOrder
     let operation: FleetOperation
-    /// How its end is recorded, if an operator has stopped it.
+    /// The operation that records an operator's stop; nil if no operator has stopped it.
     var stop: FleetOperation?
     let began: Int64
     var state = State.waiting
@@ -98,7 +98,7 @@ final class LetterJobs {
 
   private func index(_ number: Int) -> Int? { jobs.firstIndex { $0.number == number } }
 
-  /// - Parameter order: how an operator's stop is recorded; nil if the process itself stops the job.
+  /// - Parameter order: the operation that records an operator's stop; nil if the process itself stops the job.
   /// - Returns: false if the job has ended already.
   func stop(_ number: Int, as order: FleetOperation? = nil) -> Bool {
     guard let index = index(number) else { return false }

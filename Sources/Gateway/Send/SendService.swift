@@ -52,7 +52,7 @@ final class SendService {
     /// Seconds to wait for the result, at most the service's; nil for these. With a number, a later result is noted as long as the
     /// request is remembered.
     var wait: Int?
-    /// Called before the answer if the broker has, or may have, this request: not for a repeat that gets another one's answer.
+    /// Called before the answer if the broker has, or may have, this request. Not called for a repeat of an earlier one.
     var published: (() -> Void)?
   }
 

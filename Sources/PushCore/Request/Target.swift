@@ -68,7 +68,7 @@ public enum Target: Equatable, Sendable {
   public static func classify(_ text: [UInt8]) -> Result<Target, Rejection> { classify(text[...]) }
 
   static func classify(_ text: ArraySlice<UInt8>) -> Result<Target, Rejection> {
-    // Most targets are such tokens, and no other form consists of hexadecimal digits.
+    // APNs tokens without a prefix. No form with a prefix has only hexadecimal digits.
     guard text.count >= 64, text.count <= 200, Bytes.isHex(text.span) else { return named(text) }
     guard text.count % 2 == 0 else { return refused("an APNs token with an odd number of digits") }
     return .success(.apns(token: lowercased(text.span)))

@@ -47,8 +47,7 @@ public struct WebPushSubscription: Equatable, Sendable {
     guard endpoint.count <= Self.longestEndpoint else {
       throw Self.refused("endpoint: \(endpoint.count) bytes, at most \(Self.longestEndpoint) allowed")
     }
-    let start = Self.origin(ofEndpoint: endpoint[...])
-    guard let origin = WebPushOrigin(start),
+    guard let origin = WebPushOrigin(Self.origin(ofEndpoint: endpoint[...])),
       endpoint.allSatisfy({ 0x21...0x7E ~= $0 && $0 != 0x23 })
     else {
       throw Self.refused("endpoint: not an https address of a push service")
@@ -56,9 +55,15 @@ public struct WebPushSubscription: Equatable, Sendable {
     guard origin.host != "permanently-removed.invalid" else {
       throw Self.refused("endpoint: at permanently-removed.invalid, so the browser has no push service")
     }
-    self.endpoint = Array(origin.text.utf8) + endpoint[start.endIndex...]
+    self.endpoint = Self.normal(endpoint)
     publicKey = key
     self.auth = secret
+  }
+
+  /// An endpoint as it is stored; the same text if it isn't one.
+  public static func normal(_ endpoint: [UInt8]) -> [UInt8] {
+    let start = origin(ofEndpoint: endpoint[...])
+    return WebPushOrigin(start).map { Array($0.text.utf8) + endpoint[start.endIndex...] } ?? endpoint
   }
 
   /// Reads a device's token; nil if it has another form.

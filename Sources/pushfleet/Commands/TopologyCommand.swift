@@ -63,21 +63,28 @@ private final class TopologyDeclarer: PublisherClient {
     }
     try declareTrace()
     for queue in holds {
-      try wait { publisher != nil }
-      switch try perform(.queueInspect(name: queue)) {
+      switch try answer(to: .queueInspect(name: queue)) {
       case .success(.queue(let ready, _)): found.append((queue, ready))
-      case .success, .failure(.notFound), nil: break
+      case .success, .failure(.notFound): break
       case .failure(let reason): throw CommandFailure(.unavailable, "queue \(queue): \(reason)")
       }
     }
     try close()
   }
 
+  /// Waits for a connection first.
+  private func answer(to command: AMQP.Command) throws -> Result<CommandAnswer, ConnectionEnd> {
+    while true {
+      try wait { publisher != nil }
+      if let answer = try perform(command) { return answer }
+    }
+  }
+
   /// Declares the trace; a failure is only reported, because the fleet works without it.
   private func declareTrace() throws {
     guard let settings = configuration.trace else { return }
     for command in topology.traceCommands(settings) {
-      guard case .failure(let reason) = try perform(command) else { continue }
+      guard case .failure(let reason) = try answer(to: command) else { continue }
       return Terminal.notice("the trace can't be declared as configured: \(command.subject): \(reason)")
     }
     hasTrace = true

@@ -31,8 +31,8 @@ struct CommandPage: Sendable {
   /// The actions, such as `import`.
   var actions: [String] { forms.flatMap(\.actions) }
 
-  /// What completes the words behind the one after the command's name. The pattern of that word is one of a shell: an action, with `-*`
-  /// if it may be left out, or `*` if it is no action.
+  /// The completions from a command's second argument on, one entry for each first argument. `pattern` is a shell pattern of the
+  /// first argument: an action, with `|-*` if it may be left out, or `*` if the command has no actions.
   var endings: [(pattern: String, options: [PageEntry], takesFiles: Bool)] {
     guard beginsWithAction, !actions.isEmpty else { return [("*", options, forms.contains(where: \.takesFiles))] }
     return actions.map { action in

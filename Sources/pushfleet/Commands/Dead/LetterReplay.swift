@@ -17,8 +17,8 @@ final class LetterReplay: LetterWalk {
   private(set) var replayed = 0
   override var changed: Int { replayed }
   private var matched = 0
-  /// The letter whose copy waits for its confirmation.
-  private var published: Letter?
+  /// The letter whose copy waits for its confirmation, and the copy's queue.
+  private var published: (letter: Letter, queue: String)?
   /// Of the last copy; nil before.
   private var outcome: Outcome?
   private var begun: MonotonicTime?
@@ -89,10 +89,7 @@ final class LetterReplay: LetterWalk {
         return .postpone
       }
       switch try publish(letter, route) {
-      case .confirmed:
-        sent[route.queue, default: 0] += 1
-        replayed += 1
-        return .remove
+      case .confirmed: return .removed
       case .full:
         reportFull(route.queue)
         pause = 1
@@ -103,7 +100,7 @@ final class LetterReplay: LetterWalk {
 
   private func publish(_ letter: Letter, _ route: LetterRoute) throws -> Outcome {
     outcome = nil
-    published = letter
+    published = (letter, route.queue)
     publisher?.publish(
       exchange: route.exchange, routingKey: route.routingKey, properties: route.properties, body: letter.delivery.body, tag: 0)
     try wait { outcome != nil || isStopped }
@@ -113,19 +110,27 @@ final class LetterReplay: LetterWalk {
     return outcome
   }
 
-  override func confirmed(_ tag: Int) { (published, outcome) = (nil, .confirmed) }
+  /// Removes the letter at once: the same turn may bring the end of the connection.
+  override func confirmed(_ tag: Int) {
+    guard let published else { return }
+    sent[published.queue, default: 0] += 1
+    replayed += 1
+    remove(published.letter.delivery)
+    (self.published, outcome) = (nil, .confirmed)
+  }
 
   override func failed(_ tag: Int, _ failure: PublishFailure) {
     let progressInDoubt = progress
     published = nil
     switch failure {
+    case .timedOut, .connectionLost, .channelClosed(.closedByOperator), .channelClosed(.closedByBroker):
+      fail(.unavailable, "the connection to the broker was lost; \(progressInDoubt)")
     case .nacked: outcome = .full
     case .returned: outcome = .refused("no queue takes it; `pushfleet topology` declares what is missing")
     case .unencodable: outcome = .refused("its properties are too large to be published again")
     case .channelClosed(.notFound(let what)): outcome = .refused("\(what); `pushfleet topology` declares what is missing")
     case .channelClosed(.accessRefused(let what)): fail(.unavailable, "\(what); \(progress)")
     case .channelClosed(let reason): outcome = .refused("the broker refuses it: \(reason)")
-    case .timedOut, .connectionLost: fail(.unavailable, "the connection to the broker was lost; \(progressInDoubt)")
     }
   }
 
@@ -138,7 +143,7 @@ final class LetterReplay: LetterWalk {
 
   override var progress: String {
     let doubt = published.map {
-      "it is unknown whether the letter \($0.messageID ?? "(without an id)") was sent: it is still in \(topology.deadQueue), and may be there twice; "
+      "it is unknown whether the letter \($0.letter.messageID ?? "(without an id)") was sent: it is still in \(topology.deadQueue), and may be there twice; "
     }
     return "\(doubt ?? "")\(replayed) replayed; the same command goes on with the rest"
   }

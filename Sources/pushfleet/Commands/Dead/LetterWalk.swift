@@ -15,6 +15,8 @@ import Wire
 class LetterWalk: PublisherClient, ConsumerHandler {
   enum Step {
     case keep, remove
+    /// The visit has removed the letter itself.
+    case removed
     /// The letters must go back before this one is settled; it is delivered again.
     case postpone
   }
@@ -81,7 +83,8 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   // MARK: for subclasses
 
-  /// Visits a letter. It may turn the loop by `wait`, but only until ``mustReturn`` unless the outcome would be unknown.
+  /// Visits a letter. It may turn the loop by `wait`. It returns soon after ``mustReturn`` has become true, except while a copy
+  /// waits for its confirmation.
   func visit(_ delivery: Delivery) throws -> Step { .keep }
 
   /// Letters that were removed or sent back.
@@ -148,13 +151,16 @@ class LetterWalk: PublisherClient, ConsumerHandler {
       case .keep:
         done += 1
         keep(delivery.consumer)
-      case .remove:
-        done += 1
-        removed += 1
-        consumer?.acknowledge(delivery.token)
-      case .postpone: break
+      case .remove: remove(delivery)
+      case .removed, .postpone: break
       }
     }
+  }
+
+  func remove(_ letter: Delivery) {
+    done += 1
+    removed += 1
+    consumer?.acknowledge(letter.token)
   }
 
   private func consume() throws {
