@@ -355,6 +355,7 @@ class Pushfleet {
 
   async _deliver(waiting, rest) {
     const deadline = Date.now() + this._timeout * 1000;
+    for (const sent of waiting) sent._fate = ""; // of an earlier call
     for (const pause of pauses()) {
       const problem = await this._attempt(waiting, deadline);
       waiting = waiting.filter((sent) => sent._fate !== "confirmed");
@@ -372,28 +373,32 @@ class Pushfleet {
 
   /** Publishes once and waits for the confirms; each request then has its fate, if it is known. Returns the problem. */
   async _attempt(waiting, deadline) {
-    let link;
-    const done = new Set();
-    let open = waiting.length;
+    const done = new Set(), silence = new Error("the broker does not confirm");
+    let link, open = waiting.length, isShort, isOver = false;
     try {
       link = await this._connect(until(deadline));
       for (const sent of waiting) {
         sent._fate = "";
         link.unconfirmed.set(sent.id, sent);
         link.channel.publish(`${this._prefix}.send`, sent.lane, Buffer.from(sent.body), this._properties(sent, link), (error) => {
+          if (isOver) return;
           sent._fate ||= error ? "nacked" : "confirmed";
           if (--open === 0) wake(done);
         });
       }
-      if (!link.error) await woken([done, link.watchers], Math.min(this._timeout / 3, until(deadline)));
+      const left = until(deadline);
+      isShort = left < this._timeout / 3;
+      if (!link.error) await woken([done, link.watchers], isShort ? left : this._timeout / 3);
     } catch (error) {
       link?.lose(error);
       if (!link) return error;
     }
+    isOver = true;
     for (const sent of waiting) link.unconfirmed.delete(sent.id);
-    if (open > 0 && !link.error) link.lose(new Error("the broker does not confirm"));
+    // Others use the link too, so a short attempt doesn't give it up.
+    if (open > 0 && !isShort) link.lose(silence);
     if (link.error) link.close();
-    return link.error ?? new Error("the broker refused them for now, a queue may be full");
+    return link.error ?? (open > 0 ? silence : new Error("the broker refused them for now, a queue may be full"));
   }
 
   _properties(sent, link) {

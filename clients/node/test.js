@@ -7,6 +7,7 @@ const { once } = require("node:events");
 const fs = require("node:fs");
 const net = require("node:net");
 const { after, describe, test } = require("node:test");
+const { setTimeout: sleep } = require("node:timers/promises");
 const pushfleet = require("./pushfleet.js");
 const { connectDatabase } = require("./test-database.js");
 
@@ -140,6 +141,35 @@ describe("with a broker that doesn't accept requests", () => {
     const prefix = `other-${randomUUID()}`;
     await (await channel()).assertExchange(`${prefix}.send`, "direct");
     await assert.rejects(producer({ prefix }).send({ to: PHONE, title: "x" }), { name: "Refused", message: /no queue accepts/ });
+  });
+
+  test("what the broker said about an earlier copy does not count", async () => {
+    const prefix = `other-${randomUUID()}`, setup = await channel(), push = producer({ prefix });
+    await setup.assertExchange(`${prefix}.send`, "direct");
+    const { pending } = await push.send({ to: PHONE, title: "x" }).catch((each) => each);
+    const { queue } = await setup.assertQueue("", { exclusive: true });
+    await setup.bindQueue(queue, `${prefix}.send`, "normal");
+    push._connect = async () => {
+      delete push._connect;
+      throw new Error("lost");
+    };
+    const sent = await push.sendMany(pending);
+    await push.close();
+    const error = await push.sendMany(sent).catch((each) => each);
+    assert.ok(error instanceof Unconfirmed, String(error));
+    assert.deepEqual(error.pending, sent);
+  });
+
+  test("a last attempt that is too short leaves the connection to earlier requests", async () => {
+    const prefix = `other-${randomUUID()}`, setup = await channel(), push = producer({ prefix, timeout: 1 });
+    await setup.assertExchange(`${prefix}.send`, "direct");
+    const { queue } = await setup.assertQueue("", { exclusive: true });
+    await setup.bindQueue(queue, `${prefix}.send`, "normal");
+    const first = await push.send({ to: PHONE, title: "x" }), link = push._link;
+    push._connect = async () => (await sleep(750), link);
+    link.channel.publish = () => true; // The broker gets nothing.
+    await assert.rejects(push.send({ to: PHONE, title: "y" }), { name: "Unconfirmed", message: /does not confirm/ });
+    await assert.rejects(first.outcome({ timeout: 0.1 }), { name: "OutcomeUnknown", message: /may still come/ });
   });
 
   test("a missing exchange or queue is refused", async () => {

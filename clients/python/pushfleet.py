@@ -415,6 +415,8 @@ class Pushfleet:
 
     def _deliver(self, waiting: List[Sent], rest: List[Sent]) -> None:
         deadline, count = time.monotonic() + self._timeout, len(waiting)
+        for sent in waiting:
+            sent._fate = ""  # of an earlier call
         for pause in _pauses():
             problem = self._attempt(waiting, rest, deadline)
             waiting = [sent for sent in waiting if sent._fate != "confirmed"]
@@ -435,9 +437,13 @@ class Pushfleet:
             link = self._connect(deadline)
             for sent in waiting:
                 link.publish(f"{self._prefix}.send", sent, self._properties(sent, link))
-            if link.wait(lambda: not link.unconfirmed, min(deadline, time.monotonic() + self._timeout / 3)):
+            end = time.monotonic() + self._timeout / 3
+            if link.wait(lambda: not link.unconfirmed, min(end, deadline)):
                 return "the broker refused them for now, a queue may be full"
             problem = AMQPConnectionError("the broker does not confirm")
+            if end > deadline:  # Too short an attempt to give up the connection, to which outcomes of other requests may come.
+                link.unconfirmed.clear()
+                return repr(problem)
         except AMQPError as error:
             problem = error
         self._disconnect(problem, [sent for sent in waiting if sent._fate != "confirmed"] + rest)

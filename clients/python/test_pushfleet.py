@@ -16,10 +16,11 @@ import urllib.parse
 import urllib.request
 import uuid
 from pathlib import Path
+from unittest import mock
 
 import pika
 import psycopg2
-from pika.exceptions import AMQPError
+from pika.exceptions import AMQPConnectionError, AMQPError
 
 import pushfleet
 from pushfleet import (APNs, Channel, Condition, Everyone, FCM, FCMTopic, FakePushfleet, Group, Installation, OutcomeUnknown, Pushfleet,
@@ -164,6 +165,37 @@ class BrokerTests(unittest.TestCase):
         self.channel.exchange_declare(f"{self.prefix}.send", "direct")
         with self.assertRaisesRegex(Refused, "no queue accepts"):
             self.push.send(to=PHONE, title="x")
+
+    def test_what_the_broker_said_about_an_earlier_copy_does_not_count(self):
+        self.channel.exchange_declare(f"{self.prefix}.send", "direct")
+        with self.assertRaises(Refused) as caught:
+            self.push.send(to=PHONE, title="x")
+        self.declare()
+        lost = [AMQPConnectionError("lost"), mock.DEFAULT]
+        with mock.patch.object(self.push, "_connect", wraps=self.push._connect, side_effect=lost):
+            sent = self.push.send_many(caught.exception.pending)
+        self.push.close()
+        with self.assertRaises(Unconfirmed) as caught:
+            self.push.send_many(sent)
+        self.assertEqual(caught.exception.pending, sent)
+
+    def test_a_last_attempt_that_is_too_short_leaves_the_connection_to_earlier_requests(self):
+        def connect_late(deadline):
+            time.sleep(1.5)
+            return link
+
+        self.declare()
+        url, passes = proxy(self)
+        push = Pushfleet(url, app=APP, prefix=self.prefix, timeout=2)
+        self.addCleanup(push.close)
+        first, link = push.send(to=PHONE, title="x"), push._current
+        passes.clear()
+        with mock.patch.object(push, "_connect", connect_late), self.assertRaisesRegex(Unconfirmed, "does not confirm") as caught:
+            push.send(to=PHONE, title="y")
+        passes.set()
+        push.send_many(caught.exception.pending)
+        with self.assertRaisesRegex(OutcomeUnknown, "may still come"):
+            first.outcome(timeout=0.1)
 
     def test_a_missing_exchange_is_refused(self):
         with self.assertRaisesRegex(Refused, f"no exchange '{self.prefix}.send'"):
