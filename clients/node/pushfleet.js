@@ -135,11 +135,12 @@ function check(place, given, kinds) {
   }
 }
 
-/** JSON.stringify, but what it would change or leave out is refused, except undefined in an object. */
+/** JSON.stringify, but what it would change (a Date, for example) or leave out is refused, except undefined in an object. */
 function json(name, value) {
   try {
     return JSON.stringify(value, function (key, each) {
-      if (!isJSON(key) || !(isJSON(each) || (each === undefined && !Array.isArray(this)))) {
+      // `each` differs from this[key] if a toJSON made it.
+      if (!isJSON(key) || each !== this[key] || !(isJSON(each) || (each === undefined && !Array.isArray(this)))) {
         throw new TypeError("expected only values that JSON has, and well-formed Unicode");
       }
       return each;
@@ -267,6 +268,7 @@ class Link {
       if (sent) sent._fate = "returned";
     });
     this.channel = channel;
+    if (this.error) return this.close(); // too late
   }
 
   lose(error) {

@@ -275,6 +275,11 @@ class Channel extends EventEmitter {
     return this.call(60, 20, new Writer().put(2, 0).short(queue).short(consumerTag).put(1, noAck ? 2 : 0).table({}));
   }
 
+  async close() {
+    await this.call(20, 40, new Writer().put(2, 200).short("").put(4, 0));
+    this.end();
+  }
+
   ack(message) {
     if (this.isClosed) throw new Error("Channel closed");
     this.connection.method(this.number, 60, 80, new Writer().put(8, message.fields.deliveryTag).put(1, 0));

@@ -279,6 +279,20 @@ describe("with a broker that doesn't accept requests", () => {
     await connection.close();
     await assert.rejects(push.send({ to: PHONE, title: "x" }), Unconfirmed);
   });
+
+  test("a channel of a given connection that opens too late is closed", { timeout: 10000 }, async () => {
+    const connection = await amqp.connect(AMQP_URL), create = connection.createConfirmChannel, closed = [];
+    clients.push(connection);
+    connection.createConfirmChannel = async () => {
+      const late = await create.call(connection);
+      closed.push(once(late, "close"));
+      await sleep(500);
+      return late;
+    };
+    await assert.rejects(producer({ timeout: 0.3 }, connection).send({ to: PHONE, title: "x" }), Unconfirmed);
+    assert.equal(closed.length, 1);
+    await closed[0];
+  });
 });
 
 describe("the outbox", () => {
@@ -355,15 +369,15 @@ describe("arguments", () => {
       [/^ttl: expected a whole number/, { to: PHONE, ttl: -1 }], [/^ttl: expected 0 to 2419200/, { to: PHONE, ttl: 2419201 }],
       [/^lane: expected high or normal/, { to: PHONE, lane: "low" }], [/^key: expected 1 to 1024/, { to: PHONE, key: "é".repeat(513) }],
       [/^id: expected 1 to 255/, { to: PHONE, id: "a\nb" }], [/^data: the name "from" is reserved/, { to: PHONE, data: { from: "x" } }],
-      ...[NaN, 1n, () => 1, [undefined], new Map(), "\ud800"].map((x) => [/^data: /, { to: PHONE, data: { x } }]),
+      ...[NaN, 1n, () => 1, [undefined], new Map(), new Date(0), { toJSON: () => 1 }, "\ud800"].map((x) => [/^data: /, { to: PHONE, data: { x } }]),
       [/^data: expected an object/, { to: PHONE, data: new Map() }], [/^title: /, { to: PHONE, title: "\ud800" }],
       [/^sender: /, { to: PHONE, sender: "\ud800" }], [/^apns: .*circular/, { to: PHONE, apns: circle }],
       [/^notification.title_loc_args: expected/, { to: PHONE, notification: { title_loc_args: [1] } }],
       [/^notification.sound: expected/, { to: PHONE, notification: { sound: ["x"] } }],
     ]) await assert.rejects(fake.sendMany([{ to: PHONE, title: "good" }, push]), { name: "TypeError", message: words });
     assert.deepEqual(fake.sent, []);
-    const { request } = await fake.send({ to: PHONE, data: { x: undefined, y: null, z: new Date(0) } });
-    assert.deepEqual(request.data, { y: null, z: "1970-01-01T00:00:00.000Z" });
+    const { request } = await fake.send({ to: PHONE, data: { x: undefined, y: null } });
+    assert.deepEqual(request.data, { y: null });
     assert.throws(() => new Pushfleet(AMQP_URL, {}), /^TypeError: app: /);
     assert.throws(() => new Pushfleet("http://broker", { app: APP }), /^TypeError: amqp: expected a URL/);
   });
