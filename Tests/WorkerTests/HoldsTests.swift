@@ -34,9 +34,9 @@ struct HoldsTests {
     broker.declarations[0](true)
     #expect(broker.declared == ["b"] && broker.consumed == ["b"] && holds.present == [1])
     // A new queue loses confirmed messages if the broker is killed.
-    pass(1.9)
+    pass(1.2)
     #expect(!holds.isPresent(1))
-    pass(0.1)
+    pass(0.05)
     #expect(holds.isPresent(1) && broker.declared == ["b"])
   }
 

@@ -45,7 +45,7 @@ extension Dispatcher {
   /// without FCM's answer. Pushes without an answer are not affected.
   func takeOutPaused(for pipeline: Pipeline) {
     let paused = controls.pausedApps
-    // Declared early, because a new queue can be used only two seconds later.
+    // Declared early, because a new queue can be used only a second later.
     for app in paused { _ = holds.isPresent(app) }
     for pool in paused.reduce(into: Set<Int>(), { $0.formUnion(apps[$1].pools) }).sorted()
     where !pools[pool].isEmpty && !outbox.isFull {
