@@ -11,13 +11,13 @@ struct FileContentsTests {
     let path = NSTemporaryDirectory() + "/pipe-\(UUID())"
     defer { unlink(path) }
     #expect(mkfifo(path, 0o600) == 0)
-    #expect(throws: SystemError("read", code: ETIMEDOUT)) { try FileContents.read(path, patience: 50) }
+    #expect(throws: SystemError("read", code: ETIMEDOUT)) { try FileContents.read(path, timeout: 50) }
     Thread.detachNewThread {
       // Waits for the reader.
       let writer = open(path, O_WRONLY)
       write(writer, "abc", 3)
       close(writer)
     }
-    #expect(try FileContents.read(path, patience: 30_000) == Array("abc".utf8))
+    #expect(try FileContents.read(path, timeout: 30_000) == Array("abc".utf8))
   }
 }

@@ -135,7 +135,7 @@ function check(place, given, kinds) {
   }
 }
 
-/** JSON.stringify, but what it would change (a Date, for example) or leave out is refused, except undefined in an object. */
+/** Like JSON.stringify, but refuses values that it would change (a Date, for example) or leave out, except undefined in an object. */
 function json(name, value) {
   try {
     return JSON.stringify(value, function (key, each) {
@@ -313,7 +313,7 @@ class Pushfleet {
   }
 
   /**
-   * Ends what is under way: sends with Unconfirmed, outcomes with OutcomeUnknown, and the loops of `feedback`, `results` and `relay`.
+   * Ends all calls in progress: sends with Unconfirmed, outcomes with OutcomeUnknown, and the loops of `feedback`, `results` and `relay`.
    * Nothing is sent or read afterwards.
    */
   async close() {

@@ -58,8 +58,8 @@ package final class Holds {
   private var countDue = MonotonicTime(nanoseconds: 0)
   private var isCounting = false
 
-  /// Seconds from a hold queue's declaration to the first publication: the queue may be new. RabbitMQ 3.10 loses confirmed messages of a quorum queue that was
-  /// declared less than a second before the broker is killed.
+  /// Seconds from a hold queue's declaration to the first publication: the queue may be new. RabbitMQ 3.10 loses confirmed
+  /// messages of a quorum queue that was declared less than a second before the broker is killed.
   private static let settling = 1.25
   /// The number of ready requests below which a hold queue counts as nearly empty.
   private static let few = 64

@@ -145,7 +145,7 @@ struct APSContent {
     let fields = Self.alertFields
     for index in fields.indices {
       guard let node = request.notification[fields[index].key] else { continue }
-      if alertOverride != nil, isOverridden(fields[index], document) { continue }
+      if let alertOverride, document.value(fields[index].name, of: alertOverride) != nil { continue }
       output.appendMember(fields[index].member)
       if fields[index].isArguments {
         if !request.appendArguments(fields[index].key, to: &output) { output.appendText("[]") }
@@ -159,11 +159,6 @@ struct APSContent {
       }
     }
     output.append(0x7D)
-  }
-
-  private func isOverridden(_ field: AlertField, _ document: JSONDocument) -> Bool {
-    guard let alertOverride else { return false }
-    return document.value(field.name, of: alertOverride) != nil
   }
 
   private func appendOverride(_ override: Int, _ document: JSONDocument, withAlert: Bool, to output: inout [UInt8]) {

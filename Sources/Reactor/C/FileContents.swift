@@ -3,13 +3,13 @@ import Glibc
 
 /// Reads and creates small files: configuration, keys, certificates.
 public enum FileContents {
-  /// - Throws: `EFBIG` for more than `limit` bytes: a device has no end. `ETIMEDOUT` for a pipe without bytes for `patience` ms.
-  public static func read(_ path: String, limit: Int = 4 << 20, patience: Int32 = 10_000) throws(SystemError) -> [UInt8] {
+  /// - Throws: `EFBIG` for more than `limit` bytes: a device has no end. `ETIMEDOUT` for a pipe without bytes for `timeout` ms.
+  public static func read(_ path: String, limit: Int = 4 << 20, timeout: Int32 = 10_000) throws(SystemError) -> [UInt8] {
     let file = try Descriptor(adopting: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), of: "open")
     var input = pollfd(fd: file.raw, events: Int16(POLLIN), revents: 0)
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 16384)
-    while poll(&input, 1, patience) != 0 {
+    while poll(&input, 1, timeout) != 0 {
       let count = chunk.withUnsafeMutableBytes { Glibc.read(file.raw, $0.baseAddress, $0.count) }
       if count < 0 && (errno == EINTR || errno == EAGAIN) { continue }
       guard count >= 0 else { throw SystemError("read") }
