@@ -85,6 +85,7 @@ struct TraceTests {
         }
     }
     let user = ["--user", "anna"]
+    #expect(eventually { site.held(Site.app) == 3 })
     #expect(try eventually { try trace(user) == ["to-anna": ["waits"], "to-token": ["waits"]] })
     #expect(try trace(user + ["--app", Site.app]) == trace(user))
     for other in [["--installation", "phone"], [token(1)]] { #expect(try trace(other) == trace(user), "\(other)") }
