@@ -11,13 +11,21 @@ public enum Command: Sendable, Equatable {
   /// because the consumer priority is invalid. RabbitMQ checks the user's permission before the arguments.
   case consumeRight(queue: String)
   case queueBind(queue: String, exchange: String, routingKey: String, arguments: FieldTable)
+  /// Succeeds if there is no such binding, queue or exchange.
+  case queueUnbind(queue: String, exchange: String, routingKey: String, arguments: FieldTable)
+  /// Routes messages from the exchange `source` to another exchange.
+  case exchangeBind(name: String, source: String, routingKey: String, arguments: FieldTable)
+  /// Deletes an exchange with its bindings. Succeeds if it doesn't exist.
+  case exchangeDelete(name: String)
 
   /// The name of the object that the command is about, for messages to people.
   public var subject: String {
     switch self {
-    case .exchangeDeclare(let name, _, _), .exchangeInspect(let name): "exchange \(name)"
+    case .exchangeDeclare(let name, _, _), .exchangeInspect(let name), .exchangeDelete(let name): "exchange \(name)"
     case .queueDeclare(let name, _), .queueInspect(let name), .consumeRight(let name): "queue \(name)"
-    case .queueBind(let queue, let exchange, _, _): "binding of \(queue) to \(exchange)"
+    case .queueBind(let name, let exchange, _, _), .queueUnbind(let name, let exchange, _, _),
+      .exchangeBind(let name, let exchange, _, _):
+      "binding of \(name) to \(exchange)"
     }
   }
 }

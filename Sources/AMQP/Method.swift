@@ -13,9 +13,9 @@ enum InboundMethod {
   case channelClose(code: UInt16, text: Range<Int>)
   case channelCloseOK
 
-  case exchangeDeclareOK
+  /// The answer to a declaration, binding or deletion, except `queueDeclareOK`.
+  case commandOK
   case queueDeclareOK(messages: UInt32, consumers: UInt32)
-  case queueBindOK
 
   case qosOK
   case consumeOK(consumerTag: Range<Int>)
@@ -68,11 +68,10 @@ extension InboundMethod {
       defer { cursor.skip(4) }
       return .channelClose(code: cursor.uint16(in: payload), text: cursor.shortString(in: payload))
     case (20, 41): return .channelCloseOK
-    case (40, 11): return .exchangeDeclareOK
+    case (40, 11), (40, 21), (40, 31), (50, 21), (50, 51): return .commandOK
     case (50, 11):
       _ = cursor.shortString(in: payload)
       return .queueDeclareOK(messages: cursor.uint32(in: payload), consumers: cursor.uint32(in: payload))
-    case (50, 21): return .queueBindOK
     case (60, 11): return .qosOK
     case (60, 21): return .consumeOK(consumerTag: cursor.shortString(in: payload))
     case (60, 30): return .cancel(consumerTag: cursor.shortString(in: payload), nowait: cursor.bit(in: payload))
@@ -162,6 +161,11 @@ extension OutboundMethod {
       output.appendMethod(60, 20, ticket, queue, "", UInt8(0), ["x-priority": .text("none")] as FieldTable)
     case .command(.queueBind(let queue, let exchange, let routingKey, let arguments)):
       output.appendMethod(50, 20, ticket, queue, exchange, routingKey, false, arguments)
+    case .command(.queueUnbind(let queue, let exchange, let routingKey, let arguments)):
+      output.appendMethod(50, 50, ticket, queue, exchange, routingKey, arguments)
+    case .command(.exchangeBind(let name, let source, let routingKey, let arguments)):
+      output.appendMethod(40, 30, ticket, name, source, routingKey, false, arguments)
+    case .command(.exchangeDelete(let name)): output.appendMethod(40, 20, ticket, name, false)
     case .ownQueueDeclare(let name):
       output.appendMethod(50, 10, ticket, name, Bits.exclusive | Bits.autoDelete, FieldTable())
     case .qos(let prefetch): output.appendMethod(60, 10, UInt32(0), prefetch, false)

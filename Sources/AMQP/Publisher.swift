@@ -230,9 +230,8 @@ public final class Publisher: ConnectionRole {
       returnCode = code
       contentFollows(payload, exchange, routingKey)
     case .channelOpenOK: break
-    case .exchangeDeclareOK where calls != nil: break
+    case .commandOK where calls != nil: break
     case .queueDeclareOK where calls != nil: break
-    case .queueBindOK where calls != nil: break
     case .cancel where calls != nil: connection.close(because: .notFound("the queue of calls"))
     case .selectOK:
       guard !isReady else { return connection.protocolError("confirm.select answered twice") }
@@ -396,7 +395,7 @@ public final class Publisher: ConnectionRole {
     case (.opening, .channelOpenOK):
       commands.state = .idle
       sendNextCommand()
-    case (.waiting, .exchangeDeclareOK), (.waiting, .queueBindOK): complete(.done)
+    case (.waiting, .commandOK): complete(.done)
     case (.waiting, .queueDeclareOK(let messages, let consumers)):
       complete(.queue(messages: Int(messages), consumers: Int(consumers)))
     default: connection.protocolError("an unexpected answer")
