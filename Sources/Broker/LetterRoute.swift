@@ -4,7 +4,7 @@ import AMQP
 public enum LetterSource: Equatable, Sendable {
   /// A worker, or an operator's tool, published it there.
   case worker
-  /// The broker removed it from a queue because it expired or was returned too often.
+  /// The broker removed it from a queue because it expired or was returned too often. The queues of a lane have the lane's name.
   case broker(queue: String, reason: String)
   /// It was published with a routing key that matches no queue.
   case stray(exchange: String, key: String)
@@ -14,7 +14,9 @@ public enum LetterSource: Equatable, Sendable {
     if case .array(let deaths)? = delivery.properties.headers[Self.deaths], case .table(let latest)? = deaths.first,
       let queue = latest.string("queue")
     {
-      self = .broker(queue: topology.withoutPrefix(queue), reason: latest.string("reason").map { Self.text($0) } ?? "unknown")
+      self = .broker(
+        queue: Topology.lane(ofQueue: topology.withoutPrefix(queue)),
+        reason: latest.string("reason").map { Self.text($0) } ?? "unknown")
     } else if delivery.exchange.isEmpty || delivery.exchange.elementsEqual(topology.deadExchange.utf8) {
       self = .worker
     } else {

@@ -26,6 +26,8 @@ public struct Topology: Sendable {
   /// Applications whose feedback is also kept for senders that use APNs' binary interface.
   public let binaryFeedback: [String]
   public let webhooks: [Webhook]
+  /// The queues of each lane of requests.
+  public let laneQueues: Int
 
   /// A webhook, whose events wait in a queue of their own.
   public struct Webhook: Sendable, Equatable {
@@ -41,7 +43,10 @@ public struct Topology: Sendable {
     }
   }
 
-  public init(prefix: String = "push", ladder: [RetryStep], binaryFeedback: [String] = [], webhooks: [Webhook] = []) {
+  public init(
+    prefix: String = "push", ladder: [RetryStep], laneQueues: Int = 1, binaryFeedback: [String] = [], webhooks: [Webhook] = []
+  ) {
+    self.laneQueues = laneQueues
     self.webhooks = webhooks
     self.prefix = prefix
     self.ladder = ladder
@@ -155,7 +160,7 @@ extension Topology {
   }
 
   public var queues: [Queue] {
-    let lanes = Self.lanes.map { Queue(name: name($0), arguments: deadLettered()) }
+    let lanes = allLaneQueues.map { Queue(name: $0, arguments: deadLettered()) }
     let steps = ladder.map { Queue(name: retryQueue($0), arguments: waiting($0)) }
     let others = [feedbackQueue, resultsQueue, receiptsQueue, acknowledgementQueue].map {
       Queue(name: $0, arguments: deadLettered())
@@ -170,14 +175,19 @@ extension Topology {
       + [Queue(name: registryQueue, arguments: inOrder)] + lists
   }
 
-  public var bindings: [(queue: String, exchange: String, routingKey: String, arguments: FieldTable)] {
-    let lanes = Self.lanes.flatMap { lane -> [(queue: String, exchange: String, routingKey: String, arguments: FieldTable)] in
-      let parts = lane.split(separator: ".")
-      return [
-        (name(lane), name(String(parts[0])), String(parts[1]), FieldTable()),
-        (name(lane), returnExchange, "", Self.cameFrom(lane)),
-      ]
-    }
+  public typealias Binding = (queue: String, exchange: String, routingKey: String, arguments: FieldTable)
+
+  /// The bindings of a lane's first queue to the exchanges that workers and producers publish to.
+  func laneBindings(_ lane: WorkQueue) -> [Binding] {
+    let queue = name(lane.origin)
+    return [
+      (queue, name(lane.route.exchange), lane.route.key, FieldTable()),
+      (queue, returnExchange, "", Self.cameFrom(lane.origin)),
+    ]
+  }
+
+  public var bindings: [Binding] {
+    let lanes = WorkQueue.allCases.flatMap(laneBindings)
     let steps = ladder.map { (retryQueue($0), retryExchange, $0.name, FieldTable()) }
     let lists =
       binaryFeedback.map { (binaryFeedbackQueue($0), eventsExchange, Self.feedbackKey + $0, FieldTable()) }
@@ -207,13 +217,10 @@ extension Topology {
     ["x-match": .text("all-with-x"), originHeader: .text(origin)]
   }
 
-  /// The commands in an order that satisfies their dependencies.
-  public var commands: [Command] {
+  /// The commands that declare all exchanges and queues. `bindingCommands` follow them.
+  var declarations: [Command] {
     exchanges.map { .exchangeDeclare(name: $0.name, type: $0.type, arguments: $0.arguments) }
       + queues.map { .queueDeclare(name: $0.name, arguments: $0.arguments) }
-      + bindings.map {
-        .queueBind(queue: $0.queue, exchange: $0.exchange, routingKey: $0.routingKey, arguments: $0.arguments)
-      }
   }
 
   package func holdCommands(_ app: String) -> [Command] {

@@ -7,7 +7,7 @@ import TLS
 extension Configuration {
   public var topology: Topology {
     Topology(
-      prefix: prefix, ladder: retry.steps, binaryFeedback: binaryFeedbackApps,
+      prefix: prefix, ladder: retry.steps, laneQueues: laneQueues, binaryFeedback: binaryFeedbackApps,
       webhooks: apps.flatMap { app in
         app.webhooks.map { webhook in
           Topology.Webhook(app: app.id, name: webhook.name, keys: webhook.events.map { $0.key })

@@ -31,7 +31,8 @@ extension Configuration {
   /// The settings that a worker can't reload.
   private static let fixedSettings: [FixedSetting] = [
     .init("breaker", \.breaker), .init("deadLetters", \.deadLetters), .init("drainTimeout", \.drainTimeout),
-    .init("fanOut", \.fanOut), .init("limits", \.limits), .init("log", \.log), .init("logFormat", \.logFormat),
+    .init("fanOut", \.fanOut), .init("laneQueues", \.laneQueues), .init("limits", \.limits), .init("log", \.log),
+    .init("logFormat", \.logFormat),
     .init("metrics", \.metrics), .init("prefetch", \.prefetch), .init("prefix", \.prefix), .init("registry", \.registry),
     .init("receipts", \.receipts), .init("registryLimits", \.registryLimits), .init("registryStaleAfter", \.registryStaleAfter),
     .init("results", \.results), .init("retry", \.retry), .init("richPages", \.richPages), .init("shards", \.shards),

@@ -30,6 +30,8 @@ public struct Configuration: Sendable {
   public var prefix: String
   /// The most unacknowledged requests per shard and lane.
   public var prefetch: Int
+  /// The queues of each lane of requests.
+  public var laneQueues: Int
   public var shards: Int
   /// Seconds that a stopping worker waits for outstanding answers.
   public var drainTimeout: Int

@@ -69,6 +69,7 @@ extension Configuration {
     prefix = Self.isName(name, longest: 64) ? name : ""
     if prefix.isEmpty { reader.report("prefix", "must be 1 to 64 letters, digits, '.', '_' or '-'") }
     prefetch = reader.number("prefetch")
+    laneQueues = reader.number("laneQueues")
     shards = reader.number("shards")
     drainTimeout = reader.number("drainTimeout")
     log = reader.choice("log")

@@ -1,3 +1,4 @@
+import Broker
 import DeviceRegistry
 import Logging
 import PushCore
@@ -25,6 +26,8 @@ extension Setting {
       Setting("prefetch", .number(1...10_000, 1_000)).help("Most unacknowledged requests that a shard holds from each queue.")
         .help("A shard holds fewer while bodies are large. If one application fills the prefetch, the shard reads up to 10,000")
         .help("more, or [up to 100,000 in an outage](operate/scaling.md#prefetch)."),
+      Setting("laneQueues", .number(1...Topology.mostLaneQueues, 1)).help("Queues of each lane of requests.")
+        .help("[More than one](operate/scaling.md#lanes-of-several-queues) needs a plugin of RabbitMQ."),
       Setting("drainTimeout", .number(0...3_600, 25, "seconds"))
         .help("Time that a stopping worker or gateway waits for outstanding answers."),
     ],

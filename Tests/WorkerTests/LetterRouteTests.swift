@@ -58,6 +58,7 @@ struct LetterRouteTests {
     arguments: [
       ("push.send.high", "push.send/high send.high"), ("push.send.normal", "push.send/normal send.normal"),
       ("push.registry", "push.registry/change registry"), ("push.acks", "push.acks/ack acks"),
+      ("push.send.normal.3", "push.send/normal send.normal"), ("push.send.high.15", "push.send/high send.high"),
     ])
   func producers(queue: String, door: String) {
     let forged: FieldTable = [
@@ -87,6 +88,7 @@ struct LetterRouteTests {
     #expect(route(letter(["x-death": death("push.feedback")]))?.to == "/push.feedback feedback")
     #expect(
       route(letter(["x-death": death("push.retry.1s")])) == nil && route(letter(["x-death": death("billing.jobs")])) == nil)
+    #expect(route(letter(["x-death": death("push.send.normal.x")])) == nil)
   }
 
   @Test("lead a message with a wrong routing key to the nearest queue")

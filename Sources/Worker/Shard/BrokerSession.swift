@@ -61,7 +61,8 @@ final class BrokerSession: Acknowledger {
     name = "pushfleet \(setup.version) worker, \(ThisProcess.name), shard \(shard)"
     // Only one quarantine consumer per process, so that a poison message takes down no other message with it.
     lanes = LaneSubscriptions(
-      prefetch: configuration.prefetch, fanOutPrefetch: configuration.fanOut.prefetch, takesQuarantine: shard == 0)
+      prefetch: configuration.prefetch, fanOutPrefetch: configuration.fanOut.prefetch,
+      laneQueues: configuration.laneQueues, takesQuarantine: shard == 0, random: &host.time.random)
     let dial: BrokerConnection.Dial = { host.dial($0, to: $1) }
     publishing = BrokerConnection(time: time, brokers: setup.brokers, dial: dial)
     consuming = BrokerConnection(time: time, brokers: setup.brokers, dial: dial)
@@ -371,7 +372,7 @@ extension BrokerSession: ConsumerHandler {
 
   func delivered(_ delivery: consuming Delivery) {
     switch lanes.sources[delivery.consumer] {
-    case .lane(let queue), .more(let queue), .ahead(let queue, _):
+    case .lane(let queue, _), .more(let queue, _), .ahead(let queue, _, _):
       shard?.pipeline.accept(consume delivery, from: queue)
     case .quarantine:
       let origin = delivery.properties.headers.string(Topology.originHeader)

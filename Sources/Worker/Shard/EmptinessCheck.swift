@@ -14,9 +14,8 @@ struct EmptinessCheck {
   /// Time of the first of the empty checks.
   private(set) var emptySince = MonotonicTime(nanoseconds: 0)
 
-  init(prefix: String, steps: [RetryStep]) {
-    let topology = Topology(prefix: prefix, ladder: steps)
-    queues = Topology.lanes.map(topology.name) + steps.map(topology.retryQueue) + [topology.quarantineQueue]
+  init(_ topology: Topology) {
+    queues = topology.allLaneQueues + topology.ladder.map(topology.retryQueue) + [topology.quarantineQueue]
   }
 
   /// - Parameter counts: ready messages per queue.

@@ -284,12 +284,12 @@ package final class Shard: TurnHook {
   private func checkEmptiness() {
     let controls = pipeline.dispatcher.controls
     guard isIdle, pipeline.dispatcher.holds.areKnown || !controls.areKnown else { return found(nil) }
-    if emptiness == nil { emptiness = EmptinessCheck(prefix: configuration.prefix, steps: configuration.retry.steps) }
+    if emptiness == nil { emptiness = EmptinessCheck(configuration.topology) }
     let held = pipeline.dispatcher.holds.present.filter { controls.mode(of: $0) != .paused }.map {
       configuration.topology.holdQueue(String(decoding: pools.apps[$0].id, as: UTF8.self))
     }
     let queues = (emptiness?.queues ?? []) + held
-    let paused = Set(controls.pausedLanes.map { configuration.topology.name($0.origin) })
+    let paused = Set(controls.pausedLanes.flatMap(configuration.topology.queues))
     broker.countMessages(of: queues) { [weak self] counts in
       guard let self else { return }
       // A batch doesn't wait for an operator.

@@ -51,7 +51,7 @@ private final class TopologyDeclarer: PublisherClient {
   override func work() throws {
     try wait { publisher != nil }
     var result: Result<[TopologyNotice], TopologyFailure>?
-    publisher?.declare(topology) { result = $0 }
+    publisher?.declareDividing(topology) { result = $0 }
     try wait { result != nil }
     switch result {
     case .success(let notices): for notice in notices { Terminal.notice("\(notice)") }

@@ -31,7 +31,7 @@ struct BrokerRights {
   var advice: String { Self.grant(topology.prefix, broker) + " (docs/operate/permissions.md)" }
 
   func questions(_ configuration: Configuration, missing: Set<String>) -> [Question] {
-    var queues = Topology.lanes.map(topology.name) + [topology.quarantineQueue]
+    var queues = topology.allLaneQueues + [topology.quarantineQueue]
     if configuration.registry != nil { queues += [topology.registryQueue, topology.acknowledgementQueue] }
     let exchanges = [
       topology.fanoutExchange, topology.retryExchange, topology.holdExchange, topology.eventsExchange, topology.deadExchange,

@@ -87,6 +87,7 @@ final class DoctorBroker: PublisherClient {
         let declaration = AMQP.Command.queueDeclare(name: queue.name, arguments: queue.arguments)
         try inspect(queue.name, isQueue: true, declaration, publisher)
       }
+      if missing.isEmpty { try judgeDivision(publisher) }
       // Other products may not refuse these questions, and then they would have effects.
       if publisher.server?.product == BrokerRelease.product {
         for question in rights.questions(configuration, missing: missing) { try ask(question, publisher) }
@@ -123,6 +124,17 @@ final class DoctorBroker: PublisherClient {
     case .success, .failure: break
     }
     if case .failure(let reason) = try perform(declaration, publisher) { compare(name, isQueue: isQueue, reason) }
+  }
+
+  private func judgeDivision(_ publisher: Publisher) throws {
+    let isDivided = if case .success = try perform(topology.divisionQuestion, publisher) { true } else { false }
+    guard isDivided != (topology.laneQueues > 1) else { return }
+    let advice = "give all workers and gateways the same `laneQueues`, restart them, and then run `pushfleet topology`"
+    if isDivided {
+      report(.error, "lanes have several queues on the broker, but `laneQueues` is 1: workers don't read the others", advice)
+    } else {
+      report(.warning, "\(TopologyNotice.isUndivided(queues: topology.laneQueues))", advice)
+    }
   }
 
   private func note(_ queue: String, _ ready: Int, _ consumers: Int) {

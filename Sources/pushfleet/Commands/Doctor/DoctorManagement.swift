@@ -100,6 +100,11 @@ final class DoctorManagement: DoctorLook {
       let found = answer.compactMap(QueueBinding.init)
       let wanted = topology.bindings.filter { $0.exchange == exchange }.map(QueueBinding.init)
       missing += wanted.filter { !found.contains($0) }.map { "\($0.queue) to \(exchange)" }
+      for binding in wanted where found.count(where: { $0 == binding }) > 1 {
+        report(
+          .error, "\(binding.queue) is bound to \(exchange) as a queue and as an exchange: requests are copied to two queues",
+          "run `pushfleet topology`")
+      }
       for extra in found where queues.contains(extra.queue) && !wanted.contains(extra) {
         let key = extra.key.isEmpty ? "" : " by \"\(extra.key)\""
         report(

@@ -18,11 +18,9 @@ struct QueueBinding: Equatable {
     }
   }
 
-  /// nil for a binding of an exchange.
+  /// A binding of a lane's exchange, which has the name of the lane's first queue, is like the binding of that queue.
   init?(_ object: [String: Any]) {
-    guard object["destination_type"] as? String == "queue", let queue = object["destination"] as? String,
-      let key = object["routing_key"] as? String
-    else { return nil }
+    guard let queue = object["destination"] as? String, let key = object["routing_key"] as? String else { return nil }
     self.queue = queue
     self.key = key
     arguments = (object["arguments"] as? [String: Any] ?? [:]).mapValues { $0 as? String ?? "\($0)" }

@@ -9,7 +9,7 @@ struct LaneConsumers {
   private var ofQuarantine = 0
 
   init(_ topology: Topology) {
-    lanes = Topology.lanes.map(topology.name)
+    lanes = topology.allLaneQueues
     quarantine = topology.quarantineQueue
   }
 

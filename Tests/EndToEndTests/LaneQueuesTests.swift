@@ -1,0 +1,114 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Lanes of several queues", .blocking)
+struct LaneQueuesTests {
+  private func settings(_ queues: Int) -> String { "laneQueues: \(queues), retry: { steps: [\"200ms\"] }," }
+  private static let names = ["send.normal"] + (1..<4).map { "send.normal.\($0)" }
+
+  private func lines(_ site: Site, _ numbers: Range<Int>, to key: String = "normal") -> [[String: Any]] {
+    numbers.map {
+      [
+        "body": ["to": token($0)], "exchange": "\(site.prefix).send", "routing_key": key,
+        "properties": ["message_id": "m-\($0)", "timestamp": Int(Date().timeIntervalSince1970)],
+      ]
+    }
+  }
+
+  private func declare(_ site: Site) throws {
+    let ended = try site.run(["topology", "--config", site.file("pushfleet.json5")])
+    #expect(ended.status == 0, "\(ended.output)")
+  }
+
+  @Test("a repeated request comes to the worker that remembers it, on whichever queue and worker that is")
+  func repeated() throws {
+    let site = try Site()
+    try site.startSimulator(settings: settings(4))
+    try declare(site)
+    let journal = try site.followJournal()
+    let workers = try (0..<3).map { _ in try site.startWorker() }
+    for _ in 0..<3 { try site.publish(lines: lines(site, 0..<200)) }
+    #expect(journal.waitForLines(200, seconds: 60))
+    #expect(try eventually { try site.depths(Self.names).allSatisfy { $0 == 0 } })
+    for worker in workers { worker.signal(SIGTERM) }
+    for worker in workers { #expect(worker.wait() == 0) }
+    #expect(try site.depths(Self.names + ["dead"]).allSatisfy { $0 == 0 })
+    let deliveries = try site.deliveries()
+    #expect(deliveries.count == 200 && deliveries.values.allSatisfy { $0 == 1 }, "\(deliveries.filter { $0.value > 1 })")
+  }
+
+  @Test("queues are added and removed while requests are published and retried: each is sent once, none is lost")
+  func changed() throws {
+    let site = try Site()
+    let count = 4_000
+    let again = stride(from: 0, to: count, by: 50)
+    let answers = Dictionary(
+      uniqueKeysWithValues: again.map { (token($0), [["status": 500, "reason": "InternalServerError"], ["status": 200]]) })
+    try site.startSimulator(script: answers, settings: settings(1))
+    try declare(site)
+    var workers = [try site.startWorker()]
+    let publishing = try site.startPublishing(lines: lines(site, 0..<count))
+    let journal = try site.followJournal()
+    #expect(journal.waitForLines(100, seconds: 30))
+    // As docs/operate/scaling.md says: all workers first, then the topology.
+    try site.configure(port: site.port, settings: settings(4))
+    workers += [try site.startWorker(), try site.startWorker()]
+    workers[0].signal(SIGTERM)
+    #expect(workers.removeFirst().wait() == 0)
+    try declare(site)
+    var added: Set<String> = []
+    #expect(
+      try eventually(seconds: 30) {
+        let ready = try site.run(["status", "--json", "--config", site.file("pushfleet.json5")])
+        for queue in Site.objects(ready.output) where (queue["consumers"] as? Int ?? 0) > 0 {
+          added.insert(queue["queue"] as? String ?? "")
+        }
+        return added.isSuperset(of: Self.names.map { "\(site.prefix).\($0)" })
+      })
+    for queues in [2, 3, 1, 4, 1] {
+      try site.configure(port: site.port, settings: settings(queues))
+      try declare(site)
+    }
+    #expect(publishing.wait() == 0)
+    #expect(journal.waitForLines(count + 80, seconds: 60))
+    #expect(try eventually { try site.depths(Self.names + ["retry.200ms"]).allSatisfy { $0 == 0 } })
+    for worker in workers { worker.signal(SIGTERM) }
+    for worker in workers { #expect(worker.wait() == 0) }
+    #expect(try site.depths(Self.names + ["dead", "retry.200ms"]).allSatisfy { $0 == 0 })
+    let accepted = try site.pushes().filter { $0.status == 200 }
+    #expect(accepted.count == count && Set(accepted.map(\.token)).count == count, "\(accepted.count)")
+  }
+
+  @Test("a worker reads only the first queue until `pushfleet topology` divides the lanes; the doctor says so")
+  func undivided() throws {
+    let site = try Site()
+    try site.startSimulator(settings: settings(4))
+    let worker = try site.startWorker()
+    #expect(worker.waitForOutput("until `pushfleet topology` runs", seconds: 20))
+    try site.publish(lines: lines(site, 0..<20))
+    let journal = try site.followJournal()
+    #expect(journal.waitForLines(20, seconds: 30))
+    let doctor = ["doctor", "--config", site.file("pushfleet.json5")]
+    #expect(try site.run(doctor).output.contains("only the first of the 4 queues"))
+    try declare(site)
+    #expect(try !site.run(doctor).output.contains("laneQueues"))
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    // A dead letter of the broker names its queue, and goes back to the lane.
+    try site.publish(
+      lines: lines(site, 100..<110).map { line in
+        var line = line
+        line["properties"] = ["message_id": "short", "expiration": "1"]
+        return line
+      })
+    #expect(try eventually { try site.depths(["dead"]) == [10] })
+    try site.publish(lines: lines(site, 0..<100))
+    #expect(try site.depths(Self.names).allSatisfy { $0 > 5 })
+    let replayed = try site.run(["dead", "replay", "--config", site.file("pushfleet.json5")])
+    #expect(replayed.status == 0, "\(replayed.output)")
+    #expect(try site.depths(Self.names).reduce(0, +) == 110)
+    try site.configure(port: site.port, settings: settings(1))
+    #expect(try site.run(doctor).output.contains("but `laneQueues` is 1"))
+  }
+}
