@@ -36,6 +36,8 @@ struct DocumentedLinesTests {
     ("docs/operate/operating.md", "pushfleet credentials ", .elsewhere("OperatorTests.credential")),
     ("docs/operate/permissions.md", "rabbitmqctl ", .here),
     ("docs/operate/scaling.md", "pushfleet topology --holds", .here),
+    ("docs/operate/scaling.md", "rabbitmq-plugins enable", .left("the tests' broker has the plugin from its start")),
+    ("docs/operate/scaling.md", "rabbitmqctl list_queues name messages", .here),
     ("docs/operate/watching.md", "pushfleet doctor", .here),
     ("docs/operate/watching.md", "pushfleet config check config.json5", .here),
     ("docs/operate/watching.md", "pushfleet status", .here),

@@ -49,7 +49,7 @@ class Round:
     def __init__(self, options, planned):
         self.options, self.planned, self.seconds = options, planned, options.minutes * 60
         self.progress = Progress(self.seconds)
-        self.fleet = Fleet(options.folder, options.pushfleet)
+        self.fleet = Fleet(options.folder, options.pushfleet, lane_queues=3 if options.seed % 2 else 1)
 
     def play(self):
         self.progress.step(f"seed {self.options.seed}: {len(self.planned)} faults in {self.seconds:.0f} s")

@@ -46,7 +46,7 @@ class Node:
         path = self.home / ".erlang.cookie"
         path.write_text(cookie)
         path.chmod(0o400)
-        (self.home / "enabled_plugins").write_text("[].\n")
+        (self.home / "enabled_plugins").write_text("[rabbitmq_consistent_hash_exchange].\n")
         lines = [f"listeners.tcp.1 = 127.0.0.1:{self.port}", "log.file.level = info", "disk_free_limit.absolute = 50MB",
                  "cluster_partition_handling = pause_minority", "cluster_formation.peer_discovery_backend = classic_config",
                  # The first node has no peers to wait for. The others join it.

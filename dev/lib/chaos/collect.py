@@ -9,8 +9,12 @@ import pika
 from process import Failure
 
 OUTCOMES = ["results", "feedback", "dead"]
-# All queues of requests, which must be empty at the end.
-LANES = ["send.high", "send.normal", "fanout.high", "fanout.normal", "quarantine", "registry", "retry.1s", "retry.3s", "retry.10s"]
+
+
+def lanes(queues):
+    """All queues of requests, which must be empty at the end, with this number of queues for each lane of requests."""
+    send = [f"send.{lane}{'' if number == 0 else f'.{number}'}" for lane in ("high", "normal") for number in range(queues)]
+    return send + ["fanout.high", "fanout.normal", "quarantine", "registry", "retry.1s", "retry.3s", "retry.10s"]
 
 
 class Visit:

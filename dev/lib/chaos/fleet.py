@@ -7,7 +7,7 @@ import subprocess
 import pika.exceptions
 
 from cluster import Cluster
-from collect import LANES, OUTCOMES, Journal, Visit
+from collect import OUTCOMES, Journal, Visit, lanes
 from devices import BROWSERS, PROJECT, Devices, endpoint_of
 from faults import WORKERS
 from books import Bound, Outcomes
@@ -24,8 +24,9 @@ PRODUCERS = 3
 
 
 class Fleet:
-    def __init__(self, folder, pushfleet):
-        self.folder, self.pushfleet = folder, pushfleet
+    def __init__(self, folder, pushfleet, lane_queues):
+        self.folder, self.pushfleet, self.lane_queues = folder, pushfleet, lane_queues
+        self.lanes = lanes(lane_queues)
         self.trouble = []
         self.devices = Devices(RAW, MEMBERS, BROWSERS)
         self.cluster, self.postgres, self.proxy = Cluster(folder), Postgres(folder), Proxy()
@@ -101,7 +102,7 @@ class Fleet:
     def waiting(self):
         """Number of ready messages in the lanes."""
         with Visit(self.cluster.nodes[0].port) as visit:
-            return visit.ready(LANES)
+            return visit.ready(self.lanes)
 
     def is_empty(self):
         """True if no message is ready or unacknowledged. False if that can't be determined."""
@@ -111,7 +112,7 @@ class Fleet:
             depths = self.cluster.depths()
         except (Failure, OSError, pika.exceptions.AMQPError):
             return False
-        return not any(depths.get(f"push.{name}", 1) for name in LANES)
+        return not any(depths.get(f"push.{name}", 1) for name in self.lanes)
 
     def left_by_broker(self):
         """Lanes with messages that the broker counts as unacknowledged although no worker holds a request. Empty if that can't be
@@ -126,7 +127,7 @@ class Fleet:
             depths = self.cluster.depths()
         except (Failure, OSError, pika.exceptions.AMQPError):
             return []
-        return [f"push.{name}" for name in LANES if depths.get(f"push.{name}")]
+        return [f"push.{name}" for name in self.lanes if depths.get(f"push.{name}")]
 
     def stop_workers(self):
         """Stops the workers. Each must exit with status 0."""
@@ -153,7 +154,7 @@ class Fleet:
         journals = {name: Journal(provider.journal, tokens) for name, provider in self.providers.items()}
         self.said = {name: journal.others for name, journal in journals.items()}
         with Visit(self.cluster.nodes[0].port) as visit:
-            left = visit.ready(LANES)
+            left = visit.ready(self.lanes)
             taken = {name: visit.take(name, self.folder / f"{name}.ndjson") for name in OUTCOMES}
         listed = self.command("campaigns", "--json", "--limit", "10000").splitlines()
         campaigns = {one["message_id"]: one["state"] for one in map(json.loads, listed)}

@@ -48,7 +48,8 @@ class Worker:
             "broker": [f"amqp://guest:guest@127.0.0.1:{port}/" for port in order],
             "registry": f"postgresql://postgres@127.0.0.1:{self.postgres.port}/postgres?sslmode=disable",
             # Log every step of every request, for the analysis of failures.
-            "log": "debug", "results": "all", "prefetch": PREFETCH, "drainTimeout": DRAIN, "fanOut": {"pageSize": PAGE, "prefetch": PAGES},
+            "log": "debug", "results": "all", "prefetch": PREFETCH, "laneQueues": self.fleet.lane_queues, "drainTimeout": DRAIN,
+            "fanOut": {"pageSize": PAGE, "prefetch": PAGES},
             "retry": {"steps": ["1s", "3s", "10s"], "attempts": 20},
             "apps": {APP: {
                 "apns": {"key": "AuthKey.p8", "keyID": f"KEY{self.number}{self.generation:06d}", "teamID": "DEF123GHIJ", "topic": APP,
