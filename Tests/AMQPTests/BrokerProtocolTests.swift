@@ -89,6 +89,16 @@ struct BrokerProtocolTests {
         RawClient.declare("other", flags: 0, arguments: RawClient.quorum),
         "406 PRECONDITION_FAILED - invalid property 'non-durable' for queue 'other' in vhost '/'"
       ),
+      (
+        RawClient.declareExchange("ring", type: "x-consistent-hash"),
+        "540 NOT_IMPLEMENTED - the model hashes messages by the property message_id only"
+      ),
+      (
+        RawClient.declareExchange("e") + RawClient.bindExchange("amq.fanout", to: "e")
+          + RawClient.deleteExchange("e", flags: 1),
+        "406 PRECONDITION_FAILED - exchange 'e' in vhost '/' in use"
+      ),
+      (RawClient.deleteExchange(""), "403 ACCESS_REFUSED - operation not permitted on the default exchange"),
       (Say.frame(8, 0, [], end: 0), "501 FRAME_ERROR - a frame without its end octet"),
       (Say.body(bytes("x")), "505 UNEXPECTED_FRAME - expected method frame, got content frame instead"),
       (RawClient.method(7, 60, 10, [0, 0, 0, 0, 0, 1, 0]), "504 CHANNEL_ERROR - expected 'channel.open'"),
@@ -115,13 +125,28 @@ struct BrokerProtocolTests {
     #expect(broker.depth(of: "q") == .init(consumers: 1) && broker.isQuiet)
   }
 
+  @Test("Bindings of exchanges are answered unless the client wants no answer")
+  func exchangeBindings() throws {
+    let client = try RawClient(VirtualBroker())
+    let first = client.say(
+      RawClient.declare("q") + RawClient.declareExchange("e") + RawClient.bindExchange("amq.fanout", to: "e")
+        + RawClient.unbind("q", from: "e") + RawClient.deleteExchange("e"))
+    #expect(first.map(\.name) == ["50.11", "40.11", "40.31", "50.51", "40.21"])
+    let second = client.say(
+      RawClient.declareExchange("e") + RawClient.bindExchange("amq.fanout", to: "e", flags: 1)
+        + RawClient.deleteExchange("amq.fanout", flags: 2) + RawClient.deleteExchange("e", flags: 2))
+    #expect(second.map(\.name) == ["40.11", "20.40"])
+  }
+
   @Test("Nothing that a client may send traps or hangs it", arguments: 0..<10 as Range<UInt64>)
   func mutated(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     let honest =
       RawClient.opening + RawClient.method(1, 20, 10, Say.short("")) + RawClient.declare("q", arguments: RawClient.quorum)
       + RawClient.select + RawClient.qos(3) + RawClient.consume("q", tag: "a") + RawClient.publish("q", "one")
-      + RawClient.publish("none", "two") + Say.ack(1) + Say.nack(0, multiple: true) + RawClient.publish("q", "three")
+      + RawClient.declareExchange("e") + RawClient.bindExchange("e", to: "e") + RawClient.publish("k", "none", exchange: "e")
+      + RawClient.unbind("q", from: "e") + RawClient.deleteExchange("e") + RawClient.publish("none", "two")
+      + Say.ack(1) + Say.nack(0, multiple: true) + RawClient.publish("q", "three")
     for _ in 0..<25 {
       let broker = VirtualBroker()
       let driver = MachineDriver(try #require(broker.accept()))

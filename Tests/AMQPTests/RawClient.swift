@@ -45,6 +45,20 @@ final class RawClient {
   static func declare(_ queue: String, flags: UInt8 = 2, arguments: [UInt8] = [], _ channel: UInt16 = 1) -> [UInt8] {
     method(channel, 50, 10, [0, 0] + Say.short(queue) + [flags] + Say.long(arguments))
   }
+  static func declareExchange(_ name: String, type: String = "direct") -> [UInt8] {
+    method(1, 40, 10, [0, 0] + Say.short(name) + Say.short(type) + [2] + Say.long([]))
+  }
+  /// Flags: no-wait 1.
+  static func bindExchange(_ name: String, to source: String, flags: UInt8 = 0) -> [UInt8] {
+    method(1, 40, 30, [0, 0] + Say.short(name) + Say.short(source) + Say.short("k") + [flags] + Say.long([]))
+  }
+  /// Flags: if-unused 1, no-wait 2.
+  static func deleteExchange(_ name: String, flags: UInt8 = 0) -> [UInt8] {
+    method(1, 40, 20, [0, 0] + Say.short(name) + [flags])
+  }
+  static func unbind(_ queue: String, from exchange: String) -> [UInt8] {
+    method(1, 50, 50, [0, 0] + Say.short(queue) + Say.short(exchange) + Say.short("k") + Say.long([]))
+  }
   /// Flags: no-ack 2, exclusive 4.
   static func consume(_ queue: String, tag: String, flags: UInt8 = 0, _ channel: UInt16 = 1) -> [UInt8] {
     method(channel, 60, 20, [0, 0] + Say.short(queue) + Say.short(tag) + [flags] + Say.long([]))

@@ -44,16 +44,27 @@ extension VirtualBroker {
     return targets(of: exchange, message)
   }
 
-  /// The queues of an exchange for a message, or those of its alternate exchanges.
+  /// The queues that a message reaches from an exchange, each once. An exchange that has no binding for the message passes it to
+  /// its alternate exchange. Each exchange routes the message once (`route1` in rabbit_exchange).
   private func targets(of exchange: Exchange, _ message: Message) -> [Queue] {
-    var exchange = exchange
-    var seen: Set<String> = []
-    while seen.insert(exchange.name).inserted {
-      let found = exchange.route(message).compactMap { queues[$0] }
-      guard found.isEmpty, let name = exchange.alternate, let alternate = exchanges[name] else { return found }
-      exchange = alternate
+    var found: [Queue] = []
+    var reached = [exchange]
+    var next = 0
+    while next < reached.count {
+      let exchange = reached[next]
+      next += 1
+      var destinations = exchange.route(message)
+      if destinations.isEmpty, let alternate = exchange.alternate { destinations = [.exchange(alternate)] }
+      for destination in destinations {
+        switch destination {
+        case .queue(let name):
+          if let queue = queues[name], !found.contains(where: { $0 === queue }) { found.append(queue) }
+        case .exchange(let name):
+          if let other = exchanges[name], !reached.contains(where: { $0 === other }) { reached.append(other) }
+        }
+      }
     }
-    return []
+    return found
   }
 
   private func answerLater(

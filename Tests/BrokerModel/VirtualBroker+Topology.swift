@@ -36,6 +36,9 @@ extension VirtualBroker {
     guard !name.isEmpty, !name.hasPrefix("amq.") else {
       throw .accessRefused("exchange name '\(name)' contains reserved prefix 'amq.*'")
     }
+    if kind == .consistentHash, declaration.arguments.string("hash-property") != Array("message_id".utf8) {
+      throw .notImplemented("the model hashes messages by the property message_id only")
+    }
     exchanges[name] = Exchange(
       name: name, kind: kind, durable: declaration.durable, autoDelete: declaration.autoDelete, internal: declaration.internal,
       arguments: declaration.arguments)
@@ -90,10 +93,52 @@ extension VirtualBroker {
     _ queue: [UInt8], to exchange: [UInt8], _ key: [UInt8], _ arguments: FieldTable, from connection: ServerConnection
   ) throws(Refusal) {
     let queue = try self.queue(queue, from: connection)
-    let name = String(decoding: exchange, as: UTF8.self)
-    guard !name.isEmpty else { throw .accessRefused("operation not permitted on the default exchange") }
+    let exchange = try self.exchange(exchange)
+    try exchange.bind(Exchange.Binding(to: .queue(queue.name), routingKey: key, arguments: arguments))
+  }
+
+  /// Has no effect if there is no such binding, queue or exchange.
+  func unbind(
+    _ queue: [UInt8], from exchange: [UInt8], _ key: [UInt8], _ arguments: FieldTable, _ connection: ServerConnection
+  ) throws(Refusal) {
+    let name = try Self.exchangeName(exchange)
+    let destination = Exchange.Destination.queue(String(decoding: queue, as: UTF8.self))
+    let binding = Exchange.Binding(to: destination, routingKey: key, arguments: arguments)
+    guard let exchange = exchanges[name], exchange.bindings.contains(binding) else { return }
+    _ = try self.queue(queue, from: connection)
+    exchange.unbind { $0 == binding }
+  }
+
+  func bindExchange(
+    _ name: [UInt8], to source: [UInt8], _ key: [UInt8], _ arguments: FieldTable
+  ) throws(Refusal) {
+    let destination = try Self.exchangeName(name)
+    let source = try exchange(source)
+    guard exchanges[destination] != nil else { throw .notFound("no exchange '\(destination)' in vhost '/'") }
+    try source.bind(Exchange.Binding(to: .exchange(destination), routingKey: key, arguments: arguments))
+  }
+
+  /// Deletes an exchange with all bindings from it and to it. Has no effect if it doesn't exist.
+  func deleteExchange(_ name: [UInt8], ifUnused: Bool) throws(Refusal) {
+    let name = try Self.exchangeName(name)
+    let subject = "exchange '\(name)' in vhost '/'"
+    guard !name.hasPrefix("amq.") else { throw .accessRefused("deletion of system \(subject) not allowed") }
+    guard let exchange = exchanges[name] else { return }
+    guard !ifUnused || exchange.bindings.isEmpty else { throw .preconditionFailed("\(subject) in use") }
+    exchanges[name] = nil
+    for other in exchanges.values { other.unbind { $0.destination == .exchange(name) } }
+  }
+
+  private func exchange(_ name: [UInt8]) throws(Refusal) -> Exchange {
+    let name = try Self.exchangeName(name)
     guard let exchange = exchanges[name] else { throw .notFound("no exchange '\(name)' in vhost '/'") }
-    exchange.bind(Exchange.Binding(queue: queue.name, routingKey: key, arguments: arguments))
+    return exchange
+  }
+
+  /// Refuses the default exchange.
+  private static func exchangeName(_ name: [UInt8]) throws(Refusal) -> String {
+    guard !name.isEmpty else { throw .accessRefused("operation not permitted on the default exchange") }
+    return String(decoding: name, as: UTF8.self)
   }
 
   /// Deletes a queue with its messages and notifies its consumers. Returns the number of ready messages.
@@ -103,7 +148,7 @@ extension VirtualBroker {
       note(.dropped(entry.message, queue: queue.name, because: .purged), at: now)
     }
     queues[queue.name] = nil
-    for exchange in exchanges.values { exchange.unbind(queue: queue.name) }
+    for exchange in exchanges.values { exchange.unbind { $0.destination == .queue(queue.name) } }
     for consumer in queue.consumers { consumer.channel.cancelled(consumer) }
     queue.isDeleted = true
     return count

@@ -95,6 +95,7 @@ public final class VirtualBroker {
     agenda.removeAll()
     loseUnconfirmed(at: now)
     unconfirmed = []
+    for exchange in exchanges.values { exchange.brokerRestarted() }
   }
 
   public func start(at now: MonotonicTime) {

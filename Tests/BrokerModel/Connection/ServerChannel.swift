@@ -82,6 +82,12 @@ final class ServerChannel {
     case .exchangeDeclare(let declaration):
       try broker.declare(declaration)
       if !declaration.nowait { send(.exchangeDeclareOK) }
+    case .exchangeDelete(let name, let ifUnused, let nowait):
+      try broker.deleteExchange(name, ifUnused: ifUnused)
+      if !nowait { send(.exchangeDeleteOK) }
+    case .exchangeBind(let name, let source, let key, let nowait, let arguments):
+      try broker.bindExchange(name, to: source, key, arguments)
+      if !nowait { send(.exchangeBindOK) }
     case .queueDeclare(let declaration):
       let queue = try broker.declare(declaration, from: connection)
       guard !declaration.nowait else { break }
@@ -89,6 +95,9 @@ final class ServerChannel {
     case .queueBind(let queue, let exchange, let key, let nowait, let arguments):
       try broker.bind(queue, to: exchange, key, arguments, from: connection)
       if !nowait { send(.queueBindOK) }
+    case .queueUnbind(let queue, let exchange, let key, let arguments):
+      try broker.unbind(queue, from: exchange, key, arguments, connection)
+      send(.queueUnbindOK)
     case .queuePurge(let name, let nowait):
       let count = broker.purge(try broker.queue(name, from: connection), at: now)
       if !nowait { send(.queuePurgeOK(messages: count)) }

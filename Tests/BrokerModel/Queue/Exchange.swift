@@ -8,13 +8,38 @@ final class Exchange {
   let `internal`: Bool
   let arguments: FieldTable
   private(set) var bindings: [Binding] = []
+  /// The number of the broker's restarts since the declaration.
+  private var restarts: UInt64 = 0
 
-  enum Kind: String { case direct, fanout, topic, headers }
+  enum Kind: String {
+    case direct, fanout, topic, headers
+    case consistentHash = "x-consistent-hash"
+  }
+
+  enum Destination: Equatable {
+    case queue(String)
+    case exchange(String)
+  }
 
   struct Binding: Equatable {
-    var queue: String
-    var routingKey: [UInt8]
-    var arguments: FieldTable
+    let destination: Destination
+    let routingKey: [UInt8]
+    let arguments: FieldTable
+    /// For a consistent-hash exchange: the hash of the destination's name, and the share of messages, which the routing key
+    /// states.
+    let hash: UInt64
+    let weight: Int?
+
+    init(to destination: Destination, routingKey: [UInt8], arguments: FieldTable) {
+      self.destination = destination
+      self.routingKey = routingKey
+      self.arguments = arguments
+      hash =
+        switch destination {
+        case .queue(let name), .exchange(let name): StableHash.of(name.utf8)
+        }
+      weight = Int(String(decoding: routingKey, as: UTF8.self))
+    }
   }
 
   init(name: String, kind: Kind, durable: Bool, autoDelete: Bool, internal: Bool, arguments: FieldTable) {
@@ -29,14 +54,43 @@ final class Exchange {
   /// The exchange for messages that this one can't route.
   var alternate: String? { arguments.string("alternate-exchange").map { String(decoding: $0, as: UTF8.self) } }
 
-  func bind(_ binding: Binding) { if !bindings.contains(binding) { bindings.append(binding) } }
-  func unbind(queue: String) { bindings.removeAll { $0.queue == queue } }
+  func bind(_ binding: Binding) throws(Refusal) {
+    if kind == .consistentHash {
+      guard let weight = binding.weight else {
+        let key = String(decoding: binding.routingKey, as: UTF8.self)
+        throw .preconditionFailed("The binding key must be an integer: <<\"\(key)\">>")
+      }
+      guard weight > 0 else { throw .preconditionFailed("The binding key must be greater than 0") }
+    }
+    if !bindings.contains(binding) { bindings.append(binding) }
+  }
 
-  /// The queues for a message, each once, in the order of their bindings.
-  func route(_ message: Message) -> [String] {
-    var queues: [String] = []
-    for binding in bindings where !queues.contains(binding.queue) && matches(binding, message) { queues.append(binding.queue) }
-    return queues
+  func unbind(where isRemoved: (Binding) -> Bool) { bindings.removeAll(where: isRemoved) }
+
+  /// The destinations for a message, each once, in the order of their bindings.
+  func route(_ message: Message) -> [Destination] {
+    if kind == .consistentHash { return hashed(message) }
+    var destinations: [Destination] = []
+    for binding in bindings where !destinations.contains(binding.destination) && matches(binding, message) {
+      destinations.append(binding.destination)
+    }
+    return destinations
+  }
+
+  /// Moves message ids of a consistent-hash exchange to other destinations: RabbitMQ 3.10 keeps the ring in memory and builds it
+  /// again in any order.
+  func brokerRestarted() { restarts += 1 }
+
+  /// The one destination for a message's id (weighted rendezvous hashing). RabbitMQ hashes in another way. A destination that
+  /// is added takes messages from the others, and no other message moves.
+  private func hashed(_ message: Message) -> [Destination] {
+    let id = StableHash.of(message.properties.messageID ?? []) &+ restarts
+    var best: (destination: Destination, score: Double)?
+    for binding in bindings {
+      let score = StableHash.logarithm(StableHash.mix(id ^ binding.hash)) / Double(binding.weight ?? 1)
+      if score > best?.score ?? -.infinity { best = (binding.destination, score) }
+    }
+    return best.map { [$0.destination] } ?? []
   }
 
   private func matches(_ binding: Binding, _ message: Message) -> Bool {
@@ -45,6 +99,7 @@ final class Exchange {
     case .fanout: true
     case .topic: Self.matches(words(binding.routingKey), words(message.routingKey))
     case .headers: Self.matches(binding.arguments, message.properties.headers)
+    case .consistentHash: false
     }
   }
 

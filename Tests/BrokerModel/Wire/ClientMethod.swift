@@ -13,8 +13,11 @@ enum ClientMethod {
   case channelClose, channelCloseOK
 
   case exchangeDeclare(ExchangeDeclaration)
+  case exchangeDelete(exchange: [UInt8], ifUnused: Bool, nowait: Bool)
+  case exchangeBind(exchange: [UInt8], source: [UInt8], routingKey: [UInt8], nowait: Bool, arguments: FieldTable)
   case queueDeclare(QueueDeclaration)
   case queueBind(queue: [UInt8], exchange: [UInt8], routingKey: [UInt8], nowait: Bool, arguments: FieldTable)
+  case queueUnbind(queue: [UInt8], exchange: [UInt8], routingKey: [UInt8], arguments: FieldTable)
   case queuePurge(queue: [UInt8], nowait: Bool)
   case queueDelete(queue: [UInt8], nowait: Bool)
 
@@ -60,6 +63,7 @@ struct ConsumeRequest {
   var noAck: Bool
   var exclusive: Bool
   var nowait: Bool
+  var arguments: FieldTable
 }
 
 extension ClientMethod {
@@ -87,13 +91,23 @@ extension ClientMethod {
     case (20, 40): return .channelClose
     case (20, 41): return .channelCloseOK
     case (40, 10): return exchangeDeclare(&reader)
+    case (40, 20):
+      reader.skip(2)
+      let (name, flags) = (reader.shortString(), reader.flags())
+      return .exchangeDelete(exchange: name, ifUnused: flags[0], nowait: flags[1])
+    case (40, 30):
+      return binding(&reader, hasFlags: true).map {
+        .exchangeBind(exchange: $0, source: $1, routingKey: $2, nowait: $3, arguments: $4)
+      }
     case (50, 10): return queueDeclare(&reader)
     case (50, 20):
-      reader.skip(2)
-      let (queue, exchange, key) = (reader.shortString(), reader.shortString(), reader.shortString())
-      let nowait = reader.flags()[0]
-      guard let arguments = reader.table() else { return nil }
-      return .queueBind(queue: queue, exchange: exchange, routingKey: key, nowait: nowait, arguments: arguments)
+      return binding(&reader, hasFlags: true).map {
+        .queueBind(queue: $0, exchange: $1, routingKey: $2, nowait: $3, arguments: $4)
+      }
+    case (50, 50):
+      return binding(&reader, hasFlags: false).map { queue, exchange, key, _, arguments in
+        .queueUnbind(queue: queue, exchange: exchange, routingKey: key, arguments: arguments)
+      }
     case (50, 30):
       reader.skip(2)
       return .queuePurge(queue: reader.shortString(), nowait: reader.flags()[0])
@@ -128,6 +142,16 @@ extension ClientMethod {
         arguments: arguments))
   }
 
+  /// The arguments of a method about a binding. Only `queue.unbind` has no flags.
+  private static func binding(
+    _ reader: inout ByteReader, hasFlags: Bool
+  ) -> (destination: [UInt8], source: [UInt8], routingKey: [UInt8], nowait: Bool, arguments: FieldTable)? {
+    reader.skip(2)
+    let (destination, source, key) = (reader.shortString(), reader.shortString(), reader.shortString())
+    let nowait = hasFlags && reader.flags()[0]
+    return reader.table().map { (destination, source, key, nowait, $0) }
+  }
+
   private static func basic(_ methodID: UInt16, _ reader: inout ByteReader) -> ClientMethod? {
     switch methodID {
     case 10:
@@ -136,9 +160,10 @@ extension ClientMethod {
     case 20:
       reader.skip(2)
       let (queue, tag, flags) = (reader.shortString(), reader.shortString(), reader.flags())
-      guard reader.table() != nil else { return nil }
+      guard let arguments = reader.table() else { return nil }
       return .consume(
-        ConsumeRequest(queue: queue, tag: tag, noAck: flags[1], exclusive: flags[2], nowait: flags[3]))
+        ConsumeRequest(
+          queue: queue, tag: tag, noAck: flags[1], exclusive: flags[2], nowait: flags[3], arguments: arguments))
     case 30: return .cancel(consumerTag: reader.shortString(), nowait: reader.flags()[0])
     case 31: return .cancelOK
     case 40:

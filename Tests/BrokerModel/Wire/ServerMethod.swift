@@ -15,9 +15,9 @@ enum ServerMethod {
   case channelClose(Refusal)
   case channelCloseOK
 
-  case exchangeDeclareOK
+  case exchangeDeclareOK, exchangeDeleteOK, exchangeBindOK
   case queueDeclareOK(queue: [UInt8], messages: Int, consumers: Int)
-  case queueBindOK
+  case queueBindOK, queueUnbindOK
   case queuePurgeOK(messages: Int)
   case queueDeleteOK(messages: Int)
 
@@ -59,9 +59,12 @@ extension ServerMethod {
       output.appendMethod(20, 40, refusal.code, refusal.shortText, refusal.classID, refusal.methodID)
     case .channelCloseOK: output.appendMethod(20, 41)
     case .exchangeDeclareOK: output.appendMethod(40, 11)
+    case .exchangeDeleteOK: output.appendMethod(40, 21)
+    case .exchangeBindOK: output.appendMethod(40, 31)
     case .queueDeclareOK(let queue, let messages, let consumers):
       output.appendMethod(50, 11, queue, count(messages), count(consumers))
     case .queueBindOK: output.appendMethod(50, 21)
+    case .queueUnbindOK: output.appendMethod(50, 51)
     case .queuePurgeOK(let messages): output.appendMethod(50, 31, count(messages))
     case .queueDeleteOK(let messages): output.appendMethod(50, 41, count(messages))
     case .qosOK: output.appendMethod(60, 11)
