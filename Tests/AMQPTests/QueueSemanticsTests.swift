@@ -152,6 +152,41 @@ struct QueueSemanticsTests {
     try third.close()
   }
 
+  @Test(
+    "Consumers with the highest priority and room are served first, and equal ones take turns", arguments: BrokerKind.allCases)
+  func priorities(_ kind: BrokerKind) throws {
+    let clients = try LiveClients(kind.shared.uri)
+    let queue = try clients.makeQueue("priorities", ["x-delivery-limit": .integer(50)])
+    func consume(_ prefetch: UInt16, _ priority: Int64?) throws -> LiveClients {
+      let other = try LiveClients(kind.shared.uri)
+      let arguments: FieldTable = priority.map { ["x-priority": .integer($0)] } ?? FieldTable()
+      try other.consume([.init(queue: queue, prefetch: prefetch, arguments: arguments)])
+      return other
+    }
+    let (last, plain) = (try consume(10, -1), try consume(3, nil))
+    let (first, second) = (try consume(2, 5), try consume(2, 5))
+    try clients.publish(1...8, to: queue)
+    for (other, numbers) in [(first, [1, 3]), (second, [2, 4]), (plain, [5, 6, 7]), (last, [8])] {
+      try other.require("deliveries by priority") { other.consumed.deliveries.count == numbers.count }
+      #expect(other.consumed.numbers == numbers)
+    }
+    // The priority counts again as soon as there is room.
+    second.consumer!.acknowledge(second.consumed.deliveries[0].token)
+    plain.consumer!.acknowledge(plain.consumed.deliveries[0].token)
+    for other in [second, plain] { _ = other.loop.run(atMost: 0.3) { false } }
+    for (tag, other) in [(9, second), (10, plain), (11, last)] {
+      try clients.publish(tag...tag, to: queue)
+      try other.require("message \(tag)") { other.consumed.numbers.last == tag }
+    }
+    guard case .failure(.topologyMismatch(let text)) = try clients.perform(.consumeRight(queue: queue)) else {
+      Issue.record("a priority that is no number was accepted")
+      return
+    }
+    #expect(text.hasPrefix("PRECONDITION_FAILED - invalid arg 'x-priority' for queue '\(queue)' in vhost '/'"))
+    for other in [last, plain, first, second] { try other.close() }
+    try clients.close()
+  }
+
   @Test("A full queue takes again once it has fallen to four fifths of its limit", arguments: BrokerKind.allCases)
   func fullQueue(_ kind: BrokerKind) throws {
     let clients = try LiveClients(kind.shared.uri)

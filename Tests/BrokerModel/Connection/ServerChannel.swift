@@ -153,18 +153,28 @@ final class ServerChannel {
     guard !consumers.contains(where: { $0.tag == request.tag }) else {
       throw .notAllowed("attempt to reuse consumer tag '\(String(decoding: request.tag, as: UTF8.self))'")
     }
+    let priority = try Self.priority(request, of: queue)
     let others = queue.consumers.filter { !$0.isCancelled }
     guard others.isEmpty || !(request.exclusive || others.contains(where: \.isExclusive)) else {
       throw .accessRefused("queue '\(queue.name)' in vhost '/' in exclusive use")
     }
     let consumer = QueueConsumer(
-      channel: self, tag: request.tag, noAck: request.noAck, isExclusive: request.exclusive,
+      channel: self, tag: request.tag, noAck: request.noAck, isExclusive: request.exclusive, priority: priority,
       credit: prefetch == 0 ? Self.defaultCredit : Int(prefetch))
     consumers.append(consumer)
     queues[ObjectIdentifier(consumer)] = queue
     if !request.nowait { send(.consumeOK(consumerTag: request.tag)) }
     queue.add(consumer)
     broker.touch(queue)
+  }
+
+  /// The consumer's priority; 0 without the argument.
+  private static func priority(_ request: ConsumeRequest, of queue: Queue) throws(Refusal) -> Int64 {
+    switch request.arguments["x-priority"] {
+    case nil: return 0
+    case .integer(let priority)?: return priority
+    default: throw .preconditionFailed("invalid arg 'x-priority' for queue '\(queue.name)' in vhost '/'")
+    }
   }
 
   private func forget(_ consumer: QueueConsumer) {
@@ -201,7 +211,7 @@ final class ServerChannel {
     let queue = try broker.queue(name, from: connection)
     broker.expire(queue, at: now)
     guard let entry = queue.takeHead() else { return send(.getEmpty) }
-    let consumer = QueueConsumer(channel: self, tag: [], noAck: noAck, isExclusive: false, credit: 0)
+    let consumer = QueueConsumer(channel: self, tag: [], noAck: noAck, isExclusive: false, priority: 0, credit: 0)
     let tag = hold(entry, of: queue, consumer, at: now)
     queue.addHolder(consumer)
     queues[ObjectIdentifier(consumer)] = queue

@@ -1,7 +1,7 @@
 import Wire
 
 /// A queue that behaves like RabbitMQ's quorum queues (rabbit_fifo): returned messages are delivered first, consumers with
-/// credit take turns, and messages expire only at the head. A classic queue differs in its handling of returns.
+/// credit and the highest priority take turns, and messages expire only at the head. A classic queue differs in its handling of returns.
 final class Queue {
   let name: String
   let declaration: QueueDeclaration
@@ -13,7 +13,7 @@ final class Queue {
   /// Returned messages, which are delivered first.
   private(set) var returns = Ring<QueueEntry>()
   private(set) var consumers: [QueueConsumer] = []
-  /// Consumers with credit, the next one first.
+  /// Consumers with credit, the next one first: by priority, then by turn.
   private var service: [QueueConsumer] = []
   /// Dead letters for at-least-once dead-lettering.
   var deadLetters = DeadLetterOutlet()
@@ -112,7 +112,8 @@ final class Queue {
 
   private func offer(_ consumer: QueueConsumer) {
     guard consumer.hasRoom, !consumer.isWaiting, !service.contains(where: { $0 === consumer }) else { return }
-    service.append(consumer)
+    let place = service.firstIndex { $0.priority < consumer.priority } ?? service.endIndex
+    service.insert(consumer, at: place)
   }
 
   // MARK: - Consumers

@@ -4,6 +4,8 @@ final class QueueConsumer {
   let tag: [UInt8]
   let noAck: Bool
   let isExclusive: Bool
+  /// Consumers with a higher priority are served first.
+  let priority: Int64
   var credit: Int
   /// Gets no more deliveries; removed once nothing is unacknowledged.
   var isCancelled = false
@@ -13,11 +15,12 @@ final class QueueConsumer {
   private var checkedOut: [(delivery: UInt64, entry: QueueEntry)] = []
   private var deliveries: UInt64 = 0
 
-  init(channel: ServerChannel, tag: [UInt8], noAck: Bool, isExclusive: Bool, credit: Int) {
+  init(channel: ServerChannel, tag: [UInt8], noAck: Bool, isExclusive: Bool, priority: Int64, credit: Int) {
     self.channel = channel
     self.tag = tag
     self.noAck = noAck
     self.isExclusive = isExclusive
+    self.priority = priority
     self.credit = credit
   }
 
