@@ -85,11 +85,14 @@ final class PublisherFuzz: MachineFuzz, PublisherHandler {
 
   private func perform(_ form: UInt8) {
     let command: Command =
-      switch form % 4 {
+      switch form % 7 {
       case 0: .exchangeDeclare(name: "e", type: "direct", arguments: FieldTable())
       case 1: .queueDeclare(name: "q", arguments: ["x-queue-type": .text("quorum")])
       case 2: .queueInspect(name: "q")
-      default: .queueBind(queue: "q", exchange: "e", routingKey: "k", arguments: FieldTable())
+      case 3: .queueBind(queue: "q", exchange: "e", routingKey: "k", arguments: FieldTable())
+      case 4: .queueUnbind(queue: "q", exchange: "e", routingKey: "k", arguments: FieldTable())
+      case 5: .exchangeBind(name: "f", source: "e", routingKey: "k", arguments: FieldTable())
+      default: .exchangeDelete(name: "e")
       }
     unanswered += 1
     var isAnswered = false
