@@ -66,7 +66,8 @@ public final class Broker: @unchecked Sendable {
       lines += mechanisms + ["ssl_cert_login_from = common_name"]
     }
     try (lines.joined(separator: "\n") + "\n").write(toFile: directory + "/rabbitmq.conf", atomically: false, encoding: .utf8)
-    try "[rabbitmq_consistent_hash_exchange\(provesUsers ? ", rabbitmq_auth_mechanism_ssl" : "")].\n".write(
+    let plugins = ["rabbitmq_consistent_hash_exchange"] + (provesUsers ? ["rabbitmq_auth_mechanism_ssl"] : [])
+    try "[\(plugins.joined(separator: ", "))].\n".write(
       toFile: directory + "/enabled_plugins", atomically: false, encoding: .utf8)
     do {
       epmd = try ChildProcess(
