@@ -4,8 +4,8 @@ import AMQP
 /// of type `x-consistent-hash` (a plugin of RabbitMQ), which chooses a queue for each request by its message id. So a repeated
 /// request comes to the queue of the first one.
 ///
-/// Only `pushfleet topology` divides lanes. A worker that did it when it starts would work against older ones, which still bind
-/// the first queue to `sendExchange`: requests would be copied to two queues.
+/// Only `pushfleet topology` binds the queues of divided lanes. If workers did, those with an older configuration would still
+/// bind the first queue to `sendExchange`, and requests would be copied to two queues.
 extension Topology {
   public static let mostLaneQueues = 16
   /// The places of a queue on the ring. With 100 places the queues get equal numbers of requests within a few percent.
@@ -32,9 +32,9 @@ extension Topology {
   /// Fails with `.notFound` if the lanes are not divided.
   package var divisionQuestion: Command { .exchangeInspect(name: name(WorkQueue.sendNormal.origin)) }
 
-  /// The commands that bind all queues, except those of divided lanes.
-  func bindingCommands(isDivided: Bool) -> [Command] {
-    let divided = isDivided ? Self.requestLanes.map { name($0.origin) } : []
+  /// The commands with which each process that declares the topology binds its queues.
+  var bindingCommands: [Command] {
+    let divided = laneQueues > 1 ? Self.requestLanes.map { name($0.origin) } : []
     return bindings.filter { !divided.contains($0.queue) }.map(Self.bind)
   }
 

@@ -17,7 +17,7 @@ public enum TopologyNotice: Equatable, Sendable, CustomStringConvertible {
   case dropsUnroutable(exchange: String, alternate: String)
   /// The quarantine exists with the delivery limit of an earlier fleet.
   case endsInnocents(queue: String)
-  /// Lanes have several queues, but only the first one gets requests.
+  /// The configuration has several queues for each lane, but the broker has one.
   case isUndivided(queues: Int)
 
   public var description: String {
@@ -31,7 +31,7 @@ public enum TopologyNotice: Equatable, Sendable, CustomStringConvertible {
         + "after the other, its messages may become dead letters. Delete the queue when it is empty and all workers have this version; the "
         + "next worker that starts declares it again"
     case .isUndivided(let queues):
-      "only the first of the \(queues) queues of each lane gets requests until `pushfleet topology` runs"
+      "`pushfleet topology` has not divided the lanes among their \(queues) queues: at most the first queue of each gets requests"
     }
   }
 }
@@ -39,12 +39,13 @@ public enum TopologyNotice: Equatable, Sendable, CustomStringConvertible {
 extension Publisher {
   public typealias Declared = (Result<[TopologyNotice], TopologyFailure>) -> Void
 
-  /// Declares the whole topology, with lanes divided as they are. Idempotent; stops at the first refusal.
+  /// Declares the whole topology, except the bindings of divided lanes. Idempotent; stops at the first refusal.
   public func declare(_ topology: Topology, _ completion: @escaping Declared) {
-    findDivision(topology) { [unowned self] isDivided in
-      let notices = isDivided || topology.laneQueues == 1 ? [] : [TopologyNotice.isUndivided(queues: topology.laneQueues)]
-      let commands = topology.declarations + topology.bindingCommands(isDivided: isDivided)
-      declare(commands[...], topology, notices, completion)
+    let commands = (topology.declarations + topology.bindingCommands)[...]
+    guard topology.laneQueues > 1 else { return declare(commands, topology, [], completion) }
+    perform(topology.divisionQuestion) { [unowned self] answer in
+      let isDivided = if case .success = answer { true } else { false }
+      declare(commands, topology, isDivided ? [] : [.isUndivided(queues: topology.laneQueues)], completion)
     }
   }
 
@@ -52,20 +53,8 @@ extension Publisher {
   public func declareDividing(_ topology: Topology, _ completion: @escaping Declared) {
     perform(topology.divisionQuestion) { [unowned self] answer in
       let isDivided = if case .success = answer { true } else { false }
-      let staysDivided = topology.laneQueues > 1
-      let change = staysDivided ? topology.dividing : isDivided ? topology.uniting : []
-      let commands = topology.declarations + change + topology.bindingCommands(isDivided: staysDivided)
-      // The second time removes bindings that a worker has made since the first, because it had not seen the exchanges yet.
-      declare((commands + (staysDivided ? change : []))[...], topology, [], completion)
-    }
-  }
-
-  /// Asks whether the lanes are divided, if they have several queues. If the broker refuses to answer, the next command shows why.
-  func findDivision(_ topology: Topology, _ completion: @escaping (_ isDivided: Bool) -> Void) {
-    guard topology.laneQueues > 1 else { return completion(false) }
-    perform(topology.divisionQuestion) { answer in
-      let isDivided = if case .success = answer { true } else { false }
-      completion(isDivided)
+      let change = topology.laneQueues > 1 ? topology.dividing : isDivided ? topology.uniting : []
+      declare((topology.declarations + change + topology.bindingCommands)[...], topology, [], completion)
     }
   }
 

@@ -67,31 +67,24 @@ package final class TopologyWatch {
     guard !isLooking, let publisher = publisher() else { return }
     isLooking = true
     let names = [topology.returnExchange] + topology.exchanges.map(\.name).filter { $0 != topology.returnExchange }
-    let start = time.now
-    let found = { [weak self] in
-      self?.isLooking = false
-      self?.soundAt = start
-      self?.declared()
-    }
-    look(for: names.map { .exchangeInspect(name: $0) }[...], on: publisher) { [weak self, unowned publisher] in
-      guard let self, mayBind else { return found() }
-      publisher.findDivision(topology) { [weak self, unowned publisher] isDivided in
-        guard let self else { return }
-        look(for: topology.bindingCommands(isDivided: isDivided)[...], on: publisher, found)
-      }
-    }
+    let bindings = mayBind ? topology.bindingCommands : []
+    look(for: (names.map { .exchangeInspect(name: $0) } + bindings)[...], on: publisher, since: time.now)
   }
 
-  private func look(for commands: ArraySlice<Command>, on publisher: Publisher, _ found: @escaping () -> Void) {
-    guard let command = commands.first else { return found() }
+  private func look(for commands: ArraySlice<Command>, on publisher: Publisher, since start: MonotonicTime) {
+    guard let command = commands.first else {
+      isLooking = false
+      soundAt = start
+      return declared()
+    }
     publisher.perform(command) { [weak self, unowned publisher] answer in
       guard let self else { return }
       switch answer {
-      case .success: look(for: commands.dropFirst(), on: publisher, found)
+      case .success: look(for: commands.dropFirst(), on: publisher, since: start)
       case .failure(.accessRefused(let what)):
         if mayBind { log.warning("bindings are not checked: the broker does not let this user declare them", ["reason": what]) }
         mayBind = false
-        found()
+        look(for: [], on: publisher, since: start)
       case .failure(let reason):
         isLooking = false
         guard case .notFound(let what) = reason else { return }

@@ -38,6 +38,8 @@ public final class FleetSimulation {
   private let recorder: OutcomeRecorder
   private let producer: Producer
   private let devices: Devices
+  /// Nil if each lane has one queue.
+  private var lanesOperator: Operator?
   private var faultInjector: FaultInjector?
   private let workload: Workload
   private let folder: String
@@ -46,9 +48,14 @@ public final class FleetSimulation {
   /// - Parameters:
   ///   - kinds: the kinds of faults; nil for the seed's choice.
   ///   - events: the events to keep, by their order in time; nil for all.
-  public init(seed: UInt64, kinds: Set<FaultKind>? = nil, events: Set<Int>? = nil, keepsTrace: Bool = false) throws {
+  ///   - laneQueues: the queues of each lane; nil for the seed's choice.
+  public init(
+    seed: UInt64, kinds: Set<FaultKind>? = nil, events: Set<Int>? = nil, laneQueues: Int? = nil, keepsTrace: Bool = false
+  ) throws {
     world = World(seed: seed, keepsTrace: keepsTrace)
-    scenario = Scenario(seed: seed, &world.random, isDivided: kinds?.contains(where: \.isOfApps) ?? false)
+    var scenario = Scenario(seed: seed, &world.random, isDivided: kinds?.contains(where: \.isOfApps) ?? false)
+    scenario.laneQueues = laneQueues ?? scenario.laneQueues
+    self.scenario = scenario
     let memory = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
     folder = "\(memory)/pushfleet-simulation-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -90,6 +97,9 @@ public final class FleetSimulation {
     if faultInjector.kinds.contains(.workerSkewed) { recorder.tolerance += FaultInjector.mostSkew }
     if faultInjector.kinds.contains(.pathStalled) { recorder.tolerance += 30_000 }
     self.faultInjector = faultInjector
+    if scenario.laneQueues > 1 {
+      lanesOperator = try Operator((1...scenario.laneQueues).map { Scenario.topology(laneQueues: $0) }, in: world)
+    }
   }
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
@@ -101,6 +111,7 @@ public final class FleetSimulation {
       let delay = Double(Int.random(in: 0...500, using: &world.random)) / 1000
       world.schedule(after: delay) { worker.start() }
     }
+    divideLanes()
     workload.plan()
     devices.begin()
     watchBounds()
@@ -122,6 +133,20 @@ public final class FleetSimulation {
     for worker in workers { worker.kill() }
     world.end()
     return outcome
+  }
+
+  /// Divides the lanes before the first request, and changes the number of their queues three times.
+  private func divideLanes() {
+    guard let lanesOperator else { return }
+    lanesOperator.divide(among: scenario.laneQueues)
+    if !world.run(seconds: 300, until: { lanesOperator.isDone }) { world.fail("the lanes can't be divided") }
+    var random = world.fork()
+    for _ in 0..<3 {
+      let queues = Int.random(in: 1...scenario.laneQueues, using: &random)
+      world.schedule(after: Double.random(in: 0...scenario.duration, using: &random)) {
+        lanesOperator.divide(among: queues)
+      }
+    }
   }
 
   /// Seconds after the last fault, plus its duration, until everything must be at rest. A retry waits at most an hour, by

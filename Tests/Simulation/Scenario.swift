@@ -31,6 +31,8 @@ struct Scenario {
   var duration: Double
   var prefetch = usualPrefetch
   static let usualPrefetch = 100
+  /// The queues of each lane of requests. An operator changes their number up to this one.
+  var laneQueues = 1
   /// The push services of browsers; empty if no application has web push.
   var services: [PushService] = []
   /// True if only push services have faults.
@@ -55,6 +57,7 @@ struct Scenario {
       requests *= Int.random(in: 1...3, using: &random)
     }
     prefetch = Self.prefetch(seed)
+    laneQueues = Self.laneQueues(seed)
     (services, onlyServicesFail) = Self.services(seed)
     if ownsProviders, random.next() % 32 == 0 { duration = Double(Int.random(in: 600...7_200, using: &random)) }
   }
@@ -63,6 +66,12 @@ struct Scenario {
   private static func prefetch(_ seed: UInt64) -> Int {
     var random = RandomSource(seed: seed ^ 0x7072_6566_6574_6368)
     return random.next() % 4 == 1 ? Int.random(in: 2...20, using: &random) : usualPrefetch
+  }
+
+  /// Every fifth seed has lanes of several queues.
+  private static func laneQueues(_ seed: UInt64) -> Int {
+    var random = RandomSource(seed: seed ^ 0x6c61_6e65)
+    return random.next() % 5 == 0 ? Int.random(in: 2...4, using: &random) : 1
   }
 
   /// Every third seed has web push. In half of these, only push services have faults.
@@ -76,6 +85,12 @@ struct Scenario {
 
   /// Every second application has web push.
   func hasBrowsers(_ app: Int) -> Bool { !services.isEmpty && app.isMultiple(of: 2) }
+
+  private static let steps: KeyValuePairs<String, Int64> = ["1s": 1_000, "10s": 10_000, "1m": 60_000]
+
+  static func topology(laneQueues: Int) -> Topology {
+    Topology(ladder: steps.map { RetryStep(name: $0, delay: $1) }, laneQueues: laneQueues)
+  }
 
   private static func apps(_ random: inout RandomSource, areDivided: Bool) -> Int {
     switch random.next() % 8 {
@@ -154,8 +169,8 @@ struct Scenario {
     }
     return """
       { broker: 'amqp://\(Self.user):guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all', receipts: true,
-        replyTo: '\(Producer.replies)', prefetch: \(prefetch), drainTimeout: \(Int(Self.drainTimeout)),
-        retry: { steps: ['1s', '10s', '1m'], attempts: \(Self.attempts) }, fanOut: { pageSize: 7, prefetch: \(Self.pages) },
+        replyTo: '\(Producer.replies)', prefetch: \(prefetch), laneQueues: \(laneQueues), drainTimeout: \(Int(Self.drainTimeout)),
+        retry: { steps: [\(Self.steps.map { "'\($0.key)'" }.joined(separator: ", "))], attempts: \(Self.attempts) }, fanOut: { pageSize: 7, prefetch: \(Self.pages) },
         log: 'info', trace: { keep: 'none' }, apps: { \(apps.joined(separator: ",\n")) } }
       """
   }

@@ -4,7 +4,7 @@ import Testing
 
 /// What the fleet relies on in lanes of several queues: exchanges that are bound to exchanges, and the consistent-hash exchange.
 @Suite("What exchanges do for lanes of several queues", .serialized)
-struct LaneQueuesTests {
+struct HashExchangeTests {
   @Test("Each message goes to one queue of the ring, and a message id always to the same", arguments: BrokerKind.allCases)
   func ring(_ kind: BrokerKind) throws {
     let lane = try Lane(kind, queues: 3)
