@@ -8,6 +8,8 @@ struct DeviceHistory {
     let device: DeviceRecord
     /// The page that includes the device; nil if the broadcast hasn't reached it yet.
     let page: CampaignPage?
+    /// Of its message, by the device.
+    var acknowledgements: [TraceStory.Acknowledgement] = []
 
     enum Outcome: Equatable {
       case accepted
@@ -21,8 +23,8 @@ struct DeviceHistory {
       case notSent
     }
 
-    func outcome(isAcknowledged: Bool) -> Outcome {
-      if isAcknowledged { return .accepted }
+    var outcome: Outcome {
+      if !acknowledgements.isEmpty { return .accepted }
       let isLeftOut = device.state == .gone || device.state == .stale && leavesOutStale
       if isLeftOut, let since = device.markedAt, since <= campaign.createdAt {
         return .left(device.state)

@@ -17,15 +17,9 @@ struct TraceStory {
     let times: AcknowledgementTimes
   }
 
-  /// A broadcast to the device for which the trace has no push.
-  struct Broadcast {
-    let broadcast: DeviceHistory.Broadcast
-    let outcome: DeviceHistory.Broadcast.Outcome
-    let acknowledgements: [Acknowledgement]
-  }
-
   private(set) var requests: [Request]
-  private(set) var broadcasts: [Broadcast]
+  /// Broadcasts to the devices for which the trace has no push.
+  private(set) var broadcasts: [DeviceHistory.Broadcast]
   var isEmpty: Bool { requests.isEmpty && broadcasts.isEmpty }
 
   /// - Parameter store: nil if no registry can be read.
@@ -62,18 +56,17 @@ struct TraceStory {
         id: id, rounds: rounds, acknowledgements: acknowledgements(place),
         deletions: rounds.last?.queueOfWaiting.flatMap { deletions[$0] }?.filter { $0.at >= ended })
     }
-    broadcasts = untold.enumerated().map { place, broadcast in
-      let acknowledgements = acknowledgements(order.count + place, of: broadcast.device)
-      return Broadcast(
-        broadcast: broadcast, outcome: broadcast.outcome(isAcknowledged: !acknowledgements.isEmpty),
-        acknowledgements: acknowledgements)
+    broadcasts = untold.enumerated().map { place, untold in
+      var broadcast = untold
+      broadcast.acknowledgements = acknowledgements(order.count + place, of: untold.device)
+      return broadcast
     }
   }
 
   func newest(_ count: Int) -> TraceStory {
     var story = self
     story.requests = requests.suffix(count)
-    story.broadcasts = broadcasts.sorted { $0.broadcast.campaign.createdAt < $1.broadcast.campaign.createdAt }.suffix(count)
+    story.broadcasts = broadcasts.sorted { $0.campaign.createdAt < $1.campaign.createdAt }.suffix(count)
     return story
   }
 
@@ -98,15 +91,11 @@ extension TraceRound {
 extension DeviceHistory.Broadcast {
   fileprivate var place: String { page.map { "\(campaign.id)/\($0.number)/" } ?? "" }
   fileprivate var registrationName: String { String(decoding: RequestTraceName.of(device.registration), as: UTF8.self) }
-}
 
-extension TraceStory.Broadcast {
   fileprivate var json: JSONObject {
-    let campaign = broadcast.campaign
-    let page = broadcast.page
-    return [
+    [
       "message_id": campaign.description.messageID, "app": campaign.description.app, "campaign": campaign.description.id,
-      "registration": broadcast.device.registration, "page": JSONOptional(page?.number),
+      "registration": device.registration, "page": JSONOptional(page?.number),
       "page_sent": JSONOptional(page?.sent), "page_failed": JSONOptional(page?.failed), "outcome": outcome.word,
       "begun_at": Timestamp.text(campaign.createdAt),
     ] + (acknowledgements.isEmpty ? [:] : JSONObject(of: acknowledgements))

@@ -24,9 +24,9 @@ struct TraceText {
     return joined(lines + self.lines(of: request.acknowledgements))
   }
 
-  private func text(of broadcast: TraceStory.Broadcast) -> String {
-    let campaign = broadcast.broadcast.campaign
-    let device = broadcast.broadcast.device
+  private func text(of broadcast: DeviceHistory.Broadcast) -> String {
+    let campaign = broadcast.campaign
+    let device = broadcast.device
     let begun = Figures.moment(campaign.createdAt)
     var lines = [
       "message \(String(printing: campaign.description.messageID)), \(application(String(printing: campaign.description.app))): "
@@ -35,7 +35,7 @@ struct TraceText {
     lines.append(String(begun.prefix(10)) + ", UTC")
     lines.append(time(begun) + "broadcast \(campaign.id) to \(String(printing: campaign.description.target)) began")
     lines.append(Self.indent + "to \(ends(of: device)), \(device.device.platform.label)")
-    if let page = broadcast.broadcast.page {
+    if let page = broadcast.page {
       let counts = "\(Figures.count(page.sent)) accepted, \(Figures.count(page.failed)) failed"
       lines.append(Self.indent + "its place is on page \(page.number)" + (page.isDone ? ": \(counts)" : ", which is not done"))
     } else {
@@ -44,13 +44,13 @@ struct TraceText {
     return joined(lines + self.lines(of: broadcast.acknowledgements))
   }
 
-  private func outcome(of broadcast: TraceStory.Broadcast) -> String {
+  private func outcome(of broadcast: DeviceHistory.Broadcast) -> String {
     switch broadcast.outcome {
-    case .accepted: "accepted by \(broadcast.broadcast.device.device.platform.label)"
+    case .accepted: "accepted by \(broadcast.device.device.platform.label)"
     case .unknown: "unknown: the device is in the audience now, but nothing shows that it was in it then"
     case .left(let state): "not sent: the device has been \(state.word) since before the broadcast"
-    case .open: "waits: the broadcast is \(broadcast.broadcast.campaign.state.name)"
-    case .notSent: "not sent: the broadcast was \(broadcast.broadcast.campaign.state.name) before"
+    case .open: "waits: the broadcast is \(broadcast.campaign.state.name)"
+    case .notSent: "not sent: the broadcast was \(broadcast.campaign.state.name) before"
     }
   }
 
