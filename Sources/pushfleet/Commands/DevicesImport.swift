@@ -13,20 +13,32 @@ enum DevicesImport {
       throw CommandFailure(.usage, "--rejects is for one file: import the files one by one")
     }
     let files = try options.operands.map(InputFile.init)
-    let target = try ImportTarget(options)
+    let session = options.has("dry-run") ? nil : try RegistrySession(options, isReading: false, store: .bulk)
+    let configuration = try session?.configuration ?? options.configuration()
+    let app = try configuration.application(options)
     let account = ImportAccount(
       options.operands, rejects: try options["rejects"].map { try RejectsFile($0, source: options.operands[0]) })
     let interruption = try Interruption()
     let begun = ContinuousClock.now
     var stopped: CommandFailure?
+    func load(_ format: BulkFormat) throws -> BulkImport {
+      BulkImport(
+        into: session?.store, format: format, apps: Set(configuration.apps.map { Array($0.id.utf8) }), defaultApp: app,
+        now: RegistrySession.now, limits: configuration.registryLimits, rules: try configuration.subscriptionRules(),
+        keepsRows: account.rejects != nil, refused: account.refused)
+    }
+    let harm = session == nil ? "nothing was stored" : stays
     for file in files where stopped == nil {
       account.file = file.name
-      do { try load(file, given, target, account, interruption) } catch let failure as CommandFailure { stopped = failure }
+      do {
+        let interrupted = CommandFailure(.interrupted, "interrupted in \(file.name): \(harm)")
+        guard try read(file, given, account, unless: interruption, into: load) else { throw interrupted }
+      } catch let failure as CommandFailure { stopped = failure }
     }
     account.finish()
     let seconds = (ContinuousClock.now - begun) / .seconds(1)
     if account.total.rows > 0 || stopped == nil {
-      report(account, seconds, isDryRun: target.store == nil, options)
+      report(account, seconds, isDryRun: session == nil, options)
     }
     if let stopped { throw stopped }
     if account.total.refused > 0 {
@@ -35,31 +47,29 @@ enum DevicesImport {
     }
   }
 
-  private static func load(
-    _ file: InputFile, _ given: BulkFormat?, _ target: ImportTarget, _ account: ImportAccount, _ interruption: Interruption
-  ) throws {
-    let harm = target.store == nil ? "nothing was stored" : stays
-    let interrupted = CommandFailure(.interrupted, "interrupted in \(file.name): \(harm)")
-    guard var bytes = try file.read(chunk, unless: interruption) else { throw interrupted }
+  /// - Returns: false if a signal came before the end.
+  private static func read(
+    _ file: InputFile, _ given: BulkFormat?, _ account: ImportAccount, unless interruption: Interruption,
+    into load: (BulkFormat) throws -> BulkImport
+  ) throws -> Bool {
+    guard var bytes = try file.read(chunk, unless: interruption) else { return false }
     var format = given ?? file.format(bytes)
     while format == nil {
-      guard let more = try file.read(chunk, unless: interruption) else { throw interrupted }
+      guard let more = try file.read(chunk, unless: interruption) else { return false }
       bytes += more
       format = more.isEmpty ? .csv : file.format(bytes)
     }
-    let load = BulkImport(
-      into: target.store, format: format ?? .csv, apps: Set(target.configuration.apps.map { Array($0.id.utf8) }),
-      defaultApp: target.app, now: RegistrySession.now, limits: target.configuration.registryLimits,
-      rules: try target.configuration.subscriptionRules(), keepsRows: account.rejects != nil, refused: account.refused)
+    let load = try load(format ?? .csv)
     defer { account.end(load.count) }
     do {
       while !bytes.isEmpty {
         try load.feed(bytes)
         account.update(load.count)
-        guard let more = try file.read(chunk, unless: interruption) else { throw interrupted }
+        guard let more = try file.read(chunk, unless: interruption) else { return false }
         bytes = more
       }
       try load.finish()
+      return true
     } catch let error as BulkError {
       throw failure(error, file.name)
     }

@@ -3,21 +3,6 @@ import Foundation
 import PushCore
 import Settings
 
-/// The target of an import: the registry, or nothing in a dry run.
-struct ImportTarget {
-  let configuration: Configuration
-  let store: DeviceStore?
-  /// The application of rows that name none.
-  let app: [UInt8]?
-
-  init(_ options: Options) throws {
-    let session = options.has("dry-run") ? nil : try RegistrySession(options, isReading: false, store: .bulk)
-    configuration = try session?.configuration ?? options.configuration()
-    store = session?.store
-    app = try configuration.application(options)
-  }
-}
-
 /// The file of refused rows, each with the reason in front, to be corrected and imported again.
 final class RejectsFile {
   private let path: String
