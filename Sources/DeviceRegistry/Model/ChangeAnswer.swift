@@ -74,20 +74,15 @@ public enum ChangeAnswer: Equatable, Sendable {
 
   /// The answer as a message (docs/asyncapi.yaml).
   public var json: [UInt8] {
-    var answer = JSONObjectWriter()
-    switch self {
-    case .registration(let id), .moved(let id, _): answer.set("registration", id)
-    case .done: break
-    case .results(let results):
-      answer.set("results", objects: results.count) { if let error = results[$0] { $1.set("error", error.rawValue) } }
-    case .notificationKey(let key, let failed):
-      answer.set("notification_key", key)
-      guard !failed.isEmpty else { break }
-      answer.set("failed_indexes", raw: Array("[\(failed.map(String.init).joined(separator: ","))]".utf8))
-    case .refused(let error, let reason):
-      answer.set("error", error.rawValue)
-      answer.set("reason", reason)
-    }
-    return answer.closed()
+    let answer: JSONObject =
+      switch self {
+      case .registration(let id), .moved(let id, _): ["registration": id]
+      case .done: [:]
+      case .results(let results): ["results": results.map { ["error": JSONOptional($0?.rawValue)] as JSONObject }]
+      case .notificationKey(let key, let failed):
+        ["notification_key": key, "failed_indexes": JSONOptional(failed.isEmpty ? nil : failed)]
+      case .refused(let error, let reason): ["error": error.rawValue, "reason": reason]
+      }
+    return answer.line
   }
 }

@@ -81,16 +81,20 @@ public struct AuditEvent: Equatable, Sendable {
   public var before: [UInt8]
   public var after: [UInt8]
 
-  mutating func describe(_ action: String, _ kind: String, _ name: [UInt8], of app: [UInt8]?) {
+  mutating func describe(
+    _ action: String, _ kind: String, _ name: [UInt8], of app: [UInt8]?, before: JSONObject = [:], after: JSONObject
+  ) {
     self.app = app
     self.action = Array(action.utf8)
     subject = Array("\(kind):".utf8) + name
+    (self.before, self.after) = (before.line, after.line)
   }
 
   /// An operation on a key of several applications belongs to the whole fleet.
   mutating func describe(_ action: String, _ key: GatewayKey) {
-    describe(action, "key", key.id, of: key.apps.count == 1 ? key.apps.first : nil)
-    after = (["name": key.name, "apps": key.apps, "rights": key.rightNames] as JSONObject).line
+    describe(
+      action, "key", key.id, of: key.apps.count == 1 ? key.apps.first : nil,
+      after: ["name": key.name, "apps": key.apps, "rights": key.rightNames])
   }
 
   public var json: JSONObject {

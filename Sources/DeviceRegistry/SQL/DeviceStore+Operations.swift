@@ -23,7 +23,7 @@ extension DeviceStore {
     try transaction(Self.intent(of: operation.action)) { () throws(RegistryError) in
       var event = AuditEvent(
         at: now, actor: operation.actor, origin: operation.origin, action: [], subject: [], reason: operation.reason,
-        before: Array("{}".utf8), after: Array("{}".utf8))
+        before: [], after: [])
       switch operation.action {
       case .pause(let subject, let until):
         try change(subject, "pause", &event, operation, now: now) {
@@ -48,21 +48,20 @@ extension DeviceStore {
         guard try change(campaign, to: state, now: now) else {
           return .failure(.init(reason: "it is \(campaign.state.name), so it can't be \(state.name)"))
         }
-        event.describe("campaign \(state.verb)", "campaign", id, of: campaign.description.app)
-        event.before = Self.state(campaign.state.name)
-        event.after = Self.state(state.name)
+        event.describe(
+          "campaign \(state.verb)", "campaign", id, of: campaign.description.app, before: ["state": campaign.state.name],
+          after: ["state": state.name])
       case .messages(let removal):
         let action = removal.action + (removal.count == nil ? " begun" : "")
-        event.describe(action, "queue", Array(removal.queue.utf8), of: removal.app)
         let filter = removal.filter.isEmpty ? nil : JSONObject(removal.filter.map { ($0.name, $0.value) })
-        event.after = (["messages": JSONOptional(removal.count), "filter": JSONOptional(filter)] as JSONObject).line
+        event.describe(
+          action, "queue", Array(removal.queue.utf8), of: removal.app,
+          after: ["messages": JSONOptional(removal.count), "filter": JSONOptional(filter)])
       case .test(let app, let target):
-        event.describe("test", "app", app, of: app)
-        event.after = JSONObjectWriter.object { $0.set("target", target) }
+        event.describe("test", "app", app, of: app, after: ["target": target])
       case .forget(let user, let app):
         guard let devices = try forgetUser(user, of: app) else { return .failure(.init(reason: "there is no such user")) }
-        event.describe("forget user", "app", app, of: app)
-        event.after = JSONObjectWriter.object { $0.set("devices", Int64(devices)) }
+        event.describe("forget user", "app", app, of: app, after: ["devices": devices])
       case .createKey(let key):
         try createKey(key)
         event.describe("key create", key)
@@ -105,9 +104,8 @@ extension DeviceStore {
     }
     if new.mode == .running { (new.since, new.actor, new.reason) = (nil, nil, nil) }
     if !new.discards(at: now) { new.discarded = nil }
-    event.describe(action, subject.kind, subject.name, of: subject.app)
-    event.before = old.json(at: now).line
-    event.after = new.json(at: now).line
+    event.describe(
+      action, subject.kind, subject.name, of: subject.app, before: old.json(at: now), after: new.json(at: now))
     let key: [SQLValue] = [Self.text(subject.kind), .text(subject.name)]
     if new.mode == .running, new.rate == nil, new.discarded == nil {
       try session.run(SQL.deleteControl, key)
@@ -141,8 +139,6 @@ extension DeviceStore {
     return try session.run(SQL.setState, [.blob(campaign.description.id), .int(state.rawValue), .int(now)]) > 0
   }
 
-  private static func state(_ name: String) -> [UInt8] { JSONObjectWriter.object { $0.set("state", name) } }
-
   private static func text(_ word: String) -> SQLValue { .text(Array(word.utf8)) }
 
   private static func control(_ row: SQLRow) -> Control? {
@@ -175,7 +171,7 @@ extension DeviceStore {
 
   /// A JSON object with the array `names`, for ``SQL/ofApps(_:)``; null for nil.
   static func list(_ names: [[UInt8]]?) -> SQLValue {
-    .text(names.map { names in JSONObjectWriter.object { $0.set("names", names) } })
+    .text(names.map { (["names": $0] as JSONObject).line })
   }
 
   /// Whether a worker should publish an event.

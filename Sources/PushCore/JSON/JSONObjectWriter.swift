@@ -8,13 +8,6 @@ public struct JSONObjectWriter {
     bytes.append(UInt8(ascii: "{"))
   }
 
-  /// An object with the members that the closure sets.
-  public static func object(_ members: (inout JSONObjectWriter) -> Void) -> [UInt8] {
-    var object = JSONObjectWriter()
-    members(&object)
-    return object.closed()
-  }
-
   /// An array of items that are JSON already.
   public static func array(_ items: [[UInt8]]) -> [UInt8] {
     [UInt8(ascii: "[")] + items.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
@@ -32,12 +25,7 @@ public struct JSONObjectWriter {
 
   public mutating func set(_ name: String, _ values: [[UInt8]]) {
     begin(name.utf8.span)
-    bytes.append(UInt8(ascii: "["))
-    for (index, value) in values.enumerated() {
-      if index > 0 { bytes.append(UInt8(ascii: ",")) }
-      bytes.appendSafeJSONString(value)
-    }
-    bytes.append(UInt8(ascii: "]"))
+    values.append(to: &bytes)
   }
 
   /// Sets a value that is JSON already; its line ends become spaces.

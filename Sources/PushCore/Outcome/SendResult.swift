@@ -84,18 +84,14 @@ public struct SendResult: Sendable {
   public static func fanOut(
     messageID: [UInt8], success: Int, failure: Int, unknown: Int = 0, failed: [[UInt8]] = [], failures: [FailureCount] = []
   ) -> [UInt8] {
-    var result = JSONObjectWriter()
-    result.set("message_id", messageID)
-    result.set("success", Int64(success))
-    result.set("failure", Int64(failure))
-    if unknown > 0 { result.set("unknown", Int64(unknown)) }
-    if !failed.isEmpty { result.set("failed_registration_ids", failed) }
-    guard !failures.isEmpty else { return result.closed() }
-    result.set("failures", objects: failures.count) {
-      $1.set("error", failures[$0].error.rawValue)
-      $1.set("platform", ifKnown: failures[$0].platform.map { Array($0.word.utf8) })
-      $1.set("count", failures[$0].devices)
+    let counts = failures.map { count -> JSONObject in
+      ["error": count.error.rawValue, "platform": JSONOptional(count.platform?.word), "count": count.devices]
     }
-    return result.closed()
+    let result: JSONObject = [
+      "message_id": messageID, "success": success, "failure": failure, "unknown": JSONOptional(unknown > 0 ? unknown : nil),
+      "failed_registration_ids": JSONOptional(failed.isEmpty ? nil : failed),
+      "failures": JSONOptional(counts.isEmpty ? nil : counts),
+    ]
+    return result.line
   }
 }

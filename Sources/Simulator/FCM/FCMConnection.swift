@@ -71,7 +71,7 @@ final class FCMConnection: ServiceConnection<FCMService>, ServerSessionHandler {
     case .token(.failure(let refusal)): return oauth(400, refusal.error, refusal.description)
     case .sent(let name):
       if let error = step.flatMap(FCMError.scripted) { return json(error.status, error.reason, error.body) }
-      return json(200, nil, JSONObjectWriter.object { $0.set("name", name) })
+      return json(200, nil, (["name": name] as JSONObject).line)
     case .token(.success(let body)):
       if let step, let status = step.status, status != 200 {
         return oauth(status, step.reason ?? (status < 500 ? "invalid_grant" : "internal_failure"), "Scripted.")

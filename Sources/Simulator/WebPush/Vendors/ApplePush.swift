@@ -57,6 +57,6 @@ struct ApplePush: WebPushVendor {
   func refuse(_ status: Int, _ reason: String) -> SimulatedAnswer {
     SimulatedAnswer(
       status: status, reason: reason, headers: [HeaderField("content-type", "application/json")],
-      body: JSONObjectWriter.object { $0.set("reason", reason) })
+      body: (["reason": reason] as JSONObject).line)
   }
 }
