@@ -108,7 +108,7 @@ import Testing
     text += "| Retry | Cause | First | Then | At most | Concerns |\n|---|---|---|---|---|---|\n"
     for retry in RetryClass.allCases {
       text +=
-        "| \(retry.rawValue) | \(retry.row.words) | \(Self.words(retry.delay(afterAttempt: 1))) "
+        "| \(retry.rawValue) | \(Self.cause(of: retry)) | \(Self.words(retry.delay(afterAttempt: 1))) "
         + "| \(Self.words(retry.delay(afterAttempt: 2))) | \(Self.words(retry.row.cap)) | \(retry.scope.rawValue) |\n"
     }
     text += """
@@ -294,6 +294,17 @@ import Testing
 
   static func words(_ mapping: MappingRule.Mapping) -> String {
     mapping.action.map { $0 == .converted ? mapping.words : "**\($0.rawValue)**: \(mapping.words)" } ?? mapping.words
+  }
+
+  static func cause(of retry: RetryClass) -> String {
+    switch retry {
+    case .perDevice: "429 for one device; web push 406, 507"
+    case .outage: "APNs 500, 503"
+    case .connection: "connection shut down or lost"
+    case .fcm: "FCM 500, 503; web push 5xx"
+    case .quota: "FCM 429"
+    case .refreshedToken: "provider token expired"
+    }
   }
 
   static func words(_ milliseconds: Int64) -> String {

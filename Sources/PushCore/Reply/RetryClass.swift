@@ -34,23 +34,16 @@ public enum RetryClass: String, CaseIterable, Sendable {
     let cap: Int64
     let least: Int64
     let scope: Scope
-    let words: String
   }
 
   var row: Row {
     switch self {
-    case .perDevice:
-      Row(first: nil, base: 10_000, cap: 3_600_000, least: 1000, scope: .device, words: "429 for one device; web push 406, 507")
-    case .outage:
-      Row(first: nil, base: 900_000, cap: 3_600_000, least: 1000, scope: .provider, words: "APNs 500, 503")
-    case .connection:
-      Row(first: nil, base: 1000, cap: 60_000, least: 1000, scope: .connection, words: "connection shut down or lost")
-    case .fcm:
-      Row(first: nil, base: 10_000, cap: 3_600_000, least: 10_000, scope: .provider, words: "FCM 500, 503; web push 5xx")
-    case .quota:
-      Row(first: nil, base: 60_000, cap: 3_600_000, least: 10_000, scope: .provider, words: "FCM 429")
-    case .refreshedToken:
-      Row(first: 0, base: 30_000, cap: 3_600_000, least: 0, scope: .connection, words: "provider token expired")
+    case .perDevice: Row(first: nil, base: 10_000, cap: 3_600_000, least: 1000, scope: .device)
+    case .outage: Row(first: nil, base: 900_000, cap: 3_600_000, least: 1000, scope: .provider)
+    case .connection: Row(first: nil, base: 1000, cap: 60_000, least: 1000, scope: .connection)
+    case .fcm: Row(first: nil, base: 10_000, cap: 3_600_000, least: 10_000, scope: .provider)
+    case .quota: Row(first: nil, base: 60_000, cap: 3_600_000, least: 10_000, scope: .provider)
+    case .refreshedToken: Row(first: 0, base: 30_000, cap: 3_600_000, least: 0, scope: .connection)
     }
   }
 }
