@@ -59,7 +59,7 @@ public final class FleetSimulation {
     let memory = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
     folder = "\(memory)/pushfleet-simulation-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    let chance = StoreChance(seed: world.random.next()) { [unowned world] in world.wallClock }
+    let chance = (seed: world.random.next(), clock: { [unowned world] in world.wallClock })
     store = SharedStore(try openRegistry(.sqlite(path: "\(folder)/registry.db"), chance: chance))
     var settings = BrokerSettings()
     // Longer than a worker keeps requests from a hold queue to try their provider. The largest value is RabbitMQ's default.

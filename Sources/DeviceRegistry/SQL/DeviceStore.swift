@@ -1,16 +1,8 @@
 import PushCore
 
 /// Makes a store reproducible: replaces random numbers and the database's clock.
-package struct StoreChance {
-  package var seed: UInt64
-  /// Unix milliseconds.
-  package var clock: () -> Int64
-
-  package init(seed: UInt64, clock: @escaping () -> Int64) {
-    self.seed = seed
-    self.clock = clock
-  }
-}
+/// - Parameter clock: Unix milliseconds.
+package typealias StoreChance = (seed: UInt64, clock: () -> Int64)
 
 /// The registry over one database session. Synchronous: every call blocks on the database, so call it from a dedicated thread
 /// (``Registry`` does that for a loop) or from a command. Confined to one thread at a time. Times are Unix milliseconds.
