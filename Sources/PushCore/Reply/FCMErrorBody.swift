@@ -18,40 +18,30 @@ struct FCMErrorBody {
     isTooBig = message.contains("too big")
 
     var hasFcmError = false
-    if let details = document.value("details", of: error) {
-      for detail in document.elements(of: details) {
-        let type = Self.text(document, "@type", of: detail) ?? ""
-        if type.hasSuffix("FcmError") {
-          hasFcmError = true
-          if let code = Self.text(document, "errorCode", of: detail), code != "UNSPECIFIED_ERROR" {
-            errorCode = ErrorBody.word(Array(code.utf8))
-          }
-        } else if type.hasSuffix("BadRequest") {
-          read(fieldViolations: document, detail)
-        } else if type.hasSuffix("QuotaFailure") {
-          read(quotaFailure: document, detail)
+    for detail in Self.elements(document, "details", of: error) {
+      let type = Self.text(document, "@type", of: detail) ?? ""
+      if type.hasSuffix("FcmError") {
+        hasFcmError = true
+        if let code = Self.text(document, "errorCode", of: detail), code != "UNSPECIFIED_ERROR" {
+          errorCode = ErrorBody.word(Array(code.utf8))
+        }
+      } else if type.hasSuffix("BadRequest") {
+        for violation in Self.elements(document, "fieldViolations", of: detail) {
+          let field = Self.text(document, "field", of: violation) ?? ""
+          if ["message.token", "token", "message.fid", "fid"].contains(field) { namesToken = true }
+        }
+      } else if type.hasSuffix("QuotaFailure") {
+        for violation in Self.elements(document, "violations", of: detail) {
+          let words = ["subject", "description"].compactMap { Self.text(document, $0, of: violation)?.lowercased() }
+          if words.contains(where: { $0.contains("device") || $0.contains("token") }) { concernsDevice = true }
         }
       }
     }
     if hasFcmError, message.contains("not a valid fcm registration token") { namesToken = true }
   }
 
-  private mutating func read(fieldViolations document: JSONDocument, _ detail: Int) {
-    guard let violations = document.value("fieldViolations", of: detail) else { return }
-    for violation in document.elements(of: violations) {
-      let field = Self.text(document, "field", of: violation) ?? ""
-      if ["message.token", "token", "message.fid", "fid"].contains(field) { namesToken = true }
-    }
-  }
-
-  private mutating func read(quotaFailure document: JSONDocument, _ detail: Int) {
-    guard let violations = document.value("violations", of: detail) else { return }
-    for violation in document.elements(of: violations) {
-      for member in ["subject", "description"] {
-        let words = Self.text(document, member, of: violation)?.lowercased() ?? ""
-        if words.contains("device") || words.contains("token") { concernsDevice = true }
-      }
-    }
+  private static func elements(_ document: JSONDocument, _ name: String, of object: Int) -> [Int] {
+    document.value(name, of: object).map { Array(document.elements(of: $0)) } ?? []
   }
 
   private static func text(_ document: JSONDocument, _ name: String, of object: Int) -> String? {
