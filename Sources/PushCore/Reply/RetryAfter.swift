@@ -8,11 +8,8 @@ public enum RetryAfter {
     let text = trimmed(field)
     guard let first = text.first else { return nil }
     if Bytes.isDigit(first) {
-      var value = 0
-      for byte in text {
-        guard Bytes.isDigit(byte) else { return nil }
-        value = min(value * 10 + Int(byte &- 0x30), range.upperBound)
-      }
+      guard text.allSatisfy(Bytes.isDigit) else { return nil }
+      let value = text.reduce(0) { min($0 * 10 + Int($1 &- 0x30), range.upperBound) }
       return max(value, range.lowerBound)
     }
     guard let now, let date = HTTPDate.seconds(text) else { return nil }

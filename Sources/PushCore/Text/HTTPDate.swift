@@ -28,13 +28,8 @@ public enum HTTPDate {
   }
 
   private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
-    guard 1...4 ~= digits.count else { return nil }
-    var value: Int64 = 0
-    for byte in digits {
-      guard byte &- 0x30 < 10 else { return nil }
-      value = value * 10 + Int64(byte &- 0x30)
-    }
-    return value
+    guard 1...4 ~= digits.count, digits.allSatisfy(Bytes.isDigit) else { return nil }
+    return digits.reduce(0) { $0 * 10 + Int64($1 &- 0x30) }
   }
 
   private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
