@@ -2,12 +2,9 @@
 extension RequestReader {
   func checkActivity(_ request: SendRequest) throws(Rejection) {
     guard let token = request.apns(.liveActivityToken) else { return }
-    switch request.targets {
-    case .one(let target) where target.isOneDevice: return
-    case .list(let targets) where targets.count == 1 && targets[0].isOneDevice: return
-    case .one, .list, .condition:
-      throw refusal(token, .invalidParameters, "expected one device as the request's target, an activity is on one")
-    }
+    let targets = request.targets.named
+    if targets.count == 1, targets[0].isOneDevice { return }
+    throw refusal(token, .invalidParameters, "expected one device as the request's target, an activity is on one")
   }
 }
 
