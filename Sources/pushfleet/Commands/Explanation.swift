@@ -134,13 +134,12 @@ struct ExplainQuestion {
       let target =
         template.isBroadcast ? ("apns-channel-id", text(Array(push.channel))) : ("apns-topic", topic(push.topic, request))
       var headers: [Explanation.Header] = [
-        .init(target.0, target.1), .init("apns-push-type", text(push.pushType)),
-        .init("apns-priority", "\(push.priority)"),
-        .init("apns-expiration", "\(push.expiration)", note: push.expiration == 0 ? "now or never" : utc(push.expiration)),
+        (target.0, target.1, nil), ("apns-push-type", text(push.pushType), nil), ("apns-priority", "\(push.priority)", nil),
+        ("apns-expiration", "\(push.expiration)", push.expiration == 0 ? "now or never" : utc(push.expiration)),
       ]
-      if let id = push.collapseID { headers.append(.init("apns-collapse-id", text(id))) }
+      if let id = push.collapseID { headers.append(("apns-collapse-id", text(id), nil)) }
       if let id = template.fixedID ?? identity(request, template) {
-        headers.append(.init(template.isBroadcast ? "apns-request-id" : "apns-id", text(id)))
+        headers.append((template.isBroadcast ? "apns-request-id" : "apns-id", text(id), nil))
       }
       return Explanation.Sending(
         path: template.isBroadcast
@@ -163,7 +162,7 @@ struct ExplainQuestion {
     let outcome = Result { () throws(Rejection) in
       let template = try admitted.fcm(toTopics: way == .topicsOfFCM, &report)
       return Explanation.Sending(
-        path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
+        path: "/v1/projects/<project>/messages:send", headers: [("content-type", "application/json", nil)],
         payload: template.body(token: address(request, way)[...]), bytes: template.countedBytes(of: request),
         limit: FCMTemplate.payloadLimit(toTopics: way == .topicsOfFCM), counted: "notification and data",
         losses: report ?? LossReport())
@@ -177,10 +176,10 @@ struct ExplainQuestion {
       let template = try admitted.webpush(&report)
       let lifetime = template.timeToLive(at: now)
       var headers: [Explanation.Header] = [
-        .init("ttl", "\(lifetime)", note: lifetime == 0 ? "now or never" : nil), .init("urgency", text(template.urgency)),
-        .init("content-encoding", "aes128gcm"),
+        ("ttl", "\(lifetime)", lifetime == 0 ? "now or never" : nil), ("urgency", text(template.urgency), nil),
+        ("content-encoding", "aes128gcm", nil),
       ]
-      if let topic = template.topic { headers.append(.init("topic", text(topic))) }
+      if let topic = template.topic { headers.append(("topic", text(topic), nil)) }
       let payload = template.payload(token: [])
       return Explanation.Sending(
         path: "<path of the endpoint>", headers: headers, payload: payload, bytes: payload.count,
@@ -202,13 +201,7 @@ struct ExplainQuestion {
 private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
 struct Explanation {
-  struct Header {
-    var name: String
-    var value: String
-    var note: String?
-
-    init(_ name: String, _ value: String, note: String? = nil) { (self.name, self.value, self.note) = (name, value, note) }
-  }
+  typealias Header = (name: String, value: String, note: String?)
 
   struct Sending {
     var path: String
