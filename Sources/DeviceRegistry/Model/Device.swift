@@ -6,13 +6,7 @@ public enum DeviceEnvironment: UInt8, CaseIterable, Sendable {
   case production = 1
   case sandbox = 2
 
-  public var name: String? {
-    switch self {
-    case .unspecified: nil
-    case .production: "production"
-    case .sandbox: "sandbox"
-    }
-  }
+  public var name: String? { self == .unspecified ? nil : "\(self)" }
 }
 
 public enum DeviceState: UInt8, CaseIterable, Sendable {

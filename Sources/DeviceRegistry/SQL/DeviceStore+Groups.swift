@@ -134,15 +134,11 @@ extension DeviceStore {
 
   public func group(_ reference: GroupReference, app: [UInt8]) throws(RegistryError) -> GroupRecord? {
     guard let app = try knownApp(app), let group = try readGroup(reference, app) else { return nil }
-    var record = GroupRecord(
-      notificationKey: group.key.notificationKey, name: group.name, devices: [], users: nil,
-      createdAt: group.createdAt)
-    switch group.kind {
-    case .devices:
-      record.devices = try session.all(SQL.groupDevices, [.int(group.key.id)]) { $0.key().registration }
-    case .users: record.users = try session.all(SQL.groupUsers, [.int(group.key.id)]) { $0.bytes(0) }
-    }
-    return record
+    let id = [SQLValue.int(group.key.id)]
+    return GroupRecord(
+      notificationKey: group.key.notificationKey, name: group.name,
+      devices: group.kind == .devices ? try session.all(SQL.groupDevices, id) { $0.key().registration } : [],
+      users: group.kind == .users ? try session.all(SQL.groupUsers, id) { $0.bytes(0) } : nil, createdAt: group.createdAt)
   }
 
   private struct Members {
