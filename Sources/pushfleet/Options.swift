@@ -102,13 +102,9 @@ struct Options {
   /// One of the allowed words; nil if the option is missing.
   func choice(_ name: String, of words: [String]) throws(CommandFailure) -> String? {
     guard let word = values[name] else { return nil }
-    guard words.contains(word) else { throw Self.refusal(name, word, of: words) }
-    return word
-  }
-
-  static func refusal(_ name: String, _ word: String, of words: [String]) -> CommandFailure {
+    if words.contains(word) { return word }
     let meant = Spelling.suggestion(for: word, among: words)
-    return CommandFailure(.usage, "--\(name) must be \(words.joined(separator: " or "))\(meant)")
+    throw CommandFailure(.usage, "--\(name) must be \(words.joined(separator: " or "))\(meant)")
   }
 
   /// - Parameter count: number of allowed operands.

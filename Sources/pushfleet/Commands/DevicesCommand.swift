@@ -109,32 +109,26 @@ enum DevicesCommand: Command {
     Terminal.notice("\(export.exported) exported")
   }
 
-  private static let states: [(word: String, state: DeviceState)] = [("gone", .gone), ("suspect", .suspect), ("stale", .stale)]
-
   private static func list(_ options: Options) throws {
-    let word = try options.required("state", states.map(\.word).joined(separator: ", "))
-    guard let state = states.first(where: { $0.word == word })?.state else {
-      throw Options.refusal("state", word, of: states.map(\.word))
-    }
+    let states: [DeviceState] = [.gone, .suspect, .stale]
+    _ = try options.required("state", states.map(\.word).joined(separator: ", "))
+    let word = try options.choice("state", of: states.map(\.word))
+    guard let word, let state = states.first(where: { $0.word == word }) else { return }
     let now = RegistrySession.now
     let since = try options["since"].map { text throws(CommandFailure) in try LetterFilter.time(text, now: now) } ?? 0
     let session = try RegistrySession(options, isReading: true)
     let app = try session.configuration.app(options)
     try options.printPortions(
-      columns, json: \.json, none: "no devices are \(word)\(options["since"] == nil ? "" : " since then")"
+      [
+        (.text("SINCE                   ", least: 24), { $0.markedAt.map(Figures.moment) ?? "-" }),
+        (.text("REASON", least: 12, rank: 2), { $0.reason.map { String(printing: $0) } ?? "-" }),
+        (.name("REGISTRATION", least: 12, rank: 1), { String(printing: $0.registration) }),
+        (.text("KIND", least: 5, rank: 3), { ($0.device.kind ?? .alert).name }),
+        (.name("TOKEN", least: 16), { $0.device.shownToken }),
+      ], json: \.json, none: "no devices are \(word)\(options["since"] == nil ? "" : " since then")"
     ) { last, limit in
       try session.store.devices(app: app, in: state, since: since, after: last?.id ?? 0, limit: limit)
     }
-  }
-
-  private static var columns: [(TextTable.Column, (DeviceRecord) -> String)] {
-    [
-      (.text("SINCE                   ", least: 24), { $0.markedAt.map(Figures.moment) ?? "-" }),
-      (.text("REASON", least: 12, rank: 2), { $0.reason.map { String(printing: $0) } ?? "-" }),
-      (.name("REGISTRATION", least: 12, rank: 1), { String(printing: $0.registration) }),
-      (.text("KIND", least: 5, rank: 3), { ($0.device.kind ?? .alert).name }),
-      (.name("TOKEN", least: 16), { $0.device.shownToken }),
-    ]
   }
 
   private static func count(_ options: Options) throws {
@@ -155,18 +149,15 @@ enum DevicesCommand: Command {
   private static func register(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: false)
     let topics = options["topics"].map { $0.split { $0 == "," || $0 == "|" }.map { Array($0.utf8) } }
+    let app = try session.configuration.app(options)
+    let subscription = options["subscription"].map { Array($0.utf8) }
+    if let subscription, (try? JSONDocument(subscription)) == nil { throw CommandFailure(.badInput, "--subscription: no JSON") }
     let fields = (["platform", "token"] + registering.options).filter { $0 != "topics" }
     let change =
-      ["op": "register", "app": try session.configuration.app(options)]
+      ["op": "register", "app": app]
       + JSONObject(fields.map { ($0.replacing("-", with: "_"), JSONOptional(options[$0])) })
-      + ["topics": JSONOptional(topics), "subscription": JSONOptional(try subscription(options))]
+      + ["topics": JSONOptional(topics), "subscription": JSONOptional(subscription.map(JSONRaw.init))]
     if let id = try session.apply(change, options).registration, !options.asJSON { Terminal.print(id) }
-  }
-
-  private static func subscription(_ options: Options) throws(CommandFailure) -> JSONRaw? {
-    guard let text = options["subscription"].map({ Array($0.utf8) }) else { return nil }
-    guard (try? JSONDocument(text)) != nil else { throw CommandFailure(.badInput, "--subscription: no JSON") }
-    return JSONRaw(text)
   }
 
   private static func unregister(_ options: Options) throws {

@@ -56,16 +56,12 @@ enum TopicsCommand: Command {
     for app in try session.configuration.application(options).map({ [$0] }) ?? all {
       if all.count > 1, !options.asJSON { Terminal.print("\(String(printing: app)):") }
       try options.printPortions(
-        columns, json: { ["app": app, "topic": $0.name, "members": $0.members] }, none: "no topics"
+        [
+          (.figure("   MEMBERS"), { Figures.count($0.members) }),
+          (.name("TOPIC", least: 12, rank: 1), { String(printing: $0.name) }),
+        ], json: { ["app": app, "topic": $0.name, "members": $0.members] }, none: "no topics"
       ) { last, limit in try session.store.topics(app: app, after: last?.name ?? [], limit: limit) }
     }
-  }
-
-  private static var columns: [(TextTable.Column, (TopicRecord) -> String)] {
-    [
-      (.figure("   MEMBERS"), { Figures.count($0.members) }),
-      (.name("TOPIC", least: 12, rank: 1), { String(printing: $0.name) }),
-    ]
   }
 }
 

@@ -101,7 +101,9 @@ enum CampaignsCommand: Command {
       let campaigns = try selection(session.store, app, limit)
       var text =
         options.asJSON
-        ? campaigns.map { String(decoding: $0.json.line, as: UTF8.self) }.joined(separator: "\n") : table(campaigns)
+        ? campaigns.map { String(decoding: $0.json.line, as: UTF8.self) }.joined(separator: "\n")
+        : campaigns.isEmpty
+          ? "no campaigns" : CampaignTable.text(campaigns, withBars: Terminal.isOutputInteractive, width: Terminal.width)
       if options.has("follow"), !options.asJSON, let height = TerminalWidth.linesOfOutput { text = cut(text, to: height) }
       if text != last {
         if Terminal.hasControls, !last.isEmpty, !options.asJSON { erase(last) }
@@ -121,11 +123,6 @@ enum CampaignsCommand: Command {
       room -= 1
       return room >= 0
     }
-  }
-
-  private static func table(_ campaigns: [Campaign]) -> String {
-    guard !campaigns.isEmpty else { return "no campaigns" }
-    return CampaignTable.text(campaigns, withBars: Terminal.isOutputInteractive, width: Terminal.width)
   }
 
   /// Shortens the text to the screen, with a line left for the cursor, so that `erase` can reach all of it.
