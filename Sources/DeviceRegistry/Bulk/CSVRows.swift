@@ -39,16 +39,9 @@ struct CSVRows {
   /// - Parameter isEnd: true if no more bytes follow. The last row then needs no line break.
   mutating func next(isEnd: Bool) -> (line: Int, row: Row)? {
     if let why = givenUp { return giveUp(why, isEnd) }
-    while at < buffer.count {
-      if buffer[at] == 0x0A {
-        at += 1
-        line += 1
-      } else if buffer[at] == 0x0D, at + 1 < buffer.count, buffer[at + 1] == 0x0A {
-        at += 2
-        line += 1
-      } else {
-        break
-      }
+    while let end = buffer[at...].prefix(2).firstIndex(of: 0x0A), end == at || buffer[at] == 0x0D {
+      at = end + 1
+      line += 1
     }
     guard at < buffer.count else { return nil }
     rowStart = at

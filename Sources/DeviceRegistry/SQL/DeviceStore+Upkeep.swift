@@ -36,7 +36,8 @@ extension DeviceStore {
     try session.run(SQL.leaveTopics, [.int(id)])
     try leaveGroups(id)
     try session.run(SQL.deleteAliases, [.int(id)])
-    try keepNumber(id)
+    // An alias without a device keeps the highest device number, so that no other device gets it.
+    if try session.run(SQL.keepNumber, [.int(id)]) > 0 { try session.run(SQL.dropLowerNumbers, [.int(id)]) }
     try session.run(SQL.deleteDevice, [.int(id)])
     if let counter { try dropCounter(counter) }
   }
@@ -54,12 +55,6 @@ extension DeviceStore {
     try session.run(SQL.leaveUserGroups, [.int(user)])
     try session.run(SQL.deleteUser, [.int(user)])
     return devices.count
-  }
-
-  /// Keeps the highest device number as an alias without a device, so that no other device gets it.
-  private func keepNumber(_ id: Int64) throws(RegistryError) {
-    guard try session.run(SQL.keepNumber, [.int(id)]) > 0 else { return }
-    try session.run(SQL.dropLowerNumbers, [.int(id)])
   }
 
   /// Checks cheaply that the store answers, or that a write can begin.
