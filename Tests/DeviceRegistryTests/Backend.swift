@@ -40,6 +40,11 @@ extension Backend {
   }
 }
 
+extension SQLiteConnection {
+  /// The first column of the first row.
+  func pragma(_ sql: String) throws -> [UInt8] { try first(Statement(sql), []) { $0.bytes(0) } ?? [] }
+}
+
 extension DeviceStore {
   /// The registry in an SQLite file.
   convenience init(path: String, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits()) throws {

@@ -58,16 +58,6 @@ final class SQLiteConnection: SQLSession {
     guard code == SQLITE_OK else { throw fault(code) }
   }
 
-  func pragma(_ sql: String) throws(RegistryError) -> [UInt8] {
-    var prepared: OpaquePointer?
-    let code = sqlite3_prepare_v2(handle, sql, -1, &prepared, nil)
-    guard code == SQLITE_OK, let prepared else { throw fault(code) }
-    defer { sqlite3_finalize(prepared) }
-    let stepped = sqlite3_step(prepared)
-    guard stepped == SQLITE_ROW || stepped == SQLITE_DONE else { throw fault(stepped) }
-    return stepped == SQLITE_ROW ? SQLRow.sqlite(prepared).bytes(0) : []
-  }
-
   private func prepare(_ statement: Statement) throws(RegistryError) -> OpaquePointer {
     if statement.id < statements.count, let cached = statements[statement.id] { return cached }
     var prepared: OpaquePointer?

@@ -75,8 +75,7 @@ extension SQLiteConnection {
   }
 
   private func prepare(cache: Int) throws(RegistryError) {
-    let mode = try pragma("PRAGMA journal_mode = WAL")
-    guard mode == Array("wal".utf8) else {
+    guard try first(Self.keepLog, [], { $0.bytes(0) }) == Array("wal".utf8) else {
       throw .unavailable(.readOnly, "\(path): no write-ahead log can be kept beside it")
     }
     try execute("PRAGMA synchronous = NORMAL")
@@ -91,8 +90,7 @@ extension SQLiteConnection {
   }
 
   private func checkIdentity() throws(RegistryError) {
-    let identity = try number("PRAGMA application_id")
-    guard identity == Schema.applicationID else {
+    guard try firstInt(Self.applicationID, []) == Schema.applicationID else {
       throw .unusable(.notARegistry, "\(path) is a database of another program")
     }
   }
@@ -116,7 +114,7 @@ extension SQLiteConnection {
   }
 
   private func version() throws(RegistryError) -> Int {
-    let found = Int(try number("PRAGMA user_version"))
+    let found = Int(try firstInt(Self.userVersion, []) ?? 0)
     guard found <= Schema.version else {
       throw .unusable(
         .newerSchema,
@@ -126,7 +124,8 @@ extension SQLiteConnection {
     return found
   }
 
-  private func number(_ sql: String) throws(RegistryError) -> Int64 {
-    Int64(String(decoding: try pragma(sql), as: UTF8.self)) ?? 0
-  }
+  /// Returns the mode that is in force.
+  private static let keepLog = Statement("PRAGMA journal_mode = WAL")
+  private static let applicationID = Statement("PRAGMA application_id")
+  private static let userVersion = Statement("PRAGMA user_version")
 }
