@@ -139,22 +139,15 @@ public struct JSONDocument: Sendable {
     var path = ""
     var node = root
     while node != target {
-      var found: (text: String, node: Int)?
-      switch nodes[node].kind {
-      case .object:
-        for (name, value) in members(of: node) where target == name || (target >= value && target < next(value)) {
-          found = (pathComponent(name), target == name ? name : value)
-        }
-        if let found { path += (path.isEmpty ? "" : ".") + found.text }
-      case .array:
-        for (index, element) in elements(of: node).enumerated() where target >= element && target < next(element) {
-          found = ("[\(index)]", element)
-        }
-        if let found { path += found.text }
-      default: break
+      if let (name, value) = members(of: node).first(where: { $0.name <= target && target < next($0.value) }) {
+        path += (path.isEmpty ? "" : ".") + pathComponent(name)
+        node = target == name ? name : value
+      } else if let (index, element) = elements(of: node).enumerated().first(where: { target < next($0.element) }) {
+        path += "[\(index)]"
+        node = element
+      } else {
+        return path
       }
-      guard let found else { return path }
-      node = found.node
     }
     return path
   }
