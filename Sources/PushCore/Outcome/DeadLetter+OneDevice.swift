@@ -11,44 +11,31 @@ extension DeadLetter {
       object = message
       shape = (name: "token", targets: v1Targets)
     }
-    var replacement: [UInt8] = []
-    replacement.appendJSONString(Array(shape.name.utf8))
-    replacement.append(0x3A)
+    var replacement = Array("\"\(shape.name)\":".utf8)
     replacement.appendJSONString(target)
-
-    var output: [UInt8] = []
-    // Subtracts the members that are left out: of a list for a thousand devices little remains.
-    var size = bytes.count + replacement.count + 1
-    for (name, value) in request.members(of: object) where shape.targets.contains(where: { request.isString(name, $0) }) {
-      size -= request.source(value).count
-    }
-    output.reserveCapacity(size)
-    /// Everything before this offset has been copied or left out.
-    var copied = 0
-    var previousEnd = request.source(object).lowerBound + 1
-    var isNamed = false
+    // What changes in the text, in order. The first target is replaced; the others go, each with the comma before it.
+    var edits: [(place: Range<Int>, text: [UInt8])] = []
+    let beginning = request.source(object).lowerBound + 1
+    var previousEnd = beginning
     for (name, value) in request.members(of: object) {
-      let start = request.offset(name)
       let end = request.source(value).upperBound + (request.kind(value) == .string ? 1 : 0)
       if shape.targets.contains(where: { request.isString(name, $0) }) {
-        if isNamed {
-          output.append(contentsOf: bytes[copied..<previousEnd])
-        } else {
-          output.append(contentsOf: bytes[copied..<start])
-          output.append(contentsOf: replacement)
-          isNamed = true
-        }
-        copied = end
+        edits.append(edits.isEmpty ? (request.offset(name)..<end, replacement) : (previousEnd..<end, []))
       }
       previousEnd = end
     }
-    if !isNamed {
-      output.append(contentsOf: bytes[0...request.source(object).lowerBound])
-      output.append(contentsOf: replacement)
-      if request.count(object) > 0 { output.append(0x2C) }
-      copied = request.source(object).lowerBound + 1
+    if edits.isEmpty { edits = [(beginning..<beginning, replacement + (request.count(object) > 0 ? [0x2C] : []))] }
+
+    var output: [UInt8] = []
+    // Of a list for a thousand devices little remains.
+    output.reserveCapacity(edits.reduce(bytes.count) { $0 - $1.place.count + $1.text.count })
+    var copied = 0
+    for (place, text) in edits {
+      output += bytes[copied..<place.lowerBound]
+      output += text
+      copied = place.upperBound
     }
-    output.append(contentsOf: bytes[copied...])
+    output += bytes[copied...]
     return output
   }
 
