@@ -52,13 +52,8 @@ public final class BulkExport {
     for (index, field) in fields.enumerated() {
       if index > 0 { output.append(UInt8(ascii: ",")) }
       let text = field == .topics ? Array(device.topics.joined(separator: [UInt8(ascii: "|")])) : device.text(field) ?? []
-      guard text.contains(where: { $0 == 0x22 || $0 == 0x2C || $0 == 0x0A || $0 == 0x0D }) else {
-        output += text
-        continue
-      }
-      output.append(0x22)
-      for byte in text { output.append(contentsOf: byte == 0x22 ? [0x22, 0x22] : [byte]) }
-      output.append(0x22)
+      let isQuoted = text.contains { $0 == 0x22 || $0 == 0x2C || $0 == 0x0A || $0 == 0x0D }
+      output += isQuoted ? [0x22] + text.flatMap { $0 == 0x22 ? [$0, $0] : [$0] } + [0x22] : text
     }
   }
 
