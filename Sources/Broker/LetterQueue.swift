@@ -14,5 +14,11 @@ public enum LetterQueue: Hashable, Sendable {
     }
   }
 
+  /// The queues to go through: a lane may have several.
+  public func queues(_ topology: Topology) -> [String] {
+    guard case .lane(let name) = self, let lane = WorkQueue(origin: Array(name.utf8)) else { return [self.name(topology)] }
+    return topology.queues(of: lane)
+  }
+
   public var heldApp: String? { if case .held(let app) = self { app } else { nil } }
 }

@@ -4,7 +4,7 @@ import AMQP
 /// of type `x-consistent-hash` (a plugin of RabbitMQ), which chooses a queue for each request by its message id. So a repeated
 /// request comes to the queue of the first one.
 ///
-/// Only `pushfleet topology` binds the queues of divided lanes. If workers did, those with an older configuration would still
+/// Only `pushfleet topology` divides the lanes of an existing fleet. If a worker did, those with an older configuration would still
 /// bind the first queue to `sendExchange`, and requests would be copied to two queues.
 extension Topology {
   public static let mostLaneQueues = 16
@@ -48,19 +48,33 @@ extension Topology {
       queue: binding.queue, exchange: binding.exchange, routingKey: binding.routingKey, arguments: binding.arguments)
   }
 
+  /// The bindings in front of a divided lane's first queue: that of the queue to the lane's exchange, and those of the exchange. While
+  /// the queue has bindings of its own too, it gets one copy of each request.
+  var entrances: [Command] { Self.requestLanes.flatMap(entrances) }
+
+  private func entrances(_ lane: WorkQueue) -> [Command] {
+    let exchange = name(lane.origin)
+    return [Self.bind((exchange, exchange, Self.weight, FieldTable()))]
+      + laneBindings(lane).map {
+        .exchangeBind(name: exchange, source: $0.exchange, routingKey: $0.routingKey, arguments: $0.arguments)
+      }
+  }
+
+  /// The exchanges of divided lanes.
+  var laneExchanges: [Command] {
+    let arguments: FieldTable = ["hash-property": .text("message_id"), "alternate-exchange": .text(strayExchange)]
+    return Self.requestLanes.map {
+      .exchangeDeclare(name: name($0.origin), type: "x-consistent-hash", arguments: arguments)
+    }
+  }
+
   /// The commands that divide the lanes. After each of them a new request has exactly one queue.
   var dividing: [Command] {
-    Self.requestLanes.flatMap { lane -> [Command] in
-      let exchange = name(lane.origin)
-      let arguments: FieldTable = ["hash-property": .text("message_id"), "alternate-exchange": .text(strayExchange)]
-      let outer = laneBindings(lane)
-      let inner = queues(of: lane).map { Self.bind(($0, exchange, Self.weight, FieldTable())) }
-      let bindings = outer.map {
-        Command.exchangeBind(name: exchange, source: $0.exchange, routingKey: $0.routingKey, arguments: $0.arguments)
+    laneExchanges
+      + Self.requestLanes.flatMap { lane in
+        entrances(lane) + laneBindings(lane).map(Self.unbind)
+          + queues(of: lane).dropFirst().map { Self.bind(($0, name(lane.origin), Self.weight, FieldTable())) } + leaving(lane)
       }
-      return [.exchangeDeclare(name: exchange, type: "x-consistent-hash", arguments: arguments)]
-        + inner.prefix(1) + bindings + outer.map(Self.unbind) + inner.dropFirst() + leaving(lane)
-    }
   }
 
   /// The commands after which new requests come to the first queue of each lane only, without an exchange of its own.

@@ -39,22 +39,34 @@ public enum TopologyNotice: Equatable, Sendable, CustomStringConvertible {
 extension Publisher {
   public typealias Declared = (Result<[TopologyNotice], TopologyFailure>) -> Void
 
-  /// Declares the whole topology, except the bindings of divided lanes. Idempotent; stops at the first refusal.
+  /// Declares the whole topology, and divides the lanes of a new fleet. Idempotent; stops at the first refusal.
   public func declare(_ topology: Topology, _ completion: @escaping Declared) {
-    let commands = (topology.declarations + topology.bindingCommands)[...]
-    guard topology.laneQueues > 1 else { return declare(commands, topology, [], completion) }
-    perform(topology.divisionQuestion) { [unowned self] answer in
-      let isDivided = if case .success = answer { true } else { false }
-      declare(commands, topology, isDivided ? [] : [.isUndivided(queues: topology.laneQueues)], completion)
+    guard topology.laneQueues > 1 else {
+      return declare((topology.declarations + topology.bindingCommands)[...], topology, [], completion)
+    }
+    findDivision(topology) { [unowned self] isDivided in
+      if isDivided {
+        let commands = topology.declarations + topology.laneExchanges + topology.entrances + topology.bindingCommands
+        return declare(commands[...], topology, [], completion)
+      }
+      perform(.exchangeInspect(name: topology.sendExchange)) { [unowned self] answer in
+        if case .failure(.notFound) = answer { return declareDividing(topology, completion) }
+        let notice = TopologyNotice.isUndivided(queues: topology.laneQueues)
+        declare((topology.declarations + topology.bindingCommands)[...], topology, [notice], completion)
+      }
     }
   }
 
   /// Declares the whole topology, and divides the lanes among their queues or unites them.
   public func declareDividing(_ topology: Topology, _ completion: @escaping Declared) {
-    perform(topology.divisionQuestion) { [unowned self] answer in
+    let change = topology.laneQueues > 1 ? topology.dividing : topology.uniting
+    declare((topology.declarations + change + topology.bindingCommands)[...], topology, [], completion)
+  }
+
+  func findDivision(_ topology: Topology, _ completion: @escaping (_ isDivided: Bool) -> Void) {
+    perform(topology.divisionQuestion) { answer in
       let isDivided = if case .success = answer { true } else { false }
-      let change = topology.laneQueues > 1 ? topology.dividing : isDivided ? topology.uniting : []
-      declare((topology.declarations + change + topology.bindingCommands)[...], topology, [], completion)
+      completion(isDivided)
     }
   }
 

@@ -25,6 +25,8 @@ package final class TopologyWatch {
   private var returnMissingAt: MonotonicTime?
   /// When the last successful check began.
   private var soundAt: MonotonicTime?
+  /// True if the last check found the exchanges of divided lanes.
+  private var wasDivided = false
   /// False after the broker has refused a binding to this user.
   private var mayBind = true
 
@@ -67,8 +69,20 @@ package final class TopologyWatch {
     guard !isLooking, let publisher = publisher() else { return }
     isLooking = true
     let names = [topology.returnExchange] + topology.exchanges.map(\.name).filter { $0 != topology.returnExchange }
-    let bindings = mayBind ? topology.bindingCommands : []
-    look(for: (names.map { .exchangeInspect(name: $0) } + bindings)[...], on: publisher, since: time.now)
+    let inspections = names.map { Command.exchangeInspect(name: $0) }
+    let start = time.now
+    guard mayBind, topology.laneQueues > 1 else {
+      return look(for: (inspections + (mayBind ? topology.bindingCommands : []))[...], on: publisher, since: start)
+    }
+    publisher.findDivision(topology) { [weak self, unowned publisher] isDivided in
+      guard let self else { return }
+      if wasDivided, !isDivided {
+        log.error("the exchanges of the lanes are gone: new requests become dead letters until `pushfleet topology` runs")
+      }
+      wasDivided = isDivided
+      let bindings = topology.bindingCommands + (isDivided ? topology.entrances : [])
+      look(for: (inspections + bindings)[...], on: publisher, since: start)
+    }
   }
 
   private func look(for commands: ArraySlice<Command>, on publisher: Publisher, since start: MonotonicTime) {

@@ -6,7 +6,9 @@ extension Configuration {
 
   /// The settings that differ from a running gateway's and need a restart. A gateway reloads applications and certificates.
   public func changesForGatewayRestart(from running: Configuration) -> [String] {
-    let shared: Set = ["drainTimeout", "limits", "log", "logFormat", "metrics", "prefix", "registry", "registryLimits"]
+    let shared: Set = [
+      "drainTimeout", "laneQueues", "limits", "log", "logFormat", "metrics", "prefix", "registry", "registryLimits",
+    ]
     return changesForRestart(from: running).filter(shared.contains)
       + Self.doorSettings.filter { $0.differs(self, running) }.map(\.name)
   }

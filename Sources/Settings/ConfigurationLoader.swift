@@ -83,7 +83,7 @@ extension Configuration {
     let (fanOut, breaker) = (reader.object("fanOut"), reader.object("breaker"))
     self.fanOut = FanOutSettings(pageSize: fanOut.number("pageSize"), prefetch: fanOut.number("prefetch"))
     self.breaker = BreakerSettings(percent: breaker.number("percent"), sample: breaker.number("sample"))
-    replyTo = Self.replyQueues(reader, Topology(prefix: prefix, ladder: retry.steps))
+    replyTo = Self.replyQueues(reader, Topology(prefix: prefix, ladder: retry.steps, laneQueues: Topology.mostLaneQueues))
     richPages = RichPageSettings.read(reader.object("richPages"))
     gateway = reader.has("gateway") ? GatewaySettings(reader.object("gateway")) : nil
     apps = Self.apps(reader)

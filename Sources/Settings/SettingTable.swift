@@ -23,7 +23,7 @@ extension Setting {
     ],
     "Workers": [
       Setting("shards", .number(1...64, 1), "Threads of a worker. Each thread has its own connections."),
-      Setting("prefetch", .number(1...10_000, 1_000)).help("Most unacknowledged requests that a shard holds from each queue.")
+      Setting("prefetch", .number(1...10_000, 1_000)).help("Most unacknowledged requests that a shard holds from each lane.")
         .help("A shard holds fewer while bodies are large. If one application fills the prefetch, the shard reads up to 10,000")
         .help("more, or [up to 100,000 in an outage](operate/scaling.md#prefetch)."),
       Setting("laneQueues", .number(1...Topology.mostLaneQueues, 1)).help("Queues of each lane of requests.")

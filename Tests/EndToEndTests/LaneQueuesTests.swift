@@ -113,4 +113,67 @@ struct LaneQueuesTests {
     try site.configure(port: site.port, settings: settings(1))
     #expect(try site.run(doctor).output.contains("but `laneQueues` is 1"))
   }
+
+  @Test("a new fleet's first worker divides the lanes; deleted parts come back, or the log says what to do")
+  func new() throws {
+    let site = try Site()
+    try site.startSimulator(settings: settings(3))
+    let worker = try site.startWorker()
+    let journal = try site.followJournal()
+    try site.publish(lines: lines(site, 0..<50))
+    #expect(journal.waitForLines(50, seconds: 30))
+    try site.peer(["delete", "--exchange", "\(site.prefix).send"])
+    #expect(worker.waitForOutput("the topology is whole again", seconds: 20))
+    try site.publish(lines: lines(site, 50..<100))
+    #expect(journal.waitForLines(100, seconds: 30))
+    try site.peer(["delete", "--exchange", "\(site.prefix).send.normal"])
+    #expect(worker.waitForOutput("until `pushfleet topology` runs", seconds: 20))
+    try declare(site)
+    try site.publish(lines: lines(site, 100..<150))
+    #expect(journal.waitForLines(150, seconds: 30))
+    #expect(try site.depths(["dead"]) == [0])
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+  }
+
+  @Test("a lane's requests are dropped from all of its queues; the doctor finds requests that no worker reads")
+  func discarded() throws {
+    let site = try Site()
+    try site.startSimulator(settings: settings(4) + "registry: \"sqlite:\(site.file("registry.db"))\",")
+    try declare(site)
+    let config = ["--config", site.file("pushfleet.json5")]
+    try site.importDevices([1], #""topics":["all"]"#)
+    #expect(try site.run(["lanes", "pause", "send.normal"] + config).status == 0)
+    try site.publish(lines: lines(site, 0..<100))
+    let discarded = try site.run(["lanes", "discard", "send.normal", "--yes"] + config)
+    #expect(discarded.status == 0 && discarded.output.contains("100 requests dropped"), "\(discarded.output)")
+    #expect(try site.depths(Self.names).allSatisfy { $0 == 0 })
+    try site.publish(lines: lines(site, 0..<100))
+    try site.configure(port: site.port, settings: settings(2))
+    let doctor = try site.run(["doctor"] + config)
+    #expect(doctor.output.contains("requests wait in \(site.prefix).send.normal.3, which workers"), "\(doctor.output)")
+    // A crash between two lanes: the exchange of one of them is gone.
+    try site.peer(["delete", "--exchange", "\(site.prefix).send.normal"])
+    try site.configure(port: site.port, settings: settings(1))
+    try declare(site)
+    let before = try site.depths(["send.high"] + (1..<4).map { "send.high.\($0)" })
+    try site.publish(lines: lines(site, 0..<40, to: "high"))
+    let after = try site.depths(["send.high"] + (1..<4).map { "send.high.\($0)" })
+    #expect(before == [0, 0, 0, 0] && after == [40, 0, 0, 0])
+  }
+
+  @Test("a result is never published to a queue of a lane, whatever its number")
+  func replies() throws {
+    let site = try Site()
+    try site.startSimulator(settings: settings(2))
+    try declare(site)
+    let queue = "\(site.prefix).send.normal.1"
+    let worker = try site.startWorker()
+    try site.publish([(#"{"to":"\#(token(1))"}"#, ["message_id": "m", "reply_to": queue])])
+    let journal = try site.followJournal()
+    #expect(journal.waitForLines(1, seconds: 30))
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(try site.depths([String(queue.dropFirst(site.prefix.count + 1)), "dead"]) == [0, 0])
+  }
 }

@@ -18,7 +18,7 @@ package struct OutcomePublications {
 
   package init(prefix: String, apps: Applications, steps: [RetryStep]) {
     self.prefix = prefix
-    let topology = Topology(prefix: prefix, ladder: steps)
+    let topology = Topology(prefix: prefix, ladder: steps, laneQueues: Topology.mostLaneQueues)
     events = Array(topology.eventsExchange.utf8)
     dead = Array(topology.deadExchange.utf8)
     retry = Array(topology.retryExchange.utf8)

@@ -79,12 +79,16 @@ function all(state) {
   return found;
 }
 
+/// The sum of a figure of a lane's queues: `send.normal`, `send.normal.1` and so on.
+const inLane = (state, lane, figure) => state.status && sum(state.status.queues.filter(one =>
+  one.queue.slice(state.status.prefix.length + 1).replace(/\.\d+$/, "") === lane), one => one[figure] || 0);
+
 /// The problems that operators' own orders cause.
 function addOrders(state, add) {
   for (const one of state.apps || []) if (one.state !== "running") add("warn", `${one.app} is ${one.state}`, { app: one.app, since: one.since, waits: held(state, one.app), ...toResume(one), section: "pushfleetholdqueue" });
   for (const one of state.credentials || []) if (one.state !== "running" && !one.sender) add("warn", `Credential ${one.credential} is ${one.state}`, { app: owner(one), since: one.since, waits: one.waiting, ...toResume(one), section: "pushfleetholdqueue" });
   for (const one of state.webhooks || []) if (one.state !== "running") add("warn", `Webhook ${one.webhook} is ${one.state}`, { app: owner(one), since: one.since, ...toResume(one), section: "pushfleetwebhookpaused" });
-  for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: queue(state, one.lane)?.ready, ...toResume(one), link: "#/lanes", section: "pushfleetbacklog" });
+  for (const one of state.lanes || []) if (one.state !== "running") add("warn", `Lane ${one.lane} is ${one.state}`, { since: one.since, waits: inLane(state, one.lane, "ready"), ...toResume(one), link: "#/lanes", section: "pushfleetbacklog" });
   for (const one of state.campaigns || []) if (one.state === "held") add("bad", `Campaign ${one.id} of ${one.app} is held`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "An abnormal share of its tokens was refused. Resume or cancel it.", section: "pushfleetcampaignheld" });
     else if (one.state === "paused") add("warn", `Campaign ${one.id} of ${one.app} is paused`, { app: one.app, since: one.updated_at, waits: one.remaining, words: "Resume it when the reason is gone, or cancel it", section: "pushfleetcampaignstandsstill" });
 }
@@ -193,8 +197,8 @@ function application(state, app) {
 
 function allLanes(state) {
   return [make("h1", {}, "Lanes"), card(null, table("Lanes", [["Lane", "name"], ["State", "wide"], ["Waiting", "n"], ["Consumers", "n"], ["", "wide"]], (state.lanes || []).map(one => [
-    one.lane, one.lane, control(one), number(queue(state, one.lane)?.ready), number(queue(state, one.lane)?.consumers),
-    make("div", { class: "row" }, state.status && orders(state, "lanes/" + one.lane, `lane ${one.lane}`, one, queue(state, one.lane)?.ready, {
+    one.lane, one.lane, control(one), number(inLane(state, one.lane, "ready")), number(inLane(state, one.lane, "consumers")),
+    make("div", { class: "row" }, state.status && orders(state, "lanes/" + one.lane, `lane ${one.lane}`, one, inLane(state, one.lane, "ready"), {
       pause: "The requests of all applications wait in this lane.", drain: "Waiting requests are sent, and new ones are refused as dead letters.",
       discard: "The requests of all applications are deleted for good, without an outcome. The lane stays paused." }))]), "None."),
     !state.status && make("p", { class: "note" }, "A lane has the requests of all applications. Only a key for all of them controls it.")), jobTable(state)];

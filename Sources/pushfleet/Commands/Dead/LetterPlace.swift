@@ -37,6 +37,7 @@ struct LetterPlace {
   }
 
   func queue(_ topology: Topology) -> String { letters.name(topology) }
+  func queues(_ topology: Topology) -> [String] { letters.queues(topology) }
   /// A queue that is only declared on first use.
   var isOptional: Bool { letters.heldApp != nil }
 

@@ -40,19 +40,19 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private static let settlePause = 1.0
 
   let place: LetterPlace
-  private var queue: String { place.queue(topology) }
+  /// The queue that is visited: its letters ready at the start, and how many have arrived, were settled (removed or not), and were
+  /// removed.
+  private var current = (queue: "", ready: 0, delivered: 0, settled: 0, removed: 0)
   private let maximumBody: Int
   private let hold: Double
   /// nil while no letter is held.
   private var consumer: Consumer?
 
-  /// Letters ready in the queue when the walk began.
+  /// Letters ready in all queues when the walk began.
   private(set) var expected = 0
   private(set) var hasCounted = false
   /// Letters that have been visited and settled, removed or not.
   private(set) var done = 0
-  private var delivered = 0
-  private var removed = 0
   private var waiting = Ring<Delivery>()
   private var waitingBytes = 0
   /// Letters per consumer, and the letters that each consumer keeps.
@@ -79,6 +79,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     try super.init(configuration, window: 1) {
       ConnectionSettings(broker: $0, name: place.connectionName, heartbeat: 0)
     }
+    current.queue = place.queue(topology)
   }
 
   // MARK: for subclasses
@@ -113,32 +114,39 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   // MARK: the walk
 
-  private var isOver: Bool { isStopped || isRestGone || isEnough || done == expected }
+  private var isOver: Bool { isStopped || isRestGone || isEnough || current.settled == current.ready }
 
   override func work() throws {
     try wait { publisher != nil || isStopped }
-    try count()
-    while !isOver {
-      try visitLetters()
-      try giveBack()
+    let counts = try place.queues(topology).map { ($0, try count($0)) }
+    expected = counts.reduce(0) { $0 + $1.1 }
+    hasCounted = true
+    for (name, count) in counts {
+      current = (name, count, 0, 0, 0)
+      (isRestGone, isReturning) = (false, false)
+      while !isOver {
+        try visitLetters()
+        try giveBack()
+      }
     }
     try close()
   }
 
-  private func count() throws {
+  /// Ready letters of a queue.
+  private func count(_ queue: String) throws -> Int {
     switch try perform(.queueInspect(name: queue), unless: { isStopped }) {
     case .success(.queue(let ready, let consumers)):
-      expected = ready
       if ready == 0, consumers > 0, !place.isOptional {
         complain("no message of \(queue) is ready, and it has consumers, such as another look: they may have some in hand")
       }
+      return ready
     case .failure(.notFound) where place.isOptional: break
     case .failure(.notFound):
       throw CommandFailure(.unavailable, "there is no queue \(queue); `pushfleet topology` declares it")
     case .failure(let reason): throw CommandFailure(.unavailable, "queue \(queue): \(reason)")
     case .success, nil: break
     }
-    hasCounted = true
+    return 0
   }
 
   /// Consumes the queue, and visits its letters until the walk is over or they must go back.
@@ -149,7 +157,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     while !isOver, let delivery = try next() {
       switch try visit(delivery) {
       case .keep:
-        done += 1
+        settle()
         keep(delivery.consumer)
       case .remove: remove(delivery)
       case .removed, .postpone: break
@@ -157,15 +165,20 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     }
   }
 
-  func remove(_ letter: Delivery) {
+  private func settle() {
     done += 1
-    removed += 1
+    current.settled += 1
+  }
+
+  func remove(_ letter: Delivery) {
+    settle()
+    current.removed += 1
     consumer?.acknowledge(letter.token)
   }
 
   private func consume() throws {
-    (known, delivered, isHeldTooLong) = (done - removed, removed, false)
-    let left = expected - removed
+    (known, current.delivered, isHeldTooLong) = (current.settled - current.removed, current.removed, false)
+    let left = current.ready - current.removed
     let size = max(min(Self.largestPortion, wantedPortion), min(Self.largestPortion, left / Self.mostPortions + 1))
     let count = min(Self.mostPortions, left / size + 1)
     portions = (size, Array(repeating: 0, count: count))
@@ -174,7 +187,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
       // No heartbeat: reading pauses while many letters wait to be visited.
       settings: ConnectionSettings(broker: broker.uri, name: place.connectionName, heartbeat: 0),
       queues: (0..<count).map {
-        .init(queue: queue, prefetch: UInt16(size), isOptional: $0 > 0, channel: UInt16($0 + 1))
+        .init(queue: current.queue, prefetch: UInt16(size), isOptional: $0 > 0, channel: UInt16($0 + 1))
       },
       maximumBody: maximumBody, handler: self)
     self.consumer = consumer
@@ -191,7 +204,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
       let silence = loop.now.seconds(since: lastSign)
       if silence >= Self.deliveryTimeout {
         throw CommandFailure(
-          .unavailable, "the broker delivers nothing, though the queue \(queue) isn't empty; \(progress)")
+          .unavailable, "the broker delivers nothing, though the queue \(current.queue) isn't empty; \(progress)")
       }
       if silence >= Self.quiet, try isTakenByOthers() { return nil }
     }
@@ -203,9 +216,10 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   /// Asks whether the queue is empty, though letters are missing.
   private func isTakenByOthers() throws -> Bool {
-    let answer = try perform(.queueInspect(name: queue), upTo: Self.deliveryTimeout, unless: { !waiting.isEmpty || mustReturn })
+    let answer = try perform(
+      .queueInspect(name: current.queue), upTo: Self.deliveryTimeout, unless: { !waiting.isEmpty || mustReturn })
     guard case .success(.queue(0, _))? = answer, loop.now.seconds(since: lastSign) >= Self.quiet else { return false }
-    complain("\(expected - delivered) of the queue's \(expected) letters went to another consumer")
+    complain("\(current.ready - current.delivered) of the queue's \(current.ready) letters went to another consumer")
     isRestGone = true
     return true
   }
@@ -213,7 +227,9 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   /// Keeps a letter, and starts the next portion when this one is full.
   private func keep(_ consumer: Int) {
     portions.kept[consumer] += 1
-    guard portions.kept[consumer] == portions.size, consumer + 1 < portions.kept.count, done < expected else { return }
+    guard portions.kept[consumer] == portions.size, consumer + 1 < portions.kept.count, current.settled < current.ready else {
+      return
+    }
     self.consumer?.want(true, queue: consumer + 1)
   }
 
@@ -239,10 +255,10 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   /// Waits until the broker has put the letters back, which happens a moment after it has closed the channels.
   private func awaitReturn(upTo seconds: Double, unless isTrue: () -> Bool) throws {
-    let left = expected - removed
+    let left = current.ready - current.removed
     let end = loop.now.advanced(bySeconds: seconds)
     while left > 0, loop.now < end, !isTrue() {
-      let answer = try perform(.queueInspect(name: queue), upTo: end.seconds(since: loop.now), unless: isTrue)
+      let answer = try perform(.queueInspect(name: current.queue), upTo: end.seconds(since: loop.now), unless: isTrue)
       guard case .success(.queue(let ready, _))? = answer, ready < left else { return }
       try wait(upTo: Self.returnPause) { isTrue() }
     }
@@ -257,8 +273,8 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     // The broker may send letters for long before it answers.
     if isGivingBack { return consumer?.closeInTurn() ?? () }
     // Letters that arrived after the walk began are not visited.
-    guard delivered < expected else { return }
-    delivered += 1
+    guard current.delivered < current.ready else { return }
+    current.delivered += 1
     if known > 0 {
       known -= 1
       return keep(delivery.consumer)
@@ -268,7 +284,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     if waitingBytes > Self.mostWaiting { consumer?.transport?.isReadingPaused = true }
   }
 
-  func cancelled(queue: Int) { fail(.unavailable, "the queue \(self.queue) was deleted; \(progress)") }
+  func cancelled(queue: Int) { fail(.unavailable, "the queue \(current.queue) was deleted; \(progress)") }
 
   // Acknowledgements under way are lost, too, so nobody knows which letters are left.
   func channelLost(_ reason: ConnectionEnd) { give(up: reason) }

@@ -17,6 +17,10 @@ struct BrokerRights {
     case answer
   }
 
+  /// The remedy for processes that disagree about the queues of a lane.
+  static let sameNumber =
+    "give all workers, gateways and consoles the same `laneQueues`, restart them, and then run `pushfleet topology`"
+
   let topology: Topology
   let broker: BrokerURI
 

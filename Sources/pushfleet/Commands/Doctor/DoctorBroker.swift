@@ -19,6 +19,8 @@ final class DoctorBroker: PublisherClient {
   private var rights: BrokerRights
   private var dead = 0
   private var consumers: LaneConsumers
+  /// Queues without a consumer.
+  private var unread: Set<String> = []
   private var feedback = 0
   /// Of the last publication; nil before.
   private var outcome: Result<Void, PublishFailure>?
@@ -128,12 +130,27 @@ final class DoctorBroker: PublisherClient {
 
   private func judgeDivision(_ publisher: Publisher) throws {
     let isDivided = if case .success = try perform(topology.divisionQuestion, publisher) { true } else { false }
-    guard isDivided != (topology.laneQueues > 1) else { return }
-    let advice = "give all workers and gateways the same `laneQueues`, restart them, and then run `pushfleet topology`"
-    if isDivided {
+    let advice = BrokerRights.sameNumber
+    if isDivided, topology.laneQueues == 1 {
       report(.error, "lanes have several queues on the broker, but `laneQueues` is 1: workers don't read the others", advice)
-    } else {
+    } else if !isDivided, topology.laneQueues > 1 {
       report(.warning, "\(TopologyNotice.isUndivided(queues: topology.laneQueues))", advice)
+    }
+    guard isDivided else { return }
+    for lane in WorkQueue.allCases where !lane.isFanOut {
+      for number in topology.laneQueues..<Topology.mostLaneQueues {
+        let queue = topology.queue(of: lane, number: number)
+        guard case .success(.queue(let ready, _)) = try perform(.queueInspect(name: queue), publisher) else { break }
+        guard ready > 0 else { continue }
+        report(
+          .error,
+          "\(Figures.count(ready)) requests wait in \(queue), which workers with `laneQueues: \(topology.laneQueues)` don't read",
+          "run workers with a larger `laneQueues` until it is empty")
+      }
+      let queues = topology.queues(of: lane)
+      let unread = queues.filter(self.unread.contains)
+      guard !unread.isEmpty, unread.count < queues.count else { continue }
+      report(.error, "no worker reads \(unread.joined(separator: ", ")): its requests wait", advice)
     }
   }
 
@@ -141,6 +158,7 @@ final class DoctorBroker: PublisherClient {
     if queue == topology.deadQueue { dead = ready }
     if queue == topology.feedbackQueue { feedback = ready }
     self.consumers.note(queue, consumers)
+    if consumers == 0 { unread.insert(queue) }
   }
 
   private func compare(_ name: String, isQueue: Bool, _ reason: ConnectionEnd) {

@@ -103,7 +103,7 @@ final class DoctorManagement: DoctorLook {
       for binding in wanted where found.count(where: { $0 == binding }) > 1 {
         report(
           .error, "\(binding.queue) is bound to \(exchange) as a queue and as an exchange: requests are copied to two queues",
-          "run `pushfleet topology`")
+          BrokerRights.sameNumber)
       }
       for extra in found where queues.contains(extra.queue) && !wanted.contains(extra) {
         let key = extra.key.isEmpty ? "" : " by \"\(extra.key)\""
