@@ -68,13 +68,12 @@ extension Topology {
     }
   }
 
-  /// The commands that divide the lanes. After each of them a new request has exactly one queue.
+  /// The commands that divide the lanes among their queues. After each of them a new request has exactly one queue.
   var dividing: [Command] {
-    laneExchanges
-      + Self.requestLanes.flatMap { lane in
-        entrances(lane) + laneBindings(lane).map(Self.unbind)
-          + queues(of: lane).dropFirst().map { Self.bind(($0, name(lane.origin), Self.weight, FieldTable())) } + leaving(lane)
-      }
+    Self.requestLanes.flatMap { lane in
+      entrances(lane) + laneBindings(lane).map(Self.unbind)
+        + queues(of: lane).dropFirst().map { Self.bind(($0, name(lane.origin), Self.weight, FieldTable())) } + leaving(lane)
+    }
   }
 
   /// The commands after which new requests come to the first queue of each lane only, without an exchange of its own.

@@ -31,7 +31,8 @@ public enum TopologyNotice: Equatable, Sendable, CustomStringConvertible {
         + "after the other, its messages may become dead letters. Delete the queue when it is empty and all workers have this version; the "
         + "next worker that starts declares it again"
     case .isUndivided(let queues):
-      "`pushfleet topology` has not divided the lanes among their \(queues) queues: at most the first queue of each gets requests"
+      "`pushfleet topology` has not divided the lanes among their \(queues) queues: only the first queue of each gets requests. If the exchanges of the "
+        + "lanes were deleted, requests become dead letters"
     }
   }
 }
@@ -45,7 +46,7 @@ extension Publisher {
       return declare((topology.declarations + topology.bindingCommands)[...], topology, [], completion)
     }
     findDivision(topology) { [unowned self] isDivided in
-      if isDivided {
+      if isDivided == true {
         let commands = topology.declarations + topology.laneExchanges + topology.entrances + topology.bindingCommands
         return declare(commands[...], topology, [], completion)
       }
@@ -59,14 +60,22 @@ extension Publisher {
 
   /// Declares the whole topology, and divides the lanes among their queues or unites them.
   public func declareDividing(_ topology: Topology, _ completion: @escaping Declared) {
-    let change = topology.laneQueues > 1 ? topology.dividing : topology.uniting
-    declare((topology.declarations + change + topology.bindingCommands)[...], topology, [], completion)
+    let isDividing = topology.laneQueues > 1
+    // First, so that a broker without the plugin refuses before producers can publish.
+    let commands =
+      (isDividing ? topology.laneExchanges : []) + topology.declarations
+      + (isDividing ? topology.dividing : topology.uniting) + topology.bindingCommands
+    declare(commands[...], topology, [], completion)
   }
 
-  func findDivision(_ topology: Topology, _ completion: @escaping (_ isDivided: Bool) -> Void) {
+  /// Asks whether the lanes are divided; nil if the broker did not answer.
+  func findDivision(_ topology: Topology, _ completion: @escaping (_ isDivided: Bool?) -> Void) {
     perform(topology.divisionQuestion) { answer in
-      let isDivided = if case .success = answer { true } else { false }
-      completion(isDivided)
+      switch answer {
+      case .success: completion(true)
+      case .failure(.notFound): completion(false)
+      case .failure: completion(nil)
+      }
     }
   }
 

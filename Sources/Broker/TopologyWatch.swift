@@ -74,10 +74,13 @@ package final class TopologyWatch {
     guard mayBind, topology.laneQueues > 1 else {
       return look(for: (inspections + (mayBind ? topology.bindingCommands : []))[...], on: publisher, since: start)
     }
-    publisher.findDivision(topology) { [weak self, unowned publisher] isDivided in
+    publisher.findDivision(topology) { [weak self, unowned publisher] answer in
       guard let self else { return }
+      let isDivided = answer ?? wasDivided
       if wasDivided, !isDivided {
-        log.error("the exchanges of the lanes are gone: new requests become dead letters until `pushfleet topology` runs")
+        log.error(
+          "the exchanges of the lanes are gone. `pushfleet topology` with `laneQueues: 1` deletes them. Otherwise new requests become "
+            + "dead letters until `pushfleet topology` runs")
       }
       wasDivided = isDivided
       let bindings = topology.bindingCommands + (isDivided ? topology.entrances : [])

@@ -81,7 +81,7 @@ function all(state) {
 
 /// The sum of a figure of a lane's queues: `send.normal`, `send.normal.1` and so on.
 const inLane = (state, lane, figure) => state.status && sum(state.status.queues.filter(one =>
-  one.queue.slice(state.status.prefix.length + 1).replace(/\.\d+$/, "") === lane), one => one[figure] || 0);
+  one.queue.slice(state.status.prefix.length + 1).replace(/\.\d+$/, "") === lane), one => one[figure]);
 
 /// The problems that operators' own orders cause.
 function addOrders(state, add) {

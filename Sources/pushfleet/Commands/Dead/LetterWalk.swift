@@ -4,7 +4,7 @@ import Reactor
 import Settings
 import Wire
 
-/// Visits, once and in order, the letters that a queue has at the start. Letters that aren't removed are held until the
+/// Visits, once and in order, the letters that a place's queues have at the start, one queue after the other. Letters that aren't removed are held until the
 /// end and then return to their places.
 ///
 /// A quorum queue shows its messages only by delivering them. So letters are fetched in portions, each by a consumer on its own
@@ -106,7 +106,9 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   /// Ends the walk on a signal; what has been done so far stays done.
   override func interrupt() {
-    if isReturning { publisher?.close() } else { fail(.interrupted, "interrupted: \(progress)") }
+    guard isReturning else { return fail(.interrupted, "interrupted: \(progress)") }
+    isStopped = true
+    publisher?.close()
   }
 
   /// Ends the walk soon, without an error if possible; what has been done so far stays done.
@@ -219,7 +221,8 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     let answer = try perform(
       .queueInspect(name: current.queue), upTo: Self.deliveryTimeout, unless: { !waiting.isEmpty || mustReturn })
     guard case .success(.queue(0, _))? = answer, loop.now.seconds(since: lastSign) >= Self.quiet else { return false }
-    complain("\(current.ready - current.delivered) of the queue's \(current.ready) letters went to another consumer")
+    complain(
+      "\(current.ready - current.delivered) of the \(current.ready) letters of \(current.queue) went to another consumer")
     isRestGone = true
     return true
   }
@@ -297,6 +300,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     if isReturning {
       self.publisher = nil
+      if reason != .closedHere { isStopped = true }
     } else if hasCounted, reason != .closedHere {
       give(up: reason)
     } else {

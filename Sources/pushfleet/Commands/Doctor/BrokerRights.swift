@@ -19,7 +19,8 @@ struct BrokerRights {
 
   /// The remedy for processes that disagree about the queues of a lane.
   static let sameNumber =
-    "give all workers, gateways and consoles the same `laneQueues`, restart them, and then run `pushfleet topology`"
+    "give all workers, gateways and consoles the larger `laneQueues`, restart them, and then run `pushfleet topology` "
+    + "(docs/operate/scaling.md#changing-the-number-of-queues)"
 
   let topology: Topology
   let broker: BrokerURI

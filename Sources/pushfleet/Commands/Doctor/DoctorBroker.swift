@@ -18,9 +18,8 @@ final class DoctorBroker: PublisherClient {
   private var hasDiffering = false
   private var rights: BrokerRights
   private var dead = 0
-  private var consumers: LaneConsumers
-  /// Queues without a consumer.
-  private var unread: Set<String> = []
+  /// Queues with consumers.
+  private var consumed: Set<String> = []
   private var feedback = 0
   /// Of the last publication; nil before.
   private var outcome: Result<Void, PublishFailure>?
@@ -35,7 +34,6 @@ final class DoctorBroker: PublisherClient {
     uri = broker.uri
     self.hasLadder = hasLadder
     rights = BrokerRights(topology: configuration.topology, broker: broker.uri)
-    consumers = LaneConsumers(configuration.topology)
     try super.init(configuration) { ConnectionSettings(broker: $0, name: "pushfleet doctor") }
     connection.brokers = [broker]
   }
@@ -136,29 +134,31 @@ final class DoctorBroker: PublisherClient {
     } else if !isDivided, topology.laneQueues > 1 {
       report(.warning, "\(TopologyNotice.isUndivided(queues: topology.laneQueues))", advice)
     }
-    guard isDivided else { return }
     for lane in WorkQueue.allCases where !lane.isFanOut {
       for number in topology.laneQueues..<Topology.mostLaneQueues {
         let queue = topology.queue(of: lane, number: number)
-        guard case .success(.queue(let ready, _)) = try perform(.queueInspect(name: queue), publisher) else { break }
+        guard case .success(.queue(let ready, _)) = try perform(.queueInspect(name: queue), publisher) else {
+          if isDivided { continue } else { break }
+        }
         guard ready > 0 else { continue }
         report(
           .error,
-          "\(Figures.count(ready)) requests wait in \(queue), which workers with `laneQueues: \(topology.laneQueues)` don't read",
+          "requests wait in \(queue), which workers with `laneQueues: \(topology.laneQueues)` don't read: \(Figures.count(ready))",
           "run workers with a larger `laneQueues` until it is empty")
       }
       let queues = topology.queues(of: lane)
-      let unread = queues.filter(self.unread.contains)
-      guard !unread.isEmpty, unread.count < queues.count else { continue }
-      report(.error, "no worker reads \(unread.joined(separator: ", ")): its requests wait", advice)
+      let unread = queues.filter { !consumed.contains($0) }
+      guard isDivided, !unread.isEmpty, unread.count < queues.count else { continue }
+      report(
+        .error, "no worker reads \(unread.joined(separator: ", ")), or the queue has no leader: requests wait there",
+        "run `rabbitmq-queues quorum_status QUEUE`; if the queue has a leader, \(advice)")
     }
   }
 
   private func note(_ queue: String, _ ready: Int, _ consumers: Int) {
     if queue == topology.deadQueue { dead = ready }
     if queue == topology.feedbackQueue { feedback = ready }
-    self.consumers.note(queue, consumers)
-    if consumers == 0 { unread.insert(queue) }
+    if consumers > 0 { consumed.insert(queue) }
   }
 
   private func compare(_ name: String, isQueue: Bool, _ reason: ConnectionEnd) {
@@ -273,10 +273,10 @@ final class DoctorBroker: PublisherClient {
     if isBlocked {
       report(.unreachable, "the broker accepts no messages: it is low on memory or disk", "see `rabbitmq-diagnostics alarms`")
     }
-    if consumers.areIdle {
+    if topology.areLanesIdle(consumed) {
       report(
         .warning, "workers run, but take nothing: every provider is in trouble", "see which and why: `pushfleet status`")
-    } else if missingQueues.isEmpty, consumers.areNone {
+    } else if missingQueues.isEmpty, consumed.isDisjoint(with: topology.allLaneQueues) {
       report(.warning, "no worker consumes: requests wait", "start a worker")
     }
     if dead > 0 { report(.warning, "\(Figures.count(dead)) dead letters", "look at them: `pushfleet dead list`") }
@@ -287,7 +287,10 @@ final class DoctorBroker: PublisherClient {
 
   private func sumUpTopology() {
     let count = topology.queues.count
-    let advice = "run `pushfleet topology`, or start a worker"
+    let advice =
+      topology.laneQueues == 1
+      ? "run `pushfleet topology`, or start a worker"
+      : "start a worker; follow docs/operate/scaling.md#changing-the-number-of-queues before you run `pushfleet topology`"
     if !missingQueues.isEmpty {
       report(
         .error, "\(missingQueues.count) of \(count) queues are missing: \(missingQueues.joined(separator: ", "))", advice)

@@ -30,9 +30,8 @@ struct FleetPicture {
 
   /// True if workers run but none consumes the lanes.
   var isIdle: Bool {
-    var seen = LaneConsumers(Topology(prefix: prefix, ladder: []))
-    for queue in queues { seen.note(queue.name, queue.consumers ?? 0) }
-    return seen.areIdle
+    Topology(prefix: prefix, ladder: [], laneQueues: Topology.mostLaneQueues)
+      .areLanesIdle(Set(queues.lazy.filter { $0.consumers ?? 0 > 0 }.map(\.name)))
   }
 
   var json: [[UInt8]] {
@@ -48,5 +47,14 @@ struct FleetPicture {
       "silent_shards": silent, "problem": problem, "registry_problem": registryProblem,
     ]
     return queues.map(\.line) + workers + campaigns + controls + [fleet.line]
+  }
+}
+
+extension Topology {
+  /// True if workers run but none consumes the lanes. A worker always consumes the quarantine, but the lanes only while a provider is
+  /// available.
+  /// - Parameter consumed: queues with consumers.
+  func areLanesIdle(_ consumed: Set<String>) -> Bool {
+    consumed.contains(quarantineQueue) && consumed.isDisjoint(with: allLaneQueues)
   }
 }
