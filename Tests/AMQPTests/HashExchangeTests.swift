@@ -2,8 +2,8 @@ import AMQP
 import TestSupport
 import Testing
 
-/// What the fleet relies on in lanes of several queues: exchanges that are bound to exchanges, and the consistent-hash exchange.
-@Suite("What exchanges do for lanes of several queues", .serialized)
+/// The fleet relies on this in lanes of several queues: exchanges that are bound to exchanges, and the consistent-hash exchange.
+@Suite("Exchanges in front of lanes of several queues", .serialized)
 struct HashExchangeTests {
   @Test("Each message goes to one queue of the ring, and a message id always to the same", arguments: BrokerKind.allCases)
   func ring(_ kind: BrokerKind) throws {
@@ -109,7 +109,7 @@ struct HashExchangeTests {
   }
 
   @Test(
-    "What expires in a queue comes through a headers exchange to the queue of the ring where it was before",
+    "An expired message comes through a headers exchange to the queue of the ring where it was before",
     arguments: BrokerKind.allCases)
   func returning(_ kind: BrokerKind) throws {
     let lane = try Lane(kind, queues: 3)
@@ -137,7 +137,7 @@ struct HashExchangeTests {
   }
 
   @Test(
-    "To unbind what isn't bound and to delete a missing exchange succeeds; to bind a missing exchange fails",
+    "Unbinding and deleting succeed if nothing is there; binding a missing exchange fails",
     arguments: BrokerKind.allCases)
   func idempotent(_ kind: BrokerKind) throws {
     let lane = try Lane(kind, queues: 1)
@@ -228,7 +228,7 @@ struct HashExchangeTests {
     try lane.clients.require("ended links") { lane.clients.allEnded }
     try broker.restart()
     let again = try Lane(broker, after: lane)
-    try again.clients.require("what was in hand") { again.clients.consumed.deliveries.count == 60 }
+    try again.clients.require("the deliveries in hand") { again.clients.consumed.deliveries.count == 60 }
     #expect(again.queuesOfIDs == before)
     // After one of thirty kills, the queue that was bound last got no messages. Workers declare their topology again.
     try again.perform(again.growth)

@@ -107,7 +107,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   /// Ends the walk on a signal; what has been done so far stays done.
   override func interrupt() {
     guard isReturning else { return fail(.interrupted, "interrupted: \(progress)") }
-    isStopped = true
+    stop()
     publisher?.close()
   }
 
@@ -300,7 +300,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     if isReturning {
       self.publisher = nil
-      if reason != .closedHere { isStopped = true }
+      if reason != .closedHere { stop() }
     } else if hasCounted, reason != .closedHere {
       give(up: reason)
     } else {
