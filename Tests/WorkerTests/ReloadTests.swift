@@ -310,7 +310,7 @@ final class ComingAndGoingTests {
       apps: pools.apps, outbox: Outbox(time: loop.time, log: Log(level: .error)), time: loop.time)
     let entry = InFlight(index: 0)
     entry.identity.app = 0
-    #expect(pipeline.translations.translator.apnsSettings(of: 0, entry) != nil)
+    #expect(pipeline.translations.translator.otherSettings(of: 0, entry) != nil)
   }
 
   @Test("an unused pool is closed when no request in hand uses it, and its number is reused")

@@ -5,7 +5,8 @@ import PushCore
 /// page is named by its content, so a redelivered request has the same page.
 enum ContentGate: Gate {
   static func concerns(_ entry: InFlight, in pipeline: Pipeline) -> Bool {
-    pipeline.translations.translator.mayHavePage(entry) && pipeline.registry != nil && entry.request?.isDryRun != true
+    entry.route.routes.isUPMC && pipeline.translations.translator.pages != nil && pipeline.registry != nil
+      && entry.request?.isDryRun != true
   }
 
   static func pass(_ entry: InFlight, in pipeline: Pipeline) -> GateAnswer {

@@ -71,14 +71,14 @@ package final class Dispatcher {
     let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
     numbers.forEach { pool in
       pools[pool].append(waiting, of: entry)
-      wake(pool)
+      if !pools[pool].isActive { activate(pool) }
     }
   }
 
   /// Puts a push or request before everything else that waits for the pool.
   func giveBack(_ waiting: PoolLanes.Waiting, to pool: Int, _ entry: InFlight) {
     pools[pool].putBack(waiting, of: entry)
-    wake(pool)
+    if !pools[pool].isActive { activate(pool) }
   }
 
   func refuse(_ entry: InFlight, for pipeline: Pipeline) {
@@ -86,8 +86,7 @@ package final class Dispatcher {
     failRefused(for: pipeline)
   }
 
-  private func wake(_ pool: Int) {
-    guard !pools[pool].isActive else { return }
+  private func activate(_ pool: Int) {
     pools[pool].isActive = true
     active.append(pool)
   }

@@ -221,7 +221,7 @@ package final class Pipeline {
     } else if dispatcher.controls.hasOrders, dispatcher.isPaused(entry) {
       entry.goToHold(because: Dispatcher.pausedReason)
       putOffUnbegun(entry, by: dispatcher.pausedDelay(entry.identity.app), Dispatcher.pausedReason)
-    } else if dispatcher.isWhollyHeldBack(entry) {
+    } else if !dispatcher.holds.present.isEmpty, dispatcher.isWhollyHeldBack(entry) {
       entry.goToHold(because: Dispatcher.holdReason)
       conclude(entry) { publisher.publishRetry(of: entry, at: time.wallClock) }
     } else if request?.isDryRun == true, audience != nil {

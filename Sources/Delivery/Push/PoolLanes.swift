@@ -68,29 +68,25 @@ package struct PoolLanes {
   var isEmpty: Bool { count == 0 }
   var hasHeld: Bool { !lanes[Self.held].isEmpty }
 
-  private static func lane(of entry: InFlight) -> Int {
-    entry.source.hold != nil ? held : lane(of: entry.source.queue)
+  private static func lane(of queue: WorkQueue, isHeld: Bool = false) -> Int {
+    isHeld ? held : queue.rawValue < held ? queue.rawValue : queue.rawValue + 1
   }
 
-  private static func lane(of queue: WorkQueue) -> Int { queue.rawValue < held ? queue.rawValue : queue.rawValue + 1 }
-
   mutating func append(_ waiting: Waiting, of entry: InFlight) {
-    if entry.attempt.isLast {
-      lanes[Self.lane(of: entry)].nowOrNever.append(waiting)
-    } else {
-      lanes[Self.lane(of: entry)].waiting.append(waiting)
-    }
+    let lane = Self.lane(of: entry.source.queue, isHeld: entry.source.hold != nil)
+    if entry.attempt.isLast { lanes[lane].nowOrNever.append(waiting) } else { lanes[lane].waiting.append(waiting) }
     count += 1
   }
 
   /// Puts back, in front, a request that still has recipients; or a push, behind the others that must be repeated.
   mutating func putBack(_ waiting: Waiting, of entry: InFlight) {
+    let lane = Self.lane(of: entry.source.queue, isHeld: entry.source.hold != nil)
     if waiting.isReturned {
-      lanes[Self.lane(of: entry)].returned.append(waiting)
+      lanes[lane].returned.append(waiting)
     } else if entry.attempt.isLast {
-      lanes[Self.lane(of: entry)].nowOrNever.prepend(waiting)
+      lanes[lane].nowOrNever.prepend(waiting)
     } else {
-      lanes[Self.lane(of: entry)].waiting.prepend(waiting)
+      lanes[lane].waiting.prepend(waiting)
     }
     count += 1
   }
@@ -134,7 +130,7 @@ package struct PoolLanes {
   /// Takes out the entries of the given lanes, and held ones if `withHeld`.
   mutating func takeLanes(withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }) -> [Waiting] {
     var taken: [Waiting] = []
-    let lanes = WorkQueue.allCases.filter(isTaken).map(Self.lane) + (withHeld ? [Self.held] : [])
+    let lanes = WorkQueue.allCases.filter(isTaken).map { Self.lane(of: $0) } + (withHeld ? [Self.held] : [])
     for lane in lanes.sorted() {
       while let next = self.lanes[lane].popFirst(oldest: false) { taken.append(next) }
     }

@@ -16,35 +16,26 @@ package struct FeedbackReporter {
     recipient.platform == .apns ? entry.route.apns?.activityToken ?? Array(recipient.token) : Array(recipient.token)
   }
 
-  private func isForActivity(_ entry: InFlight, _ platform: Platform) -> Bool {
-    switch platform {
-    case .apns: entry.route.apns?.isForActivity == true
-    case .fcm: entry.route.fcm?.isForActivity == true
-    case .webpush: false
-    }
-  }
-
   /// Processes a provider's answer.
   /// - Parameter meaning: becomes what the answer means for the recipient.
   /// - Returns: false if the answer isn't believed, because the application's breaker is open.
   func take(_ meaning: inout ReplyMeaning, _ entry: InFlight, _ index: Int) -> Bool {
     let (kind, platform) = (entry.recipients[index].kind, entry.recipients[index].platform)
-    let isForActivity = isForActivity(entry, platform)
     if case .channel = kind {
       // A channel isn't a device's token.
       if meaning.reaction.isFeedback { meaning.reaction = .drop(.invalidRegistration) }
-    } else if isForActivity, case .fcm = platform, case .gone = meaning.reaction {
+    } else if case (.fcm, .gone) = (platform, meaning.reaction), entry.route.fcm?.isForActivity == true {
       // For a push with a Live Activity's token, FCM's 404 doesn't say which of the two tokens is dead.
       meaning.reaction = .suspect(.invalidRegistration)
     }
     guard case .device = kind, let app = entry.identity.app else { return true }
     var isBelieved = true
     switch (platform, meaning.reaction) {
-    case (.apns, _) where isForActivity:
+    case (.apns, _) where entry.route.apns?.isForActivity == true:
       marks.noteActivity(
         meaning, token: token(of: entry, entry.recipients[index]), app: app, admittedAt: entry.identity.admittedAt)
     // The answer may be about the activity's token, which the registry doesn't have.
-    case (.fcm, .suspect) where isForActivity: break
+    case (.fcm, .suspect) where entry.route.fcm?.isForActivity == true: break
     default:
       isBelieved = marks.note(
         meaning, platform, token: entry.recipients[index].token, app: app, admittedAt: entry.identity.admittedAt)
@@ -59,7 +50,7 @@ package struct FeedbackReporter {
     if recipient.platform == .apns {
       details.kind = entry.route.apns?.kindName
       details.apnsID = entry.apnsID(of: recipient)
-    } else if recipient.platform == .fcm, !isForActivity(entry, .fcm) {
+    } else if recipient.platform == .fcm, entry.route.fcm?.isForActivity != true {
       details.kind = TokenKind.alert.name
     }
     let event = FeedbackEvent(

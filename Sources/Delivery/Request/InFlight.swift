@@ -183,13 +183,6 @@ package final class InFlight {
       recipients: exchange(&fields.recipients, with: []), route: Route(routes: noRoutes), trace: fields.trace.emptied())
   }
 
-  /// Notes the producer's time of publishing or, without one, when a worker first saw the request. Returns it.
-  func date(_ dated: Int64?, orElse seen: Int64) -> Int64 {
-    fields.identity.isDated = dated != nil
-    fields.identity.published = dated ?? seen
-    return fields.identity.published
-  }
-
   /// True if the request has a message id, by which it is recognised after a crash.
   var isNamed: Bool { fields.delivery.properties.messageID?.isEmpty == false }
 

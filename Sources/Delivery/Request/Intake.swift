@@ -52,7 +52,11 @@ package struct Intake {
     let (request, app): (SendRequest, Int)
     do {
       request = try parse(delivery.body, for: entry.identity.app)
-      app = try self.app(of: entry, delivery.properties.appID, request.restrictedPackageName)
+      if let known = entry.identity.app {
+        app = known
+      } else {
+        app = try self.app(delivery.properties.appID, request.restrictedPackageName)
+      }
     } catch { return error }
     entry.identity.app = app
     if let package = request.restrictedPackageName, !apps[app].packages.contains(package) {
@@ -66,7 +70,10 @@ package struct Intake {
       entry.attempt.lastFailure = (record.error, record.reason, record.status)
     }
     let seen = firstSeen.map { min(max($0, 0), now) } ?? now
-    let published = entry.date(Self.published(delivery.properties, at: now), orElse: seen)
+    let dated = Self.published(delivery.properties, at: now)
+    let published = dated ?? seen
+    entry.identity.isDated = dated != nil
+    entry.identity.published = published
     let lifetime = request.lifetime ?? request.expirationOfTokens.map { Self.lifetime(until: $0, from: published) }
     entry.identity.deadline =
       record?.deadline ?? Self.deadline(lifetime, delivery.properties, from: published, seen: seen)
@@ -83,8 +90,11 @@ package struct Intake {
       guard let app = apps.index(ofPackage: request.restrictedPackageName), apps[app].countsBadges else { return request }
       return try SendRequest(parsing: body, limits: limits(of: app))
     } catch {
+      var widest = limits
+      widest.ignoresUnknownNames = true
+      widest.extensionBytes = pageBytes
       guard error.code == .invalidParameters || error.code == .messageTooBig,
-        let request = try? SendRequest(parsing: body, limits: limits(isLenient: true, hasPages: true)),
+        let request = try? SendRequest(parsing: body, limits: widest),
         let app = apps.index(ofPackage: request.restrictedPackageName), apps[app].ignoresUnknownNames || apps[app].isUPMC
       else { throw error }
       return try SendRequest(parsing: body, limits: limits(of: app))
@@ -92,21 +102,15 @@ package struct Intake {
   }
 
   private func limits(of app: Int) -> RequestLimits {
-    var limits = limits(isLenient: apps[app].ignoresUnknownNames, hasPages: apps[app].isUPMC)
+    var limits = limits
+    limits.ignoresUnknownNames = apps[app].ignoresUnknownNames
+    if apps[app].isUPMC { limits.extensionBytes = pageBytes }
     limits.countsBadges = apps[app].countsBadges
     return limits
   }
 
-  private func limits(isLenient: Bool, hasPages: Bool) -> RequestLimits {
-    var limits = limits
-    if isLenient { limits.ignoresUnknownNames = true }
-    if hasPages { limits.extensionBytes = pageBytes }
-    return limits
-  }
-
-  /// - Parameter id: `app_id`, which has identified the entry if it is known.
-  private func app(of entry: InFlight, _ id: [UInt8]?, _ package: [UInt8]?) throws(Rejection) -> Int {
-    if let app = entry.identity.app { return app }
+  /// The application of a request that `app_id` doesn't identify.
+  private func app(_ id: [UInt8]?, _ package: [UInt8]?) throws(Rejection) -> Int {
     if let id, !id.isEmpty { throw Rejection(.invalidParameters, "app_id: no such application is configured") }
     guard let package else {
       throw Rejection(.invalidParameters, "app_id is missing and \(apps.count) applications are configured")
@@ -155,7 +159,7 @@ package struct Intake {
   private static let mostAhead: Int64 = 300_000
 
   private static func checkEncoding(_ properties: borrowing BasicProperties) -> Rejection? {
-    if let type = properties.contentType, !isJSON(type) {
+    if let type = properties.contentType, type != jsonType, !isJSON(type) {
       return Rejection(.invalidParameters, "content_type must be application/json or absent")
     }
     if let encoding = properties.contentEncoding, !encoding.isEmpty,
@@ -168,7 +172,6 @@ package struct Intake {
 
   /// `application/json`, in any letter case, with no other `charset` than UTF-8.
   private static func isJSON(_ type: [UInt8]) -> Bool {
-    if type == jsonType { return true }
     let parts = String(decoding: type, as: UTF8.self).lowercased().split(separator: ";", omittingEmptySubsequences: false)
     let charsets = parts.dropFirst().map { $0.filter { !" \t\"".contains($0) } }.filter { $0.hasPrefix("charset=") }
     return ["application/json", "application/json "].contains(parts[0])

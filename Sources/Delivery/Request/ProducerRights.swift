@@ -20,7 +20,7 @@ struct ProducerRights {
   /// The rejection if the producer lacks a right. The check is done once; later copies by workers pass.
   func refusal(of entry: InFlight) -> Rejection? {
     guard let producer = entry.source.producer, let app = entry.identity.app else { return nil }
-    if let refusal = apps[app].rights.refusal(of: producer) { return refusal }
+    if apps[app].rights.producers != nil, let refusal = apps[app].rights.refusal(of: producer) { return refusal }
     if let topic = entry.request?.topic, let refusal = apps[app].rights.refusal(ofTopic: topic) { return refusal }
     if case .crowded = entry.source.reply { return nil }
     entry.source.producer = nil

@@ -69,7 +69,9 @@ package struct Translator {
     _ entry: InFlight, pool: Int, isBroadcast: Bool = false, isRehearsed: Bool = false, at now: Int64,
     _ report: inout LossReport?
   ) throws(Rejection) -> APNsTemplate {
-    guard let request = entry.request, let settings = apnsSettings(of: pool, entry) else {
+    guard let request = entry.request,
+      let settings = entry.route.routes.apnsSettings(of: pool) ?? otherSettings(of: pool, entry)
+    else {
       throw Rejection(.mismatchSenderID, "the sender has no APNs credential")
     }
     return try APNsTemplate.make(
@@ -99,8 +101,7 @@ package struct Translator {
   private static let noRequest = Rejection(.internalServerError, "the request is no longer there")
 
   /// A registered device may need another sender's pool than the request's.
-  func apnsSettings(of pool: Int, _ entry: InFlight) -> APNsSettings? {
-    if let settings = entry.route.routes.apnsSettings(of: pool) { return settings }
+  func otherSettings(of pool: Int, _ entry: InFlight) -> APNsSettings? {
     guard let app = entry.identity.app else { return nil }
     let senders = apps[app].senders.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
     return ([apps[app].routes] + senders + apps[app].formerSenders).lazy.compactMap { $0.apnsSettings(of: pool) }.first
@@ -115,15 +116,10 @@ package struct Translator {
     context.isKept = entry.registry.isKept
     if let address = entry.registry.contentPage {
       context.page = address
-    } else if isRehearsed, mayHavePage(entry) {
+    } else if isRehearsed, entry.route.routes.isUPMC {
       context.page = pages?.example
     }
     return context
-  }
-  /// The application's pushes may have a page's address instead of `data.ext`.
-  func mayHavePage(_ entry: InFlight) -> Bool {
-    guard pages != nil, let app = entry.identity.app else { return false }
-    return apps[app].isUPMC
   }
 }
 
