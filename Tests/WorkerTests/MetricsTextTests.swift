@@ -24,7 +24,6 @@ struct MetricsTextTests {
       report.providers = [[], [], [.apns], [.apns, .fcm]]
       report.counters.delivered = 3
       report.counters.pushes.add(.delivered, app, .apns, .high, times: 3)
-      report.counters.failed[Int(PushError.notRegistered.code)] = 2
       report.counters.pushes.add(.failed(.notRegistered), app, .apns, .normal, times: 2)
       report.counters.pushes.add(.failed(.invalidJSON), AppSeries.none, nil, .normal)
       report.counters.pushes.add(.retried(.unavailable), app, .apns, .normal)
@@ -280,20 +279,19 @@ struct MetricsTextTests {
   func withdrawn() throws {
     let report = Self.report {
       $0.counters.collapsed = 5
-      $0.counters.failed[Int(PushError.collapsed.code)] = 5
       $0.counters.pushes.add(.failed(.collapsed), Self.app, .apns, .high, times: 5)
     }
     let counters = report.whole.counters
-    #expect(counters.failures == 4)
-    #expect(counters.failuresByCode.map { "\($0.code) \($0.count)" } == ["NotRegistered 4", "Collapsed 10"])
+    #expect(counters.failures == 6)
+    #expect(counters.failuresByCode.map { "\($0.code) \($0.count)" } == ["InvalidJSON 2", "NotRegistered 4", "Collapsed 10"])
     let line = #"pushfleet_pushes_failed_total{app="com.example.app",provider="apns",lane="high",code="Collapsed"} 10"#
     #expect(samples(report, "pushes_failed_total").contains(line))
     let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json.line)) as? [String: Any])
     let totals = try #require(json["totals"] as? [String: Int])
-    #expect(totals["failed"] == 4 && totals["collapsed"] == 10)
+    #expect(totals["failed"] == 6 && totals["collapsed"] == 10)
     let status = ProcessStatus(startedAt: 0).json(report, at: MonotonicTime(nanoseconds: 0))
     let answer = try #require(try JSONSerialization.jsonObject(with: Data(status)) as? [String: Any])
-    #expect(answer["failed"] as? Int == 4 && (answer["errors"] as? [String: Int])?["Collapsed"] == 10)
+    #expect(answer["failed"] as? Int == 6 && (answer["errors"] as? [String: Int])?["Collapsed"] == 10)
   }
 
   @Test("keep each code separate for every application, provider and lane")

@@ -25,7 +25,6 @@ struct ProcessStatusTests {
     var reports = [ShardReport(at: MonotonicTime(nanoseconds: 0)), ShardReport(at: MonotonicTime(nanoseconds: 0))]
     for second in 1...30 as ClosedRange<UInt64> {
       reports[0].counters.delivered += second > 20 ? 100 : 1
-      reports[1].counters.failed[0] += 0
       status.sample(reports, at: MonotonicTime(nanoseconds: Int64(second) * 1_000_000_000))
     }
     reports[1].counters.delivered = 5

@@ -45,7 +45,7 @@ struct WorkerPageTests {
     for second in 0..<2_000 { history.note(at: Int64(second) * 1_000) { MetricsTextTests.report() } }
     let object = try #require(try JSONSerialization.jsonObject(with: Data(history.json.utf8)) as? [String: Any])
     let samples = try #require(object["samples"] as? [[Double]])
-    #expect(samples.count == 180 && samples.last?[0] == 1_995_000 && samples.last?[1] == 6 && samples.last?[2] == 4)
+    #expect(samples.count == 180 && samples.last?[0] == 1_995_000 && samples.last?[1] == 6 && samples.last?[2] == 6)
     let bounds = try #require(object["bounds"] as? [Double])
     #expect(bounds == PushTimes.answerBounds && samples[0].count == 7 + bounds.count + 1)
   }

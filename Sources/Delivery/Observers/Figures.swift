@@ -22,10 +22,10 @@ package struct Figures {
       counters.parked += 1
       count(.parked, entry, recipient)
     case .collapsed: counters.collapsed += 1
-    case .failed(let code): countFailure(code, entry, recipient)
+    case .failed(let code): count(.failed(code), entry, recipient)
     case .expired:
       counters.expired += 1
-      countFailure(.expired, entry, recipient)
+      count(.failed(.expired), entry, recipient)
     }
   }
 
@@ -34,11 +34,11 @@ package struct Figures {
     case .taken, .resolved, .translated, .late, .published: return
     case .duplicate, .duplicatePage: counters.duplicatesSuppressed += 1
     case .pageBegun: counters.pages += 1
-    case .unregistered(let devices): countFailure(.notRegistered, entry, times: devices)
-    case .refused(let rejection): countFailure(rejection.code, entry)
+    case .unregistered(let devices): count(.failed(.notRegistered), entry, times: devices)
+    case .refused(let rejection): count(.failed(rejection.code), entry)
     case .expired(let devices):
       counters.expired += devices
-      countFailure(.expired, entry, times: devices)
+      count(.failed(.expired), entry, times: devices)
     case .parked:
       counters.parked += 1
       count(.parked, entry)
@@ -82,11 +82,6 @@ package struct Figures {
   private mutating func count(_ field: PushCounts.Field, _ entry: InFlight, _ recipient: Int? = nil, times: Int = 1) {
     let provider = recipient.map { entry.recipients[$0].platform }
     counters.pushes.add(field, apps.series.number(of: entry.identity.app), provider, .init(entry.source.queue), times: times)
-  }
-
-  private mutating func countFailure(_ code: PushError, _ entry: InFlight, _ recipient: Int? = nil, times: Int = 1) {
-    counters.failed[Int(code.code)] += times
-    count(.failed(code), entry, recipient, times: times)
   }
 
   // MARK: the ledger

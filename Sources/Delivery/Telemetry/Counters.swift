@@ -8,8 +8,6 @@ public struct Counters: Sendable {
   public internal(set) var redelivered = 0
   public internal(set) var duplicatesSuppressed = 0
   public internal(set) var delivered = 0
-  /// Devices by the error code of their push, indexed by the code's stable number.
-  public internal(set) var failed: [Int] = Array(repeating: 0, count: 256)
   public internal(set) var postponed = 0
   public internal(set) var expired = 0
   public internal(set) var collapsed = 0
@@ -41,39 +39,46 @@ public struct Counters: Sendable {
   package init() {}
 
   /// Devices whose push failed, without withdrawn ones.
-  public var failures: Int {
-    failed.indices.reduce(0) { sum, index in
-      PushError(code: UInt8(index))?.isWithdrawn == false ? sum + failed[index] : sum
-    }
-  }
+  public var failures: Int { PushError.allCases.reduce(0) { $1.isWithdrawn ? $0 : $0 + pushes.total(.failed($1)) } }
 
   /// Devices whose push failed or was withdrawn, by the code's name.
   public var failuresByCode: [(code: String, count: Int)] {
-    failed.indices.compactMap { index in
-      guard failed[index] > 0, let code = PushError(code: UInt8(index)) else { return nil }
-      return (code.rawValue, failed[index])
-    }
+    PushError.allCases.map { ($0.rawValue, pushes.total(.failed($0))) }.filter { $0.count > 0 }
   }
 
   package var untraced: Int { untracedByRate + untracedByBroker }
 
   package static func += (a: inout Counters, b: Counters) {
-    for counter in all {
-      if let path = counter.path as? WritableKeyPath<Counters, Int> { a[keyPath: path] += b[keyPath: path] }
+    for index in all.indices {
+      if let path = all[index].path { a[keyPath: path] += b[keyPath: path] }
     }
     a.pushes += b.pushes
     a.ledger += b.ledger
-    for index in a.failed.indices { a.failed[index] += b.failed[index] }
   }
 
   /// A plain counter and its names.
   package struct Counter: Sendable {
-    package let path: KeyPath<Counters, Int> & Sendable
+    private let sum: KeyPath<Counters, Int> & Sendable
+    /// Nil for a sum of other counters.
+    fileprivate private(set) var path: (WritableKeyPath<Counters, Int> & Sendable)?
     /// The metric without `pushfleet_`, and its help; nil if a labelled family has the number.
     package var metric: (name: String, help: String)?
     package var status: String?
     /// The key in the worker's last log line and in its JSON summary.
     package var summary: String?
+
+    fileprivate init(sum: KeyPath<Counters, Int> & Sendable, status: String, summary: String? = nil) {
+      (self.sum, self.status, self.summary) = (sum, status, summary)
+    }
+
+    fileprivate init(
+      path: WritableKeyPath<Counters, Int> & Sendable, metric: (String, String)? = nil, status: String? = nil,
+      summary: String? = nil
+    ) {
+      (self.sum, self.path, self.metric, self.status, self.summary) = (path, path, metric, status, summary)
+    }
+
+    package func amount(in counters: Counters) -> Int { counters[keyPath: sum] }
   }
 
   /// Every counter. Sums, metrics, status, log and summary are made from this list.
@@ -94,7 +99,7 @@ public struct Counters: Sendable {
       ),
       status: "acknowledged"),
     Counter(path: \.delivered, status: "delivered", summary: "delivered"),
-    Counter(path: \.failures, status: "failed", summary: "failed"),
+    Counter(sum: \.failures, status: "failed", summary: "failed"),
     Counter(
       path: \.expired, metric: ("pushes_expired_total", "Pushes that expired before they were sent."),
       status: "expired", summary: "expired"),
@@ -132,11 +137,11 @@ public struct Counters: Sendable {
     Counter(path: \.acknowledgementsRefused),
     Counter(path: \.untracedByRate), Counter(path: \.untracedByBroker), Counter(path: \.spansExported),
     Counter(path: \.spansBeyondBuffer), Counter(path: \.spansNotTaken),
-    Counter(path: \.traced, status: "trace_noted"), Counter(path: \.untraced, status: "trace_left_out"),
+    Counter(path: \.traced, status: "trace_noted"), Counter(sum: \.untraced, status: "trace_left_out"),
   ]
 
   /// The totals that a worker reports when it ends.
   package var summary: [(key: String, count: Int)] {
-    Self.all.compactMap { counter in counter.summary.map { ($0, self[keyPath: counter.path]) } }
+    Self.all.compactMap { counter in counter.summary.map { ($0, counter.amount(in: self)) } }
   }
 }

@@ -57,6 +57,11 @@ package struct PushCounts: Sendable {
     amounts.amount(at: Self.place(field, series, provider, lane))
   }
 
+  /// The events of all applications, providers and lanes.
+  func total(_ field: Field) -> Int {
+    stride(from: field.index, to: amounts.count, by: Self.width).reduce(0) { $0 + amounts[$1] }
+  }
+
   static func += (a: inout PushCounts, b: PushCounts) { a.amounts.add(b.amounts) }
 }
 

@@ -99,7 +99,7 @@ struct MetricsText {
   private mutating func addCounters() {
     let sum = whole.counters
     for counter in Counters.all {
-      if let (name, help) = counter.metric { format.counter("pushfleet_\(name)", sum[keyPath: counter.path], help) }
+      if let (name, help) = counter.metric { format.counter("pushfleet_\(name)", counter.amount(in: sum), help) }
     }
     format.counter(
       "pushfleet_broker_connections_ended_total", whole.brokerConnectionsEnded, "Connections to the broker that ended.")

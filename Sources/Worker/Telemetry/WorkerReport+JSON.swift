@@ -43,7 +43,7 @@ extension WorkerReport {
   }
 
   private var totals: JSONObject {
-    JSONObject(Counters.all.compactMap { counter in counter.status.map { ($0, whole.counters[keyPath: counter.path]) } })
+    JSONObject(Counters.all.compactMap { counter in counter.status.map { ($0, counter.amount(in: whole.counters)) } })
   }
 
   private var present: JSONObject {
