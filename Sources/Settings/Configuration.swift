@@ -77,6 +77,13 @@ public struct FanOutSettings: Sendable, Equatable {
   public var pageSize: Int
   /// The most unacknowledged pages per shard and priority.
   public var prefetch: Int
+  /// The pages of a chain: a broadcast with more pages has several chains. Operators can't set it.
+  public var chainPages: Int64 = 250
+
+  /// The number of chains for a new campaign.
+  public func chains(for devices: Int64) -> Int64 {
+    min(max(0, devices - 1) / Int64(pageSize) / chainPages + 1, CampaignDescription.mostChains)
+  }
 }
 
 /// The share of refused tokens above which a wrong setting is the likely cause.

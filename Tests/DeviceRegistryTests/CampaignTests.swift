@@ -165,7 +165,7 @@ struct CampaignTests {
     let registry = try backend.open()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
     let added = [
-      "campaigns": ["idle", "stopped_at", "received", "opened", "unknown_devices"],
+      "campaigns": ["idle", "stopped_at", "received", "opened", "unknown_devices", "chains"],
       "devices": ["kind", "activity", "marked_at", "stale_claim", "counter"],
       "aliases": ["platform", "token", "replaced_at", "new_token"],
     ]
@@ -195,6 +195,48 @@ struct CampaignTests {
     let store = try registry.another()
     #expect(try store.setState(.paused, of: Self.id, now: 2_000) && store.setState(.running, of: Self.id, now: 5_000))
     #expect(try store.campaign(Self.id)?.idle == 3_000)
+    #expect(try store.campaign(Self.id)?.description == Self.description, "it has one chain")
+  }
+
+  @Test("The ranges of chains follow each other, from the first device to the last", arguments: [1, 2, 3, 16] as [Int64])
+  func ranges(_ chains: Int64) {
+    for highWater in [0, 1, 2, 15, 16, 17, 1_000, .max] as [Int64] {
+      var campaign = Self.description
+      campaign.highWater = highWater
+      campaign.chains = chains
+      let starts = (0..<chains).map(campaign.start)
+      #expect(starts.map(\.page) == (0..<chains).map { $0 * 4_294_967_296 })
+      #expect(starts.map(\.after) == [0] + starts.dropLast().map(\.upTo) && starts.last?.upTo == highWater, "\(highWater)")
+      for (chain, start) in zip(0..<chains, starts) where start.after < start.upTo {
+        #expect(campaign.chain(of: start.after + 1) == chain && campaign.chain(of: start.upTo) == chain)
+      }
+      let sizes = starts.dropLast().map { $0.upTo - $0.after }
+      if highWater >= chains { #expect(Set(sizes).count <= 1 && sizes.allSatisfy { $0 == highWater / chains }) }
+    }
+  }
+
+  /// Devices 1 to 5 in two chains, two on a page; the first chain ends with device 2.
+  @Test("A device's page is in its own chain, and a campaign that exists keeps its chains", arguments: Backend.all)
+  func pageOfChain(_ backend: Backend) throws {
+    let registry = try backend.open()
+    for number in 1...5 { _ = try registry.register("t\(number)", #""topics":["news"]"#) }
+    var campaign = Self.description
+    campaign.highWater = 5
+    campaign.chains = 2
+    #expect(try registry.store.createCampaign(campaign, now: 1_000).description == campaign)
+    #expect(try registry.another().createCampaign(Self.description, now: 1_000).description == campaign)
+    func open(_ chain: Int64) throws {
+      let start = campaign.start(of: chain)
+      _ = try registry.store.openPage(
+        PageOpening(
+          campaign: Self.id, page: start.page, copy: 1, app: TestRegistry.app,
+          content: .members(.topic(Array("news".utf8)), after: start.after, upTo: start.upTo, limit: 2)), now: 2_000)
+    }
+    func page(_ device: Int64) throws -> Int64? { try registry.store.page(of: campaign, reaching: device)?.number }
+    try open(1)
+    #expect(try (1...5).map(page) == [nil, nil, 1 << 32, 1 << 32, nil])
+    try open(0)
+    #expect(try (1...5).map(page) == [0, 0, 1 << 32, 1 << 32, nil])
   }
 
   @Test(
@@ -238,11 +280,14 @@ struct CampaignTests {
           content: .members(.topic(Array("news".utf8)), after: after, upTo: 9_000, limit: 2)), now: 2_000)
     }
     _ = try registry.store.pageDone(report(0, sent: 1, failed: 1), now: 3_000)
+    var unknown = Self.description
+    unknown.id = [9]
     #expect(
-      try registry.store.page(of: Self.id, reaching: ids[1]) == CampaignPage(number: 0, isDone: true, sent: 1, failed: 1))
-    #expect(try registry.store.page(of: Self.id, reaching: ids[2])?.isDone == false)
-    #expect(try registry.store.page(of: Self.id, reaching: ids[4]) == nil)
-    #expect(try registry.store.page(of: [9], reaching: ids[0]) == nil)
+      try registry.store.page(of: Self.description, reaching: ids[1])
+        == CampaignPage(number: 0, isDone: true, sent: 1, failed: 1))
+    #expect(try registry.store.page(of: Self.description, reaching: ids[2])?.isDone == false)
+    #expect(try registry.store.page(of: Self.description, reaching: ids[4]) == nil)
+    #expect(try registry.store.page(of: unknown, reaching: ids[0]) == nil)
     _ = try registry.mark("t2", .gone(since: 9_000))
     let anna = try registry.store.devices(ofUser: Array("anna".utf8), app: TestRegistry.app, limit: 10)
     #expect(anna.map(\.id) == ids && anna[1].state == .gone && anna[1].markedAt != nil)

@@ -164,4 +164,55 @@ struct OpenPageTests {
     #expect(try report(0, isLast: true)?.pageCount == 3)
     #expect(try report(1, isLast: false)?.isComplete == true)
   }
+
+  @Test(
+    "A campaign of several chains is complete when each has ended, in any order, with pages that were not opened",
+    arguments: Backend.all)
+  func chains(_ backend: Backend) throws {
+    let registry = try campaign(backend, 6)
+    let store = registry.store
+    defer { withExtendedLifetime(registry) {} }
+    let description = CampaignDescription(
+      id: Array("campaign-3".utf8), app: TestRegistry.app, messageID: [3], target: Array("/topics/news".utf8), total: 6,
+      highWater: 6, chains: 3)
+    _ = try store.createCampaign(description, now: 1)
+    func open(_ page: Int64, after: Int64, upTo: Int64) throws {
+      let opened = try store.openPage(
+        PageOpening(
+          campaign: description.id, page: page, copy: 1, app: TestRegistry.app,
+          content: .members(Self.news, after: after, upTo: upTo, limit: 1)), now: 2)
+      guard case .open = opened else { throw TestFailure("not opened") }
+    }
+    func report(_ page: Int64, isLast: Bool) throws -> Campaign {
+      let report = PageReport(
+        campaign: description.id, page: page, isLast: isLast, isOfSeveralChains: true, sent: 1, failed: 0)
+      return try #require(try store.pageDone(report, now: 3))
+    }
+    let (second, third) = (Int64(1) << 32, Int64(2) << 32)
+    for (page, after, upTo) in [(0, 0, 2), (1, 1, 2), (second, 2, 4), (second + 1, 3, 4)] as [(Int64, Int64, Int64)] {
+      try open(page, after: after, upTo: upTo)
+    }
+    for _ in 0..<3 { #expect(try report(1, isLast: true).pageCount == nil) }
+    #expect(try report(second + 1, isLast: true).pageCount == nil)
+    #expect(try store.finish(description.id, claimant: [1], lease: 1) == .notDue)
+    // The third chain's page was not opened: the campaign was cancelled meanwhile.
+    let last = try report(third, isLast: true)
+    #expect(last.pageCount == 5 && last.pagesDone == 3 && !last.isComplete)
+    #expect(try !report(0, isLast: false).isComplete)
+    let done = try report(second, isLast: false)
+    #expect(done.isComplete && done.sent == 5 && done.pagesDone == 5)
+    #expect(try report(third, isLast: true) == done)
+  }
+
+  @Test("A campaign that an earlier build began as one chain is complete when that chain has ended", arguments: Backend.all)
+  func begunAsOneChain(_ backend: Backend) throws {
+    let registry = try campaign(backend, 1)
+    defer { withExtendedLifetime(registry) {} }
+    var description = try #require(try registry.store.campaign(Self.id)).description
+    description.id = Array("campaign-3".utf8)
+    description.chains = 3
+    _ = try registry.store.createCampaign(description, now: 1)
+    let report = PageReport(campaign: description.id, page: 0, isLast: true, sent: 1, failed: 0)
+    #expect(try registry.store.pageDone(report, now: 3)?.isComplete == true)
+  }
 }

@@ -52,14 +52,18 @@ struct BroadcastTests {
     #expect(try site.depths(["dead", "feedback", "fanout.normal", "send.normal"]) == [0, 0, 0, 0])
   }
 
-  @Test(
-    "kill -9 of one of two workers in the middle: every device is reached, at most the pages in flight repeat, all count in one result"
-  )
-  func workerKilled() throws {
-    let (devices, page, prefetch) = (12_000, 100, 2)
+  @Test("kill -9 of one of two workers in the middle of a broadcast")
+  func workerKilled() throws { try workerKilled(.sqlite, devices: 12_000, page: 100, chains: 1) }
+
+  @Test("kill -9 of one of two workers in the middle of a broadcast of several chains", arguments: RegistryKind.all)
+  func workerOfChainsKilled(_ kind: RegistryKind) throws { try workerKilled(kind, devices: 3_400, page: 4, chains: 4) }
+
+  /// Every device is reached, at most the pages in flight repeat, all count in one result.
+  private func workerKilled(_ kind: RegistryKind, devices: Int, page: Int, chains: Int) throws {
+    let prefetch = 2
     let site = try Site()
     try site.startFleet(
-      script: ["*": ["delay_ms": 5]], settings: "fanOut: { pageSize: \(page), prefetch: \(prefetch) },")
+      try kind.make(), script: ["*": ["delay_ms": 5]], settings: "fanOut: { pageSize: \(page), prefetch: \(prefetch) },")
     try site.importDevices(0..<devices, #""topics":["all"]"#)
     let journal = try site.followJournal()
     let workers = [try site.startWorker(), try site.startWorker()]
@@ -79,6 +83,9 @@ struct BroadcastTests {
     try site.drain()
     #expect(try site.results()["b"]! == (devices, 0, 1))
     #expect(try site.depths(["dead", "feedback", "fanout.normal", "send.normal"]) == [0, 0, 0, 0])
+    let campaign = try #require(try site.campaigns()["b"])
+    #expect(campaign["state"] as? String == "completed" && campaign["sent"] as? Int == devices)
+    #expect(campaign["pages"] as? Int == (devices / chains + page - 1) / page * chains, "each chain has a last page")
   }
 
   @Test("a worker that is stopped in the middle of a page hands the rest on: nothing repeats, all count")

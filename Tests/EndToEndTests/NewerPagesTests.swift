@@ -29,7 +29,7 @@ struct NewerPagesTests {
     #expect(worker.wait() == 0)
     #expect(try eventually { try site.depths(["retry.200ms", "retry.1s"]) == [0, 0] })
     let sent = try site.pushes().count
-    let waiting = try rewritePages(site, version: 3)
+    let waiting = try rewritePages(site, version: 4)
     #expect(waiting > 0 && sent < devices)
 
     worker = try site.startWorker()

@@ -48,13 +48,13 @@ public final class FleetSimulation {
   /// - Parameters:
   ///   - kinds: the kinds of faults; nil for the seed's choice.
   ///   - events: the events to keep, by their order in time; nil for all.
-  ///   - laneQueues: the queues of each lane; nil for the seed's choice.
+  ///   - isPlain: each lane has one queue, and each broadcast one chain of pages, whatever the seed chooses.
   public init(
-    seed: UInt64, kinds: Set<FaultKind>? = nil, events: Set<Int>? = nil, laneQueues: Int? = nil, keepsTrace: Bool = false
+    seed: UInt64, kinds: Set<FaultKind>? = nil, events: Set<Int>? = nil, isPlain: Bool = false, keepsTrace: Bool = false
   ) throws {
     world = World(seed: seed, keepsTrace: keepsTrace)
     var scenario = Scenario(seed: seed, &world.random, isDivided: kinds?.contains(where: \.isOfApps) ?? false)
-    scenario.laneQueues = laneQueues ?? scenario.laneQueues
+    if isPlain { (scenario.laneQueues, scenario.chainPages) = (1, .max) }
     self.scenario = scenario
     let memory = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
     folder = "\(memory)/pushfleet-simulation-\(UUID().uuidString)"

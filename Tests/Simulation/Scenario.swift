@@ -33,6 +33,8 @@ struct Scenario {
   static let usualPrefetch = 100
   /// The queues of each lane of requests. An operator changes their number up to this one.
   var laneQueues = 1
+  /// The pages of each chain of a broadcast.
+  var chainPages: Int64 = .max
   /// The push services of browsers; empty if no application has web push.
   var services: [PushService] = []
   /// True if only push services have faults.
@@ -58,6 +60,7 @@ struct Scenario {
     }
     prefetch = Self.prefetch(seed)
     laneQueues = Self.laneQueues(seed)
+    chainPages = Self.chainPages(seed)
     (services, onlyServicesFail) = Self.services(seed)
     if ownsProviders, random.next() % 32 == 0 { duration = Double(Int.random(in: 600...7_200, using: &random)) }
   }
@@ -72,6 +75,12 @@ struct Scenario {
   private static func laneQueues(_ seed: UInt64) -> Int {
     var random = RandomSource(seed: seed ^ 0x6c61_6e65)
     return random.next() % 5 == 0 ? Int.random(in: 2...4, using: &random) : 1
+  }
+
+  /// In every second seed, broadcasts to many devices have several chains.
+  private static func chainPages(_ seed: UInt64) -> Int64 {
+    var random = RandomSource(seed: seed ^ 0x6368_6169_6e73)
+    return random.next() % 2 == 0 ? Int64.random(in: 1...3, using: &random) : .max
   }
 
   /// Every third seed has web push. In half of these, only push services have faults.
@@ -216,7 +225,8 @@ struct Scenario {
     let file = NSTemporaryDirectory() + "pushfleet-simulation-\(UUID().uuidString).json5"
     defer { try? FileManager.default.removeItem(atPath: file) }
     try json5(isLater: isLater).write(toFile: file, atomically: true, encoding: .utf8)
-    let configuration = try Configuration.load(path: file, environment: [:])
+    var configuration = try Configuration.load(path: file, environment: [:])
+    configuration.fanOut.chainPages = chainPages
     var credentials: [CredentialPlace: LoadedCredential] = [:]
     for (place, source) in configuration.credentials {
       if known[source] == nil { known[source] = try Self.load(source, number: known.count) }

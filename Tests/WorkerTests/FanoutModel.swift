@@ -1,7 +1,6 @@
 import Foundation
 import Logging
 import Reactor
-import Settings
 import TestSupport
 import Testing
 
@@ -10,6 +9,7 @@ import Testing
 @testable import DeviceRegistry
 @testable import Delivery
 @testable import PushCore
+@testable import Settings
 @testable import Worker
 
 /// A broker, a registry on disk, workers that can die between any two steps, and a provider. Unless a test says otherwise, the
@@ -42,13 +42,17 @@ final class FanoutModel {
   let store: DeviceStore
   private let folder: String
   private let lease: Int64
-  private let pageSize: Int
+  private let fanOut: FanOutSettings
 
-  /// - Parameter lease: the lifetime in milliseconds of a claim of the result.
-  /// - Parameter platform: the devices' platform; the application has an APNs credential only.
-  init(devices: Int, workers count: Int, lease: Int64 = 0, platform: Platform = .apns, pageSize: Int = 7) throws {
+  /// - Parameters:
+  ///   - lease: the lifetime in milliseconds of a claim of the result.
+  ///   - platform: the devices' platform; the application has an APNs credential only.
+  ///   - chainPages: the pages of a chain.
+  init(
+    devices: Int, workers count: Int, lease: Int64 = 0, platform: Platform = .apns, pageSize: Int = 7, chainPages: Int64 = 250
+  ) throws {
     self.lease = lease
-    self.pageSize = pageSize
+    fanOut = FanOutSettings(pageSize: pageSize, prefetch: 4, chainPages: chainPages)
     folder = NSTemporaryDirectory() + "/pushfleet-fanout-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     store = try openRegistry(.sqlite(path: "\(folder)/registry.db"))
@@ -60,7 +64,7 @@ final class FanoutModel {
       registrations.append(device)
     }
     _ = try store.apply(registrations.map { .register($0) }, now: 1)
-    for _ in 0..<count { workers.append(try Worker(registry, lease, pageSize: pageSize)) }
+    for _ in 0..<count { workers.append(try Worker(registry, lease, fanOut)) }
   }
 
   deinit {
@@ -155,7 +159,7 @@ final class FanoutModel {
     trace.append("\(index) dies with \(workers[index].held.count)")
     giveBack(workers[index].held)
     workers[index].die()
-    workers[index] = try Worker(registry, lease, pageSize: pageSize)
+    workers[index] = try Worker(registry, lease, fanOut)
   }
 
   /// The worker's channel is closed: the broker redelivers, here or elsewhere.
@@ -243,7 +247,9 @@ final class FanoutModel {
       return try ShardSetup(try Configuration.load(path: file, environment: [:]))
     }
 
-    init(_ registry: RegistryLocation, _ lease: Int64, pageSize: Int = 7) throws {
+    init(
+      _ registry: RegistryLocation, _ lease: Int64, _ fanOut: FanOutSettings = FanOutSettings(pageSize: 7, prefetch: 4)
+    ) throws {
       loop = try EventLoop()
       let log = Log(level: .error)
       outbox = Outbox(time: loop.time, log: log)
@@ -251,7 +257,7 @@ final class FanoutModel {
       client = try RegistryClient(registry, limits: RegistryLimits(), host: loop, log: log)
       pipeline = Pipeline(
         apps: pools.apps, accounts: pools.accounts, outbox: outbox, time: loop.time, registry: client, results: .all,
-        steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)], pageSize: pageSize,
+        steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)], fanOut: fanOut,
         resultLease: lease)
       pipeline.backpressure.acknowledger = self
     }

@@ -9,6 +9,8 @@ import Testing
 @Suite("A broadcast, step by step")
 struct FanoutModelTests {
   private static let devices = 40
+  /// One chain, or three. Both have six pages.
+  static let chainPages: [Int64] = [250, 2]
 
   private func check(_ model: FanoutModel, doubled most: Int, results mostResults: Int, _ seed: UInt64) throws {
     #expect(model.isQuiet, "seed \(seed): something is held for ever")
@@ -26,20 +28,21 @@ struct FanoutModelTests {
     #expect(unreached.count == Self.devices, "seed \(seed): \(unreached.count) listed")
   }
 
-  @Test("sends to each device once, from request to result")
-  func plain() throws {
-    let model = try FanoutModel(devices: Self.devices, workers: 2)
+  @Test("sends to each device once, from request to result", arguments: Self.chainPages)
+  func plain(_ chainPages: Int64) throws {
+    let model = try FanoutModel(devices: Self.devices, workers: 2, chainPages: chainPages)
     model.request("b")
     model.finish()
     try check(model, doubled: 0, results: 1, 0)
   }
 
-  @Test("makes one dead letter for all devices without a credential, on any number of pages")
-  func noCredential() throws {
-    let model = try FanoutModel(devices: Self.devices, workers: 2, platform: .fcm)
+  @Test(
+    "makes one dead letter a chain for all devices without a credential, on any number of pages", arguments: Self.chainPages)
+  func noCredential(_ chainPages: Int64) throws {
+    let model = try FanoutModel(devices: Self.devices, workers: 2, platform: .fcm, chainPages: chainPages)
     model.request("b")
     model.finish()
-    #expect(model.isQuiet && model.reached.count == 1, "\(model.reached.count) dead letters")
+    #expect(model.isQuiet && model.reached.count == (chainPages == 2 ? 3 : 1), "\(model.reached.count) dead letters")
     #expect(
       model.reasons.allSatisfy { $0.hasPrefix("for all FCM devices of the broadcast with this problem: no credential") },
       "\(model.reasons)")
@@ -49,9 +52,9 @@ struct FanoutModelTests {
     #expect(try model.store.campaigns(limit: 1).first?.failed == Int64(Self.devices))
   }
 
-  @Test("published three times is one broadcast")
-  func duplicates() throws {
-    let model = try FanoutModel(devices: Self.devices, workers: 2)
+  @Test("published three times is one broadcast", arguments: Self.chainPages)
+  func duplicates(_ chainPages: Int64) throws {
+    let model = try FanoutModel(devices: Self.devices, workers: 2, chainPages: chainPages)
     for _ in 0..<3 { model.request("b") }
     model.finish()
     try check(model, doubled: 0, results: 1, 0)
@@ -72,11 +75,12 @@ struct FanoutModelTests {
   }
 
   @Test(
-    "if workers die or lose channels, all devices are reached and counted, and each loss repeats at most a page")
-  func faults() throws {
+    "if workers die or lose channels, all devices are reached and counted, and each loss repeats at most a page",
+    arguments: Self.chainPages)
+  func faults(_ chainPages: Int64) throws {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))
     for seed in first..<first + 40 {
-      let (model, doubled, losses) = try run(seed)
+      let (model, doubled, losses) = try run(seed, chainPages)
       try check(model, doubled: doubled, results: 1 + losses, seed)
     }
   }
@@ -94,9 +98,9 @@ struct FanoutModelTests {
   }
 
   /// - Returns: how many devices may have been reached twice, and how many workers have died or lost their channel.
-  private func run(_ seed: UInt64) throws -> (model: FanoutModel, doubled: Int, losses: Int) {
+  private func run(_ seed: UInt64, _ chainPages: Int64 = 250) throws -> (model: FanoutModel, doubled: Int, losses: Int) {
     var generator = SeededGenerator(seed: seed)
-    let model = try FanoutModel(devices: Self.devices, workers: 2)
+    let model = try FanoutModel(devices: Self.devices, workers: 2, chainPages: chainPages)
     model.request("b")
     if Bool.random(using: &generator) { model.request("b") }
     var doubled = 0
@@ -246,12 +250,14 @@ struct FanoutModelTests {
     model.run(index)
   }
 
-  @Test("cancelled at any moment, with workers that die, it ends with one result that counts everything sent")
-  func cancelled() throws {
+  @Test(
+    "cancelled at any moment, with workers that die, it ends with one result that counts everything sent",
+    arguments: Self.chainPages)
+  func cancelled(_ chainPages: Int64) throws {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))
     for seed in first..<first + 40 {
       var generator = SeededGenerator(seed: seed)
-      let model = try FanoutModel(devices: Self.devices, workers: 2)
+      let model = try FanoutModel(devices: Self.devices, workers: 2, chainPages: chainPages)
       model.request("b")
       for step in 0..<150 {
         let worker = Int.random(in: 0..<2, using: &generator)

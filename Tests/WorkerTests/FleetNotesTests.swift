@@ -40,7 +40,7 @@ struct FleetNotesTests {
   @Test("can't be written by a producer, whatever the headers are")
   func producers() {
     for exchange in ["push.send", "", "push.events", "other.return", "push.returned"] {
-      for table in [headers(), headers(version: 3), headers(version: 0), headers(form: 2)] {
+      for table in [headers(), headers(version: 4), headers(version: 0), headers(form: 2)] {
         for queue in [WorkQueue.sendHigh, .sendNormal] { #expect(read(table, by: exchange, queue) == "none", "\(exchange)") }
         #expect(read(table, by: exchange, .fanoutHigh).contains("fleet's own exchanges only"), "\(exchange)")
       }
@@ -64,7 +64,7 @@ struct FleetNotesTests {
   @Test("a newer form is left to a newer worker; an impossible form is refused, not read as a new request")
   func forms() {
     for exchange in ["push.fanout", "push.return"] {
-      #expect(read(headers(version: 3), by: exchange, .fanoutNormal) == "newer")
+      #expect(read(headers(version: 4), by: exchange, .fanoutNormal) == "newer")
       #expect(read(headers(version: 1), by: exchange, .fanoutNormal).contains("not a page's ticket"))
       #expect(read(FieldTable(), by: exchange, .fanoutNormal).contains("missing"))
       #expect(read([PageTicket.header: .integer(7)], by: exchange, .fanoutNormal).contains("not a page's ticket"))

@@ -29,7 +29,7 @@ struct NewerNotesTests {
 
   static let notes: [(WorkQueue, FieldTable)] = [
     (
-      .fanoutHigh, [PageTicket.header: .string([3, 200, 7]), "x-push-retry-attempts": .integer(4), "traceparent": .text("00")]
+      .fanoutHigh, [PageTicket.header: .string([4, 200, 7]), "x-push-retry-attempts": .integer(4), "traceparent": .text("00")]
     ),
     (.sendNormal, ["x-push-retry-form": .integer(2), "x-push-retry-tries": .integer(9), "x-push-sender": .text("1001")]),
   ]

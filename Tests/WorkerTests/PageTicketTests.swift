@@ -34,6 +34,8 @@ struct PageTicketTests {
     #expect(carried(begun) == begun)
     begun.pending = []
     #expect(carried(begun) == begun)
+    begun.isOfSeveralChains = true
+    #expect(carried(begun) == begun)
     #expect(carried(begun) != fresh)
     begun.failures = [.init(id: 9, salt: 1), .init(id: 10, salt: -7)]
     #expect(carried(begun) == begun)
@@ -50,7 +52,25 @@ struct PageTicketTests {
     var random = RandomSource()
     let next = fresh.next(after: 900, using: &random)
     #expect(next.number == 4 && next.after == 900 && next.upTo == fresh.upTo && next.deadline == fresh.deadline)
+    #expect(!next.isOfSeveralChains)
+    var ofSeveral = fresh
+    ofSeveral.isOfSeveralChains = true
+    #expect(ofSeveral.next(after: 900, using: &random).isOfSeveralChains)
     #expect(next.copy != fresh.next(after: 900, using: &random).copy)
+  }
+
+  @Test("has the form of earlier builds only if its campaign has one chain", arguments: [false, true])
+  func version(_ isOfSeveralChains: Bool) throws {
+    var ticket = fresh
+    ticket.isOfSeveralChains = isOfSeveralChains
+    var headers = FieldTable()
+    ticket.append(to: &headers)
+    #expect(headers.entries.count == 1)
+    let form: [UInt8] = [isOfSeveralChains ? 3 : 2, 0]
+    let numbers = [3, ticket.copy, 17, .max, 1_800_000_000_000, 0, 0].flatMap { (value: Int64) in
+      stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: value >> $0) }
+    }
+    #expect(headers.string(PageTicket.header) == form + numbers + [3] + Array("c-1".utf8))
   }
 
   @Test("is unreadable if cut or lengthened at any place; a later version is recognised")
@@ -68,10 +88,10 @@ struct PageTicketTests {
       #expect(read(bytes.prefix(length)) == .unreadable, "\(length)")
     }
     for rest in 1..<16 { #expect(read(bytes + Array(repeating: 0, count: rest)) == .unreadable, "\(rest)") }
-    for version in 0...UInt8.max where version != bytes[0] {
-      #expect(read([version] + bytes.dropFirst()) == (version > bytes[0] ? .newer : .unreadable), "\(version)")
+    for version in 0...UInt8.max where !(2...3).contains(version) {
+      #expect(read([version] + bytes.dropFirst()) == (version > 3 ? .newer : .unreadable), "\(version)")
     }
-    #expect(read([bytes[0] + 1]) == .newer)
+    #expect(bytes[0] == 2 && read([4]) == .newer)
     #expect(PageTicket.read([PageTicket.header: .integer(2)]) == .unreadable)
     #expect(PageTicket.read(FieldTable()) == .absent)
   }

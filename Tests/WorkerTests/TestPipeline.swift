@@ -5,10 +5,10 @@ import Logging
 import Providers
 import PushCore
 import Reactor
-import Settings
 import Wire
 
 @testable import Delivery
+@testable import Settings
 
 extension Applications {
   /// A single application without a credential.
@@ -23,14 +23,15 @@ extension Pipeline {
   convenience init(
     apps: Applications, accounts: [PoolAccount] = [], outbox: Outbox, time: Turn, registry: RegistryClient? = nil,
     results: ResultsSetting = .none, attemptLimit: Int = 10, steps: [RetryStep] = [RetryStep(name: "1s", delay: 1_000)],
-    breaker: Breaker = Breaker(share: 0.5, sample: 1_000), pageSize: Int = 1_000, resultLease: Int64 = 10_000,
+    breaker: Breaker = Breaker(share: 0.5, sample: 1_000),
+    fanOut: FanOutSettings = FanOutSettings(pageSize: 1_000, prefetch: 4), resultLease: Int64 = 10_000,
     replyQueues: ReplyQueues? = nil, prefetch: Int = 1_000
   ) {
     var configuration = Self.configuration
     configuration.results = results
     configuration.retry.attempts = attemptLimit
     configuration.prefetch = prefetch
-    configuration.fanOut.pageSize = pageSize
+    configuration.fanOut = fanOut
     configuration.breaker.percent = Int(breaker.share * 100)
     configuration.breaker.sample = breaker.sample
     self.init(
@@ -41,9 +42,7 @@ extension Pipeline {
 
   private static let configuration: Configuration = {
     do {
-      var configuration = try SendModel.configuration()
-      configuration.fanOut.prefetch = 4
-      return configuration
+      return try SendModel.configuration()
     } catch { fatalError("\(error)") }
   }()
 }

@@ -7,14 +7,13 @@ struct Run {
   var kinds: Set<FaultKind>?
   /// Nil for all.
   var events: Set<Int>?
-  /// Nil for the seed's choice.
-  var laneQueues: Int?
+  var isPlain = false
 
   /// Each kind of fault by itself, then runs that failed once.
   static var fixed: [Run] {
     FaultKind.allCases.enumerated().map { Run(seed: 3_000 + UInt64($0), kinds: [$1]) }
-      // These failed when each lane had one queue.
-      + failedOnce.map { Run(seed: $0.seed, kinds: $0.kinds, events: $0.events, laneQueues: 1) }
+      // These failed when each lane had one queue, and each broadcast one chain.
+      + failedOnce.map { Run(seed: $0.seed, kinds: $0.kinds, events: $0.events, isPlain: true) }
   }
 
   private static let pushServices: Set<FaultKind> = [
@@ -40,6 +39,6 @@ struct Run {
   ]
 
   func outcome(keepsTrace: Bool = false) throws -> FleetSimulation.Outcome {
-    try FleetSimulation(seed: seed, kinds: kinds, events: events, laneQueues: laneQueues, keepsTrace: keepsTrace).run()
+    try FleetSimulation(seed: seed, kinds: kinds, events: events, isPlain: isPlain, keepsTrace: keepsTrace).run()
   }
 }

@@ -1,7 +1,7 @@
 import DeviceRegistry
 import PushCore
 
-/// Opens a page, publishes its successor and sends it. The chain of a campaign ends with one unopened page. A worker that opens
+/// Opens a page, publishes its successor and sends it. Each chain of a campaign ends with one unopened page. A worker that opens
 /// it publishes the next one before the first push. So a worker that dies leaves only the pages it was sending, and the broker
 /// delivers those again.
 extension Broadcasts {
@@ -18,7 +18,7 @@ extension Broadcasts {
       return [.conclude([.report])]
     }
     let content: PageOpening.Content =
-      rest.map { .rest($0) } ?? .members(audience, after: page.after, upTo: page.upTo, limit: pageSize)
+      rest.map { .rest($0) } ?? .members(audience, after: page.after, upTo: page.upTo, limit: fanOut.pageSize)
     let opening = PageOpening(
       campaign: page.campaign, page: page.number, copy: page.copy, app: app, kind: entry.request?.tokenKind ?? .alert,
       content: content)

@@ -130,8 +130,8 @@ extension Broadcasts {
     guard let page = entry.broadcast.page else { return [] }
     entry.ledger.owes()
     let ending = PageReport(
-      campaign: page.campaign, page: page.number, isLast: page.isLast, sent: page.sent, failed: page.failed,
-      unknown: Int64(entry.broadcast.work?.unknown ?? 0), failures: page.failureCounts)
+      campaign: page.campaign, page: page.number, isLast: page.isLast, isOfSeveralChains: page.isOfSeveralChains,
+      sent: page.sent, failed: page.failed, unknown: Int64(entry.broadcast.work?.unknown ?? 0), failures: page.failureCounts)
     let call = RegistryCall.write(.campaigns) { try $0.pageDone(ending, now: $1) }
     return [.ask(call, orElse: { $0.oweReport($1, "\($2)") }) { $0.pageReported($1, $2) }]
   }

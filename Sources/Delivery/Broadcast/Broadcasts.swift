@@ -3,12 +3,13 @@ import Broker
 import DeviceRegistry
 import Logging
 import PushCore
+import Settings
 import Wire
 
-/// The state machine of requests to audiences: request, first page on the fan-out queue, further pages, campaign's result.
-/// Each function returns the next steps. ``InFlight/BroadcastState`` has a request's progress. The request is acknowledged as
-/// soon as its first page is on the queue. From then on, the campaign's record in the registry and the one unopened page are
-/// its whole state, so any worker can continue after a crash. Confined to the shard's thread.
+/// The state machine of requests to audiences: request, first page of each chain on the fan-out queue, further pages, campaign's
+/// result. Each function returns the next steps. ``InFlight/BroadcastState`` has a request's progress. The request is acknowledged
+/// as soon as the first pages are on the queue. From then on, the campaign's record in the registry and each chain's one unopened
+/// page are its whole state, so any worker can continue after a crash. Confined to the shard's thread.
 final class Broadcasts {
   let publisher: OutcomePublisher
   let resolver: RecipientResolver
@@ -20,7 +21,7 @@ final class Broadcasts {
   let registry: RegistryClient?
   let time: Turn
   let log: Log
-  let pageSize: Int
+  let fanOut: FanOutSettings
   /// The lifetime in milliseconds of a worker's claim of a campaign's result.
   let resultLease: Int64
   /// Requests whose campaign's result is claimed here and not yet confirmed.
@@ -32,7 +33,8 @@ final class Broadcasts {
 
   init(
     registry: RegistryClient?, publisher: OutcomePublisher, resolver: RecipientResolver, translator: Translator,
-    collapses: Collapses, marks: TokenMarks, observers: Observers, pageSize: Int, resultLease: Int64, time: Turn, log: Log
+    collapses: Collapses, marks: TokenMarks, observers: Observers, fanOut: FanOutSettings, resultLease: Int64, time: Turn,
+    log: Log
   ) {
     self.registry = registry
     self.publisher = publisher
@@ -41,7 +43,7 @@ final class Broadcasts {
     self.collapses = collapses
     self.marks = marks
     self.observers = observers
-    self.pageSize = pageSize
+    self.fanOut = fanOut
     self.resultLease = resultLease
     self.time = time
     self.log = log
@@ -115,7 +117,8 @@ final class Broadcasts {
     guard let request = entry.request else { return [] }
     let description = CampaignDescription(
       id: campaignID(of: entry), app: appID(of: entry), messageID: entry.identity.messageID,
-      target: request.document.string(request.targetNode), total: survey.estimate, highWater: survey.highWater)
+      target: request.document.string(request.targetNode), total: survey.estimate, highWater: survey.highWater,
+      chains: fanOut.chains(for: survey.estimate))
     return [.ask(.write(.campaigns) { try $0.createCampaign(description, now: $1) }) { $0.campaignCreated($1, $2) }]
   }
 
@@ -127,7 +130,9 @@ final class Broadcasts {
       token: Array("campaign:".utf8) + appID(of: entry) + [0] + sender + entry.delivery.body)
   }
 
-  /// A redelivered request may have published its first page before; the registry then ignores the page of this copy.
+  /// A redelivered request may have published its first pages before; the registry then ignores the pages of this copy. Chain 0
+  /// comes last: once its first page is opened, the others are on the queue. So a worker of an earlier build, which knows only
+  /// that page, leaves no chain out.
   private func campaignCreated(_ entry: InFlight, _ campaign: Campaign) -> [AudienceStep] {
     entry.broadcast.work?.ends()
     log.info(
@@ -136,12 +141,16 @@ final class Broadcasts {
         "campaign": campaign.description.id, "app": campaign.description.app, "message_id": campaign.description.messageID,
         "devices": campaign.description.total,
       ])
-    var first = PageTicket(
-      campaign: campaign.description.id, number: 0, after: 0, upTo: campaign.description.highWater,
-      deadline: entry.identity.deadline,
-      using: &time.random)
-    first.hasWaited = entry.collapse.hasWaited
-    return [.conclude([.begins(campaign), .publish(messages.page(first, for: entry))])]
+    let pages = (0..<campaign.description.chains).reversed().map { chain -> AudienceStep in
+      let (page, after, upTo) = campaign.description.start(of: chain)
+      var first = PageTicket(
+        campaign: campaign.description.id, number: page, after: after, upTo: upTo, deadline: entry.identity.deadline,
+        using: &time.random)
+      first.isOfSeveralChains = campaign.description.chains > 1
+      first.hasWaited = entry.collapse.hasWaited
+      return .publish(messages.page(first, for: entry))
+    }
+    return [.conclude([.begins(campaign)] + pages)]
   }
 
   // MARK: campaigns that are paused or held

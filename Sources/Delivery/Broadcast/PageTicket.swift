@@ -16,9 +16,10 @@ struct PageTicket: Equatable {
   var upTo: Int64
   /// Unix milliseconds, computed once.
   var deadline: Int64
-  /// No page follows.
+  var isOfSeveralChains = false
+  /// No page of its chain follows.
   var isLast = false
-  /// Failures for which earlier pages have published a dead letter for all devices concerned.
+  /// Failures for which earlier pages of its chain have published a dead letter for all devices concerned.
   var reported: Set<PlatformFailure> = []
   /// The request has a collapse key, and it or an earlier page has waited, so a newer broadcast may have replaced it.
   var hasWaited = false
@@ -39,6 +40,7 @@ struct PageTicket: Equatable {
 
   func next(after cursor: Int64, using random: inout RandomSource) -> PageTicket {
     var next = PageTicket(campaign: campaign, number: number + 1, after: cursor, upTo: upTo, deadline: deadline, using: &random)
+    next.isOfSeveralChains = isOfSeveralChains
     next.reported = reported
     return next
   }
@@ -67,8 +69,10 @@ extension PageTicket {
   /// A number of pending devices that fits a frame beside any other headers.
   static let mostPending = 5_000
 
-  /// Increases when the form changes. A worker leaves a newer form to newer workers.
-  private static let version: UInt8 = 2
+  /// Increases when the form changes. A worker leaves a newer form to newer workers. A page of several chains has the form of
+  /// the version before, but earlier builds would take the end of its chain for the end of its campaign.
+  private static let version: UInt8 = 3
+  private static let versionOfOneChain: UInt8 = 2
   /// The valid range of page numbers and counts; sums of them can't overflow.
   private static let counts: ClosedRange<Int64> = 0...(1 << 48)
 
@@ -94,7 +98,8 @@ extension PageTicket {
     guard let value = headers[header] else { return .absent }
     guard case .string(let bytes) = value, let version = bytes.first else { return .unreadable }
     if version > Self.version { return .newer }
-    guard version == Self.version, var ticket = PageTicket(bytes) else { return .unreadable }
+    guard version >= Self.versionOfOneChain, var ticket = PageTicket(bytes) else { return .unreadable }
+    ticket.isOfSeveralChains = version == Self.version
     ticket.hasWaited = headers[waitedHeader] != nil
     if let bytes = headers.string(reportedHeader) {
       for place in stride(from: 0, to: bytes.count - 1, by: 2) {
@@ -139,7 +144,7 @@ extension PageTicket {
   func append(to headers: inout FieldTable) {
     var flags = (isLast ? Flag.isLast : 0) | (pending == nil ? 0 : Flag.isBegun)
     for (flag, failure) in Flag.reported where reported.contains(failure) { flags |= flag }
-    var bytes = [Self.version, flags]
+    var bytes = [isOfSeveralChains ? Self.version : Self.versionOfOneChain, flags]
     bytes.reserveCapacity(64 + campaign.count + 16 * (pending?.count ?? 0))
     for value in [number, copy, after, upTo, deadline, sent, failed] { bytes.appendBigEndian(value) }
     bytes.append(UInt8(truncatingIfNeeded: campaign.count))

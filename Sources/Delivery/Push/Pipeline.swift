@@ -58,7 +58,7 @@ package final class Pipeline {
     translations = Translations(translator: Translator(apps: apps, pages: pages), observers: observers)
     broadcasts = Broadcasts(
       registry: registry, publisher: publisher, resolver: resolver, translator: translations.translator,
-      collapses: collapses, marks: marks, observers: observers, pageSize: configuration.fanOut.pageSize,
+      collapses: collapses, marks: marks, observers: observers, fanOut: configuration.fanOut,
       resultLease: resultLease, time: time, log: log)
     quarantine = Quarantine(messages)
     outbox.owner = self

@@ -43,15 +43,35 @@ public struct CampaignDescription: Equatable, Sendable {
   public var target: [UInt8]
   public var total: Int64
   public var highWater: Int64
+  /// The number of its chains of pages: from 1 to ``mostChains``.
+  public var chains: Int64
 
-  public init(id: [UInt8], app: [UInt8], messageID: [UInt8], target: [UInt8], total: Int64, highWater: Int64) {
+  public init(
+    id: [UInt8], app: [UInt8], messageID: [UInt8], target: [UInt8], total: Int64, highWater: Int64, chains: Int64 = 1
+  ) {
     self.id = id
     self.app = app
     self.messageID = messageID
     self.target = target
     self.total = total
     self.highWater = highWater
+    self.chains = chains
   }
+}
+
+/// Each chain has an equal range of the device numbers, and numbers of its own for its pages.
+extension CampaignDescription {
+  public static let mostChains: Int64 = 16
+
+  /// A chain's first page, and its devices: those with numbers above `after` and up to `upTo`.
+  public func start(of chain: Int64) -> (page: Int64, after: Int64, upTo: Int64) {
+    let end = chain + 1 == chains ? highWater : min((chain + 1) * span, highWater)
+    return (chain << 32, min(chain * span, highWater), end)
+  }
+
+  func chain(of device: Int64) -> Int64 { min((device - 1) / span, chains - 1) }
+
+  private var span: Int64 { max(highWater / chains, 1) }
 }
 
 public struct Campaign: Equatable, Sendable {
@@ -59,7 +79,7 @@ public struct Campaign: Equatable, Sendable {
   public var state: CampaignState
   public var sent: Int64
   public var failed: Int64
-  /// Number of settled pages, and number of all pages once the last one is known.
+  /// Number of settled pages, and number of all pages once the last one of each chain is known.
   public var pagesDone: Int64
   public var pageCount: Int64?
   /// Unix milliseconds.
@@ -114,7 +134,9 @@ public enum ResultClaim: Equatable, Sendable {
 public struct PageReport: Equatable, Sendable {
   public var campaign: [UInt8]
   public var page: Int64
+  /// The last page of its chain.
   public var isLast: Bool
+  public var isOfSeveralChains: Bool
   public var sent: Int64
   public var failed: Int64
   /// Devices for which it is unknown whether they were reached.
@@ -123,11 +145,13 @@ public struct PageReport: Equatable, Sendable {
   public var failures: [FailureCount]
 
   public init(
-    campaign: [UInt8], page: Int64, isLast: Bool, sent: Int64, failed: Int64, unknown: Int64 = 0, failures: [FailureCount] = []
+    campaign: [UInt8], page: Int64, isLast: Bool, isOfSeveralChains: Bool = false, sent: Int64, failed: Int64,
+    unknown: Int64 = 0, failures: [FailureCount] = []
   ) {
     self.campaign = campaign
     self.page = page
     self.isLast = isLast
+    self.isOfSeveralChains = isOfSeveralChains
     self.sent = sent
     self.failed = failed
     self.unknown = unknown

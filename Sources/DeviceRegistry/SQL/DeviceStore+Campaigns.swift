@@ -9,7 +9,7 @@ extension DeviceStore {
         SQL.insertCampaign,
         [
           .blob(campaign.id), .text(campaign.app), .blob(campaign.messageID), .blob(campaign.target), .int(campaign.total),
-          .int(campaign.highWater), .int(now),
+          .int(campaign.highWater), .int(now), .int(campaign.chains),
         ])
       guard let stored = try self.campaign(campaign.id) else { throw Self.noRow }
       return stored
@@ -27,9 +27,13 @@ extension DeviceStore {
         try session.run(
           SQL.addCounts,
           [
-            .blob(report.campaign), .int(report.sent), .int(report.failed), .int(report.isLast ? report.page + 1 : nil),
-            .int(now), .int(report.unknown),
+            .blob(report.campaign), .int(report.sent), .int(report.failed),
+            .int(report.isLast && !report.isOfSeveralChains ? report.page + 1 : nil), .int(now), .int(report.unknown),
           ])
+        if report.isLast, report.isOfSeveralChains {
+          try session.run(SQL.endChain, [.blob(report.campaign), .int(report.page)])
+          try session.run(SQL.countPages, [.blob(report.campaign)])
+        }
         for count in report.failures {
           try session.run(
             SQL.addFailures,
@@ -171,7 +175,7 @@ extension DeviceStore {
     Campaign(
       description: CampaignDescription(
         id: row.bytes(0), app: row.bytes(1), messageID: row.bytes(2), target: row.bytes(3), total: row.int(4),
-        highWater: row.int(5)),
+        highWater: row.int(5), chains: row.int(20)),
       state: CampaignState(rawValue: row.int(6)) ?? .running, sent: row.int(7), failed: row.int(8), pagesDone: row.int(9),
       pageCount: row.optionalInt(10), createdAt: row.int(11), updatedAt: row.int(12), finishedAt: row.optionalInt(13),
       resumedAt: row.optionalInt(14), stoppedAt: row.optionalInt(15), idle: row.int(16), received: row.int(17),
@@ -183,8 +187,8 @@ extension SQL {
   static let insertCampaign = Statement(
     """
     INSERT INTO campaigns (id, app, message_id, target, total, high_water, state, sent, failed, pages_done, created_at, updated_at,
-      excused)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, 0, ?7, ?7, 0) ON CONFLICT (id) DO NOTHING
+      excused, chains)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, 0, ?7, ?7, 0, ?8) ON CONFLICT (id) DO NOTHING
     """)
   /// Changes a row only if the page wasn't done before: it is new, or was saved in the middle.
   static let insertDonePage = Statement(
@@ -198,6 +202,15 @@ extension SQL {
     UPDATE campaigns SET sent = sent + ?2, failed = failed + ?3, pages_done = pages_done + 1,
       page_count = CASE WHEN page_count IS NULL OR ?4 > page_count THEN ?4 ELSE page_count END, updated_at = ?5,
       unknown_devices = unknown_devices + ?6 WHERE id = ?1
+    """)
+  /// A page that was not opened because its campaign was cancelled can be a chain's last.
+  static let endChain = Statement("UPDATE campaign_pages SET is_last = 1 WHERE campaign = ?1 AND page = ?2")
+  /// Each page of a chain is in the registry before the chain's last page is done.
+  static let countPages = Statement(
+    """
+    UPDATE campaigns SET page_count = (SELECT count(*) FROM campaign_pages WHERE campaign = ?1)
+    WHERE id = ?1 AND chains = (
+      SELECT count(DISTINCT page >> 32) FROM campaign_pages WHERE campaign = ?1 AND is_last = 1 AND done = 1)
     """)
   static let addFailures = Statement(
     """
@@ -252,7 +265,7 @@ extension SQL {
   private static let campaignColumns =
     """
     id, app, message_id, target, total, high_water, state, sent, failed, pages_done, page_count, created_at, updated_at, finished_at,
-    resumed_at, stopped_at, idle, received, opened, unknown_devices
+    resumed_at, stopped_at, idle, received, opened, unknown_devices, chains
     """
   private static let ofID = "SELECT \(campaignColumns) FROM campaigns WHERE id = ?1"
   static let campaignByID = Statement(ofID)

@@ -70,8 +70,9 @@ extension DeviceStore {
   }
 
   /// The page of a campaign that contains a device, by number; nil if no page has reached it yet.
-  public func page(of campaign: [UInt8], reaching device: Int64) throws(RegistryError) -> CampaignPage? {
-    try session.first(SQL.pageReaching, [.blob(campaign), .int(device)]) { row in
+  public func page(of campaign: CampaignDescription, reaching device: Int64) throws(RegistryError) -> CampaignPage? {
+    let chain = campaign.chain(of: device)
+    return try session.first(SQL.pageReaching, [.blob(campaign.id), .int(device), .int(chain)]) { row in
       CampaignPage(number: row.int(0), isDone: row.int(1) == 1, sent: row.int(2), failed: row.int(3))
     }
   }
@@ -112,7 +113,7 @@ extension SQL {
   static let analyze = Statement("ANALYZE")
   static let pageReaching = Statement(
     """
-    SELECT page, done, sent, failed FROM campaign_pages WHERE campaign = ?1 AND (page_end >= ?2 OR is_last = 1)
-    ORDER BY page LIMIT 1
+    SELECT page, done, sent, failed FROM campaign_pages
+    WHERE campaign = ?1 AND page >> 32 = ?3 AND (page_end >= ?2 OR is_last = 1) ORDER BY page LIMIT 1
     """)
 }

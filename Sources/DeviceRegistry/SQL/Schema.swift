@@ -34,7 +34,7 @@ enum Schema {
   private static let migrations: [[String]] = [
     first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, unknown,
     failures, contentSizes, accounts, operations, messages,
-    unreached, keyNames, pace, campaignOrder, discards,
+    unreached, keyNames, pace, campaignOrder, discards, chains,
   ]
 
   private static let first = [
@@ -207,6 +207,8 @@ enum Schema {
 
   /// The time in Unix nanoseconds up to which an application's rate is used up.
   private static let pace = ["ALTER TABLE controls ADD COLUMN paced_to {int} NOT NULL DEFAULT 0"]
+
+  private static let chains = ["ALTER TABLE campaigns ADD COLUMN chains {int} NOT NULL DEFAULT 1"]
 
   private static let discards = ["ALTER TABLE controls ADD COLUMN discarded {int}"]
 

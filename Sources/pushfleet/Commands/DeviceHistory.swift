@@ -69,7 +69,7 @@ struct DeviceHistory {
         room -= 1
         broadcasts.append(
           Broadcast(
-            campaign: campaign, device: device, page: try store.page(of: campaign.description.id, reaching: device.id)))
+            campaign: campaign, device: device, page: try store.page(of: campaign.description, reaching: device.id)))
       }
     }
     self.broadcasts = broadcasts

@@ -37,11 +37,18 @@ struct TraceText {
     lines.append(Self.indent + "to \(ends(of: device)), \(device.device.platform.label)")
     if let page = broadcast.page {
       let counts = "\(Figures.count(page.sent)) accepted, \(Figures.count(page.failed)) failed"
-      lines.append(Self.indent + "its place is on page \(page.number)" + (page.isDone ? ": \(counts)" : ", which is not done"))
+      lines.append(
+        Self.indent + "its place is on \(Self.name(ofPage: Int(page.number)))"
+          + (page.isDone ? ": \(counts)" : ", which is not done"))
     } else {
       lines.append(Self.indent + "the broadcast is \(campaign.state.name); it has not reached this device")
     }
     return joined(lines + self.lines(of: broadcast.acknowledgements))
+  }
+
+  private static func name(ofPage number: Int) -> String {
+    let (chain, page) = (number >> 32, number & 0xFFFF_FFFF)
+    return chain > 0 ? "page \(page) of chain \(chain)" : "page \(page)"
   }
 
   private func outcome(of broadcast: DeviceHistory.Broadcast) -> String {
@@ -125,7 +132,7 @@ struct TraceText {
     if round.fields["redelivered"] as? Bool == true { received += ", a redelivery by the broker" }
     lines.append(time(round.text("received_at")) + received)
     if !round.text("campaign").isEmpty {
-      lines.append(Self.indent + "page \(round.number("page") ?? 0) of campaign \(round.text("campaign"))")
+      lines.append(Self.indent + "\(Self.name(ofPage: round.number("page") ?? 0)) of campaign \(round.text("campaign"))")
     }
     lines.append(Self.indent + devices(round))
     for push in round.pushes { lines += self.lines(of: push, in: round) }

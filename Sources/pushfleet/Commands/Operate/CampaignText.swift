@@ -21,6 +21,7 @@ extension Campaign {
       ("received", received > 0 ? Figures.count(received) : nil), ("read", read > 0 ? Figures.count(read) : nil),
       ("rate", rate.map { "\(Figures.count(Int64($0)))/s" }), ("time left", timeLeft.map(Figures.duration)),
       ("pages done", Figures.count(pagesDone) + (pageCount.map { " of \(Figures.count($0))" } ?? "")),
+      ("chains of pages", description.chains > 1 ? Figures.count(description.chains) : nil),
       ("begun", Figures.moment(createdAt)),
       ("last page", pagesDone > 0 ? Figures.moment(updatedAt) : nil), ("ended", finishedAt.map(Figures.moment)),
     ])
