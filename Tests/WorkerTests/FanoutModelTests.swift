@@ -36,6 +36,26 @@ struct FanoutModelTests {
     try check(model, doubled: 0, results: 1, 0)
   }
 
+  @Test("the first page of each chain is confirmed before the request is acknowledged; that of chain 0 is published last")
+  func firstPages() throws {
+    let model = try FanoutModel(devices: Self.devices, workers: 1, chainPages: 2)
+    model.request("b")
+    model.deliver(to: 0)
+    model.run(0)
+    for _ in 0..<3 { model.arrive(0) }
+    let tickets = model.queue.compactMap { message -> PageTicket? in
+      guard case .ticket(let ticket) = PageTicket.read(message.properties.headers) else { return nil }
+      return ticket
+    }
+    #expect(tickets.map(\.number) == [2 << 32, 1 << 32, 0] && tickets.allSatisfy(\.isOfSeveralChains))
+    #expect(tickets.map(\.after) == [26, 13, 0] && tickets.map(\.upTo) == [40, 26, 13])
+    for _ in 0..<3 {
+      #expect(model.workers[0].held.count == 1)
+      model.confirm(0)
+    }
+    #expect(model.workers[0].held.isEmpty)
+  }
+
   @Test(
     "makes one dead letter a chain for all devices without a credential, on any number of pages", arguments: Self.chainPages)
   func noCredential(_ chainPages: Int64) throws {

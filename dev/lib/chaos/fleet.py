@@ -16,7 +16,7 @@ from process import Failure, eventually
 from producer import LIST, Producer
 from providers import Provider
 from proxy import Proxy
-from workers import DRAIN, PAGE, PAGES, PATIENCE, PREFETCH, Worker
+from workers import DRAIN, PAGES, PATIENCE, PREFETCH, Worker
 
 # Numbers of devices addressed by token, and of members of the topic.
 RAW, MEMBERS = 2000, 1000
@@ -24,8 +24,8 @@ PRODUCERS = 3
 
 
 class Fleet:
-    def __init__(self, folder, pushfleet, lane_queues):
-        self.folder, self.pushfleet, self.lane_queues = folder, pushfleet, lane_queues
+    def __init__(self, folder, pushfleet, lane_queues, page):
+        self.folder, self.pushfleet, self.lane_queues, self.page = folder, pushfleet, lane_queues, page
         self.lanes = lanes(lane_queues)
         self.trouble = []
         self.devices = Devices(RAW, MEMBERS, BROWSERS)
@@ -174,4 +174,4 @@ class Fleet:
         """The most pushes that may be sent twice: everything in progress at each loss of a worker and of each provider connection."""
         cuts = sum(fault.cut_off for fault in faults)
         drops = sum(said["close"] for said in self.said.values())
-        return Bound(requests=(cuts + drops) * (2 * PREFETCH + 1), devices=(cuts + drops) * 2 * PAGES * PAGE, longest=LIST)
+        return Bound(requests=(cuts + drops) * (2 * PREFETCH + 1), devices=(cuts + drops) * 2 * PAGES * self.page, longest=LIST)

@@ -34,6 +34,8 @@ class Producer(threading.Thread):
         self.number, self.rate = number, rate
         self.ports = [node.port for node in fleet.cluster.nodes]
         self.devices = fleet.devices
+        # Small pages cost more.
+        self.broadcasts = 1 if fleet.page < 10 else 4
         self.random = random.Random(f"{seed} producer {number}")
         self.requests = []
         self.stopping = threading.Event()
@@ -48,7 +50,7 @@ class Producer(threading.Thread):
 
     def next_request(self):
         name = f"chaos-{self.number}-{len(self.requests)}"
-        kind = self.random.choices(["single", "list", "topic"], [800, 200, 4])[0]
+        kind = self.random.choices(["single", "list", "topic"], [800, 200, self.broadcasts])[0]
         raw, random_lane = self.devices.raw, self.random.choices(["high", "normal"], [1, 4])[0]
         if kind == "topic":
             devices, target = self.devices.members, {"to": f"/topics/{TOPIC}"}

@@ -9,7 +9,7 @@ import time
 from devices import APP
 from process import Process, eventually
 
-PREFETCH, PAGE, PAGES = 50, 100, 2
+PREFETCH, PAGES = 50, 2
 # Seconds for a stopping worker to finish its requests, and extra seconds that this program waits.
 DRAIN, PATIENCE = 10, 15
 # Seconds to wait at most for a started worker to handle signals.
@@ -49,7 +49,7 @@ class Worker:
             "registry": f"postgresql://postgres@127.0.0.1:{self.postgres.port}/postgres?sslmode=disable",
             # Log every step of every request, for the analysis of failures.
             "log": "debug", "results": "all", "prefetch": PREFETCH, "laneQueues": self.fleet.lane_queues, "drainTimeout": DRAIN,
-            "fanOut": {"pageSize": PAGE, "prefetch": PAGES},
+            "fanOut": {"pageSize": self.fleet.page, "prefetch": PAGES},
             "retry": {"steps": ["1s", "3s", "10s"], "attempts": 20},
             "apps": {APP: {
                 "apns": {"key": "AuthKey.p8", "keyID": f"KEY{self.number}{self.generation:06d}", "teamID": "DEF123GHIJ", "topic": APP,
