@@ -20,29 +20,26 @@ extension DeviceStore {
   public func pageDone(_ report: PageReport, now: Int64) throws(RegistryError) -> Campaign? {
     try transaction(.campaigns) { () throws(RegistryError) in
       guard try campaign(report.campaign) != nil else { return nil }
-      let isNew =
-        try session.run(
-          SQL.insertDonePage, [.blob(report.campaign), .int(report.page), .int(report.sent), .int(report.failed)]) > 0
-      if isNew {
-        try session.run(
-          SQL.addCounts,
-          [
-            .blob(report.campaign), .int(report.sent), .int(report.failed),
-            .int(report.isLast && !report.isOfSeveralChains ? report.page + 1 : nil), .int(now), .int(report.unknown),
-          ])
-        if report.isLast, report.isOfSeveralChains {
-          try session.run(SQL.endChain, [.blob(report.campaign), .int(report.page)])
-          try session.run(SQL.countPages, [.blob(report.campaign)])
-        }
-        for count in report.failures {
-          try session.run(
-            SQL.addFailures,
-            [
-              .blob(report.campaign), .int(count.platform.map { Int64($0.rawValue) + 1 } ?? 0), .int(Int(count.error.code)),
-              .int(count.devices),
-            ])
-        }
+      let page: [SQLValue] = [.blob(report.campaign), .int(report.page)]
+      guard try session.run(SQL.insertDonePage, page + [.int(report.sent), .int(report.failed)]) > 0 else {
+        return try campaign(report.campaign)
       }
+      // From here on, other pages of the campaign wait.
+      let pageCount = report.isLast && !report.isOfSeveralChains ? report.page + 1 : nil
+      let counted = try session.first(
+        SQL.addCounts,
+        [
+          .blob(report.campaign), .int(report.sent), .int(report.failed), .int(pageCount), .int(now), .int(report.unknown),
+        ], Self.campaign)
+      try session.runEach(
+        SQL.addFailures,
+        report.failures.map { count -> [SQLValue] in
+          let platform = count.platform.map { Int64($0.rawValue) + 1 } ?? 0
+          return [.blob(report.campaign), .int(platform), .int(Int(count.error.code)), .int(count.devices)]
+        })
+      guard report.isLast, report.isOfSeveralChains else { return counted }
+      try session.run(SQL.endChain, page)
+      try session.run(SQL.countPages, [.blob(report.campaign)])
       return try campaign(report.campaign)
     }
   }
@@ -201,7 +198,8 @@ extension SQL {
     """
     UPDATE campaigns SET sent = sent + ?2, failed = failed + ?3, pages_done = pages_done + 1,
       page_count = CASE WHEN page_count IS NULL OR ?4 > page_count THEN ?4 ELSE page_count END, updated_at = ?5,
-      unknown_devices = unknown_devices + ?6 WHERE id = ?1
+      unknown_devices = unknown_devices + ?6
+    WHERE id = ?1 RETURNING \(campaignColumns)
     """)
   /// A page that was not opened because its campaign was cancelled can be a chain's last.
   static let endChain = Statement("UPDATE campaign_pages SET is_last = 1 WHERE campaign = ?1 AND page = ?2")
