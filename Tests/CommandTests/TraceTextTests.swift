@@ -73,12 +73,16 @@ struct TraceTextTests {
     let tokens = ["silent", "there"].map { Array($0.utf8) }
     _ = try store.load(tokens.map { Registration(app: app, platform: .fcm, token: $0) }, now: 1_000)
     let id = Array("campaign".utf8)
-    _ = try store.createCampaign(
-      CampaignDescription(
-        id: id, app: app, messageID: Array("m".utf8), target: Array("/all".utf8), total: 2, highWater: 9), now: 2_000)
-    _ = try store.openPage(
-      PageOpening(campaign: id, page: 0, copy: 1, app: app, content: .members(.all, after: 0, upTo: 9, limit: 9)), now: 2_000)
-    _ = try store.pageDone(PageReport(campaign: id, page: 0, isLast: true, sent: 2, failed: 0), now: 2_000)
+    let campaign = CampaignDescription(
+      id: id, app: app, messageID: Array("m".utf8), target: Array("/all".utf8), total: 2, highWater: 2, chains: 2)
+    _ = try store.createCampaign(campaign, now: 2_000)
+    for chain in 0..<campaign.chains {
+      let start = campaign.start(of: chain)
+      let content = PageOpening.Content.members(.all, after: start.after, upTo: start.upTo, limit: 9)
+      _ = try store.openPage(PageOpening(campaign: id, page: start.page, copy: 1, app: app, content: content), now: 2_000)
+      let report = PageReport(campaign: id, page: start.page, isLast: true, isOfSeveralChains: true, sent: 1, failed: 0)
+      _ = try store.pageDone(report, now: 2_000)
+    }
     _ = try store.finish(id, claimant: [1], lease: 500)
     let token = Array(name.utf8)
     if name == "there" {
@@ -92,6 +96,7 @@ struct TraceTextTests {
     let text = TraceText(prefix: "push").text(of: story)
     #expect(text.contains("accepted by FCM") == (name == "there"), "\(text)")
     #expect(text.contains("in the audience now") == (name != "there"), "\(text)")
+    #expect(text.contains("its place is on page 0\(name == "there" ? " of chain 1" : ""): 1 accepted, 0 failed"), "\(text)")
   }
 
   @Test("as JSON, a request's acknowledgements are a member of its last round's object")
