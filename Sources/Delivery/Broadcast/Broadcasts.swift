@@ -139,7 +139,7 @@ final class Broadcasts {
       "campaign begins",
       [
         "campaign": campaign.description.id, "app": campaign.description.app, "message_id": campaign.description.messageID,
-        "devices": campaign.description.total,
+        "devices": campaign.description.total, "chains": campaign.description.chains,
       ])
     let pages = (0..<campaign.description.chains).reversed().map { chain -> AudienceStep in
       let (page, after, upTo) = campaign.description.start(of: chain)
