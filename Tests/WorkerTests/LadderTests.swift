@@ -1,5 +1,7 @@
 import Broker
+import Logging
 import Testing
+import Wire
 
 @testable import Delivery
 
@@ -54,5 +56,17 @@ struct LadderTests {
     #expect(all(900_000, .max) == [0, 1_000, 10_000, 60_000])
     #expect(all(900_000, 930_000) == [0, 1_000, 10_000])
     #expect(all(60_000, 60_000) == [0])
+  }
+
+  @Test("a provider's wait is cut to the longest step, for a list as for a single device")
+  func cut() throws {
+    let time = Turn(now: MonotonicTime(nanoseconds: 1), wallClock: 1_000_000)
+    let steps = [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5s", delay: 5_000)]
+    let pipeline = Pipeline(
+      apps: Applications(Array("a".utf8)), outbox: Outbox(time: time, log: Log(level: .error)), time: time, steps: steps)
+    let entry = InFlight(index: 0)
+    entry.identity.deadline = time.wallClock + 3_600_000
+    let due = try #require(pipeline.publisher.nextAttempt(of: entry, after: 900_000))
+    #expect((5_000...6_000).contains(due - time.wallClock), "\(due)")
   }
 }

@@ -5,13 +5,15 @@ import Broker
 struct Ladder {
   /// The shortest first; at least one.
   let steps: [RetryStep]
+  /// The delay of the longest step. No planned wait for a provider is longer.
+  var longest: Int64 { steps.last?.delay ?? 0 }
 
   /// How late a message may come back from the broker. A shorter wait is not worth a step.
   static let slack: Int64 = 500
 
   /// Whether a message on the step comes back before it is due. A delay longer than the longest step uses that step.
   func isTooShort(_ step: RetryStep, for delay: Int64) -> Bool {
-    step.delay + Self.slack < delay && delay <= (steps.last?.delay ?? 0)
+    step.delay + Self.slack < delay && delay <= longest
   }
 
   /// The first step that is long enough, or the one below if little remains after it. The request must outlive the step, unless

@@ -182,6 +182,7 @@ final class OutcomePublisher {
   /// - Returns: when it is due, in unix milliseconds; nil if the request's time or attempts are used up.
   func nextAttempt(of entry: InFlight, after delay: Int64) -> Int64? {
     let now = time.wallClock
+    let delay = min(delay, messages.ladder.longest)
     let isLast =
       entry.attempt.earlier + 1 >= attemptLimit || now + delay > entry.identity.deadline || entry.attempt.isLast
     guard !isLast else { return nil }
