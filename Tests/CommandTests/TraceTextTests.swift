@@ -52,6 +52,19 @@ struct TraceTextTests {
     #expect(reader.leftOut == 3 + 2 * (1 << 32))
   }
 
+  @Test("two applications with one message id have a block each, and --app chooses one of them")
+  func applications() throws {
+    let rounds = try ["a", "b"].map { app in
+      try #require(TraceRound(Array(#"{"message_id":"m","app":"\#(app)","outcome":"delivered"}"#.utf8)))
+    }
+    let lines = try TraceText(prefix: "push").text(of: TraceStory(rounds, nil)).split(separator: "\n")
+    #expect(lines.filter { $0.hasPrefix("message m, application") }.count == 2, "\(lines)")
+    for (app, chosen) in [(nil, ["a", "b"]), ("b", ["b"]), ("c", [])] as [(String?, [String])] {
+      let subject = TraceSubject(TraceQuestion(.id, "m", app: app), nil)
+      #expect(rounds.compactMap { subject.part(of: $0)?.text("app") } == chosen)
+    }
+  }
+
   @Test("in a pipe, has a line for each thing that happened")
   func wide() throws {
     let lines = try Self.text().split(separator: "\n")

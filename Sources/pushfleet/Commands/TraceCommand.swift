@@ -56,9 +56,13 @@ enum TraceCommand: Command {
 struct TraceQuestion {
   let kind: TraceOrder.Kind
   let text: String
+  /// Nil for all applications.
+  let app: String?
   let campaign: String?
 
-  init(_ kind: TraceOrder.Kind, _ text: String) { (self.kind, self.text, campaign) = (kind, text, nil) }
+  init(_ kind: TraceOrder.Kind, _ text: String, app: String? = nil) {
+    (self.kind, self.text, self.app, campaign) = (kind, text, app, nil)
+  }
 
   init(_ options: Options) throws(CommandFailure) {
     let given = [TraceOrder.Kind.token, .user, .installation].compactMap { kind in options[kind.rawValue].map { (kind, $0) } }
@@ -73,6 +77,7 @@ struct TraceQuestion {
     }
     self.kind = kind
     self.text = text
+    app = options["app"]
   }
 
   /// - Throws: if the registry is needed and can't be read.

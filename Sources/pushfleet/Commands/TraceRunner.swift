@@ -20,7 +20,7 @@ extension LetterRunner {
   }
 
   private func answer(_ order: TraceOrder) throws -> [UInt8] {
-    let question = TraceQuestion(order.kind, order.text)
+    let question = TraceQuestion(order.kind, order.text, app: order.app)
     let store = try configuration.registry.map { try RegistrySession.open($0, configuration, isReading: true) }
     var history: DeviceHistory?
     if let store {
@@ -35,8 +35,7 @@ extension LetterRunner {
     reader.complain = { _ in }
     // A fleet without a trace still has a registry.
     do { try reader.run() } catch let failure as CommandFailure where failure.status == .badInput && history != nil {}
-    let rounds = reader.rounds.filter { $0.text("app") == order.app }
-    let story = try TraceStory(rounds, history, store, prefix: configuration.prefix).newest(Self.mostRequests)
+    let story = try TraceStory(reader.rounds, history, store, prefix: configuration.prefix).newest(Self.mostRequests)
     let text = TraceText(prefix: configuration.prefix).text(of: story, newestFirst: true)
     let answer: JSONObject = [
       "rounds": JSONRaw(JSONObjectWriter.array(story.json)), "text": text, "left_out": reader.leftOut,

@@ -26,10 +26,11 @@ struct TraceStory {
   init(
     _ rounds: [TraceRound], _ history: DeviceHistory?, _ store: DeviceStore? = nil, prefix: String = ""
   ) throws(RegistryError) {
-    var order: [String] = []
-    var byID: [String: [TraceRound]] = [:]
+    // Two applications may use the same message id.
+    var order: [[String]] = []
+    var byID: [[String]: [TraceRound]] = [:]
     for round in rounds {
-      let id = round.text("message_id")
+      let id = [round.text("message_id"), round.text("app")]
       if byID[id] == nil { order.append(id) }
       byID[id, default: []].append(round)
     }
@@ -37,7 +38,7 @@ struct TraceStory {
       rounds.flatMap { round in round.pushes.compactMap { ($0["registration_name"] as? String).map { round.page + $0 } } })
     let untold = (history?.broadcasts ?? []).filter { !told.contains($0.place + $0.registrationName) }
 
-    let messages = order.map { Array($0.utf8) } + untold.map(\.campaign.description.messageID)
+    let messages = order.map { Array($0[0].utf8) } + untold.map(\.campaign.description.messageID)
     let all = try history?.acknowledgements(of: messages) ?? []
     func acknowledgements(_ place: Int, of device: DeviceRecord? = nil) -> [Acknowledgement] {
       all.compactMap { owner, times in
@@ -53,7 +54,7 @@ struct TraceStory {
       let rounds = byID[id] ?? []
       let ended = rounds.last.flatMap { Timestamp.milliseconds(of: Array($0.text("ended_at").utf8)) } ?? 0
       return Request(
-        id: id, rounds: rounds, acknowledgements: acknowledgements(place),
+        id: id[0], rounds: rounds, acknowledgements: acknowledgements(place),
         deletions: rounds.last?.queueOfWaiting.flatMap { deletions[$0] }?.filter { $0.at >= ended })
     }
     broadcasts = untold.enumerated().map { place, untold in

@@ -9,6 +9,7 @@ struct TraceSubject {
   private let names: Set<String>
   /// The quoted names, to search a message before its lines are parsed.
   private let words: [[UInt8]]
+  private let app: String?
   private let campaign: String?
 
   init(_ question: TraceQuestion, _ history: DeviceHistory?) {
@@ -29,6 +30,7 @@ struct TraceSubject {
       if let user = device.device.user { add(.user(user), app: device.device.app) }
     }
     self.names = names
+    app = question.app
     campaign = question.campaign == nil ? nil : history?.campaign?.id ?? ""
     words = names.map { name in
       var quoted: [UInt8] = []
@@ -44,6 +46,7 @@ struct TraceSubject {
 
   /// The part of the round that concerns the subject; nil if there is none.
   func part(of round: TraceRound) -> TraceRound? {
+    if let app, round.text("app") != app { return nil }
     if let campaign, round.text("campaign") != campaign { return nil }
     if let id = round.fields["message_id"] as? String, names.contains(id) { return round }
     let own = round.pushes.filter { push in
