@@ -118,6 +118,12 @@ struct DeadLettersTests {
     ] {
       #expect(try !chosen(words, letter), "\(words)")
     }
+    // A held request: an hour ago it was first put off, whatever its producer's time is.
+    var held = Self.letter(
+      exchange: "push.hold", ["x-push-retry-since": .integer(now - 3_600_000), "x-push-retry-error": .text("Unavailable")])
+    #expect(try chosen(["--since", "61m", "--error", "Unavailable"], held) && !chosen(["--since", "59m"], held))
+    held = Self.letter(exchange: "push.hold", [:])
+    #expect(held.failedAt == nil)
     #expect(try chosen(["n", "m"], letter) && chosen(["--since", "2026-11-20T21:22:00Z"], letter))
     #expect(try chosen(["--error", "-"], Self.letter(Self.expired)) && chosen(["--app", "-"], Self.letter(app: nil, [:])))
     for bad in ["yesterday", "5", "-1h", "", "9999999999999d"] {

@@ -11,7 +11,7 @@ struct Letter {
   let reason: String
   private(set) var status: Int64?
   private(set) var attempts: Int64?
-  /// When the message was given up, or a held request published, in Unix milliseconds; nil if unknown.
+  /// When the message was given up, or a held request first put off, in Unix milliseconds; nil if unknown.
   let failedAt: Int64?
   /// The queue that the letter came from, without prefix; nil if it never was in one.
   private(set) var origin: String?
@@ -23,8 +23,9 @@ struct Letter {
     source = LetterSource(of: delivery, topology)
     app = properties.appID.map { String(printing: $0) }
     if delivery.exchange.elementsEqual(topology.holdExchange.utf8) {
+      error = Self.text(headers, "x-push-retry-error")
       reason = Self.text(headers, "x-push-retry-reason") ?? ""
-      failedAt = Self.published(properties)
+      failedAt = Self.number(headers, NoteReader.putOffHeader) ?? Self.published(properties)
       origin = Self.text(headers, Topology.originHeader)
       return
     }

@@ -8,7 +8,7 @@ extension LetterFilter {
   static func entries(of letters: String, since givenUp: String) -> [PageEntry] {
     [
       .option("app", "APP", "only \(letters) of this application"),
-      .option("error", "CODE", "only \(letters) with this code (x-push-error); - for those that the broker gave up"),
+      .option("error", "CODE", "only \(letters) with this error code; - for those without one"),
       .option(
         "origin", "NAME",
         "only \(letters) from this queue (x-push-origin), such as send.high or registry; - for those without one"),
