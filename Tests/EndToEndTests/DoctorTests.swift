@@ -29,6 +29,11 @@ struct DoctorTests {
       said(good.findings, "ok", "key, team and topic are accepted") && said(good.findings, "ok", "writable"), "\(good.output)")
     #expect(said(good.findings, "ok", "account, project and permission"), "\(good.output)")
 
+    try site.configureFleet("sqlite:nowhere/registry.db", apps: fcm)
+    let lost = try doctor()
+    #expect(lost.status == 78 && said(lost.findings, "error", "its folder doesn't exist"), "\(lost.output)")
+    try site.configureFleet("sqlite:registry.db", apps: fcm)
+
     let other = try site.run(["doctor", "--config", site.file("pushfleet.json5"), "--app", "com.exampel.app"])
     #expect(other.status == 64 && other.output.contains("did you mean \(Site.app)?"), "\(other.output)")
 

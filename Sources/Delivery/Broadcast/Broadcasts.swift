@@ -115,9 +115,11 @@ final class Broadcasts {
 
   private func createCampaign(_ entry: InFlight, _ survey: AudienceEstimate) -> [AudienceStep] {
     guard let request = entry.request else { return [] }
+    var target = request.document.string(request.targetNode)
+    if case .topic(let name)? = entry.broadcast.work?.audience { target = Array("/topics/".utf8) + name }
     let description = CampaignDescription(
       id: campaignID(of: entry), app: appID(of: entry), messageID: entry.identity.messageID,
-      target: request.document.string(request.targetNode), total: survey.estimate, highWater: survey.highWater,
+      target: target, total: survey.estimate, highWater: survey.highWater,
       chains: fanOut.chains(for: survey.estimate))
     return [.ask(.write(.campaigns) { try $0.createCampaign(description, now: $1) }) { $0.campaignCreated($1, $2) }]
   }

@@ -131,7 +131,9 @@ struct RecipientResolver {
   private func addMembers(_ members: [Int], of place: Int, _ rows: DeviceRows, _ entry: InFlight) {
     guard let first = members.first, entry.recipients.count + members.count <= Self.mostRecipients else {
       let reason =
-        "no such user, device group or topic, or none of its devices is registered for this push type, or too many of them for a list"
+        members.isEmpty
+        ? "no such user, device group or topic, or no device of it is registered for this push type, or it has too many for a list"
+        : "the list has more than \(Self.mostRecipients) devices and targets: send to this target alone"
       entry.recipients[place].state = .refused(Rejection(.invalidRegistration, reason))
       return
     }

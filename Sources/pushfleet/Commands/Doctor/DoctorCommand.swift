@@ -136,6 +136,12 @@ enum DoctorCommand: Command {
     }
     let file: String? = if case .sqlite(let path) = location { path } else { nil }
     if let file, !FileManager.default.fileExists(atPath: file) {
+      let folder = URL(filePath: file).deletingLastPathComponent().path
+      guard FileManager.default.isWritableFile(atPath: folder) else {
+        return finding(
+          .error, "\(file) doesn't exist, and can't be created: its folder doesn't exist or isn't writable",
+          "create the folder, mount its volume, or correct `registry`")
+      }
       return finding(.warning, "\(file) doesn't exist yet", "the first worker that starts, or `devices import`, creates it")
     }
     do throws(RegistryError) {
