@@ -7,9 +7,14 @@ let profile =
   Context.environment["PUSHFLEET_RECORD_PROFILE"] == nil
   ? "-ir-profile-use=\(Context.packageDirectory)/Sources/Profile/pushes-0a81afc8.profdata" : "-ir-profile-generate"
 /// Exclusive access is checked at run time in debug builds, which every test runs, and not in release builds: docs/decisions/0006.
-/// The last option makes names in the profile independent of the build's folder.
+/// One option makes names in the profile independent of the build's folder. The last ones give each function a section, which
+/// takes a single thread for each module.
 let released = SwiftSetting.unsafeFlags(
-  ["-enforce-exclusivity=unchecked", "-Xfrontend", profile, "-Xllvm", "-static-func-full-module-prefix=false"],
+  [
+    "-enforce-exclusivity=unchecked", "-Xfrontend", profile, "-Xllvm", "-static-func-full-module-prefix=false", "-Xfrontend",
+    "-function-sections",
+    "-num-threads", "1",
+  ],
   .when(configuration: .release))
 /// Pure modules and machines: no unsafe construct outside a module's `C/` folder's `unsafe` markers, no warning tolerated.
 let strict: [SwiftSetting] = [.strictMemorySafety(), .treatAllWarnings(as: .error), released]
@@ -18,6 +23,17 @@ let door: [SwiftSetting] = [.treatAllWarnings(as: .error), released]
 
 /// In the place of the C library's malloc (docs/decisions/0007-hot-path.md), and out of the way of a sanitizer's.
 let allocator: [LinkerSetting] = Context.environment["PUSHFLEET_SANITIZE"] == nil ? [.linkedLibrary("jemalloc")] : []
+
+/// Puts the functions that run next to each other, so that fewer pages of the program are in memory: docs/decisions/0047.
+/// `dev/profile` records their names, too.
+let ordered: [LinkerSetting] = [
+  .unsafeFlags(
+    ["-use-ld=lld"]
+      + [
+        "--symbol-ordering-file=\(Context.packageDirectory)/Sources/Profile/functions-99d13d99.txt", "--no-warn-symbol-ordering", "-z",
+        "pack-relative-relocs",
+      ].flatMap { ["-Xlinker", $0] }, .when(configuration: .release))
+]
 
 /// Said by `pushfleet --version`: deploy/package, the image and `deploy/test` name it.
 let commit: [CSetting] = Context.environment["PUSHFLEET_COMMIT"].map { [.define("PUSHFLEET_COMMIT", to: "\"\($0)\"")] } ?? []
@@ -112,7 +128,7 @@ let package = Package(
         "Gateway", "Webhooks", "Simulator",
       ],
       swiftSettings: strict,
-      linkerSettings: allocator),
+      linkerSettings: allocator + ordered),
 
     .target(name: "MachineDriver", dependencies: ["Wire"], path: "Tests/MachineDriver", swiftSettings: strict),
     .target(name: "BrokerModel", dependencies: ["Wire", "AMQP"], path: "Tests/BrokerModel", swiftSettings: strict),

@@ -38,6 +38,7 @@ def parse(arguments):
     parser.add_argument("--apps", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--plot", type=pathlib.Path)
+    parser.add_argument("--functions", type=pathlib.Path)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(arguments)

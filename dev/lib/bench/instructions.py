@@ -1,6 +1,7 @@
 """What the code costs on five paths: instructions and reference counting as valgrind counts them, allocations as jemalloc does, and
 system calls as strace does."""
 
+import collections
 import http.client
 import json
 import pathlib
@@ -43,6 +44,8 @@ class Instructions(Part):
                       "device of a broadcast": (self.broadcast, TOPICS, TOPICS),
                       "gateway request": (self.gateway, (320, 1_600), (1_600, 8_000))}
         self.errors = site.folder / "errors"
+        # Calls of each function.
+        self.calls = collections.Counter()
         self.config = self.configure("push")
         self.config_of_results = self.configure("results", results="all")
         self.config_of_topics = self.register_topics()
@@ -71,8 +74,11 @@ class Instructions(Part):
     def measure(self, rounds):
         """Batches differ from run to run. A single round that exceeds a limit is repeated twice, and the median decides."""
         super().measure(rounds)
-        if rounds == 1 and not all(check["holds"] for check in self.checks()):
+        if rounds == 1 and not self.site.functions and not all(check["holds"] for check in self.checks()):
             super().measure(2)
+        if self.site.functions:
+            own = set(measured(["nm", "--defined-only", "--format=just-symbols", self.program]).output.split())
+            self.site.functions.write_text("".join(f"{name}\n" for name, _ in self.calls.most_common() if name in own), encoding="ascii")
 
     def title(self):
         return "Cost of one request on each path"
@@ -104,6 +110,8 @@ class Instructions(Part):
         calls = re.findall(r"^cfn=swift_(?:retain|release)\ncalls=(\d+)", text, re.M)
         if not calls:
             raise SystemExit("bench: callgrind saw no call of swift_retain and swift_release")
+        for name, count in re.findall(r"^cfn=([^'\n]+).*\ncalls=(\d+)", text, re.M):
+            self.calls[name] += int(count)
         return {"instructions": int(re.search(r"^totals: (\d+)", text, re.M)[1]), "retains and releases": sum(map(int, calls))}
 
     def allocations(self, run, count):

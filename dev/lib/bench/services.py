@@ -43,6 +43,7 @@ class Site:
         self.broker_port, self.provider_port, self.simulator_port = options.ports
         self.count, self.devices, self.apps = options.count, options.devices, options.apps
         self.postgres = options.postgres
+        self.functions = options.functions
         self.ahead, self.kinds = options.ahead, options.kinds
         self.floor = str(self.folder / "amqp_floor")
         self.journal = self.folder / "journal.ndjson"
