@@ -45,12 +45,7 @@ struct DeviceGroups {
       return call.answer(.instance(400, refusal.reason))
     }
     let named = op == "group_remove" ? nil : document.value("registration_ids", of: document.root).flatMap(document.texts)
-    TokenImport(parts: parts).registerUnknown(named ?? [], app, key) { result in
-      switch result {
-      case .success: apply(call, change, app.id)
-      case .failure(let fault): call.refuse(fault)
-      }
-    }
+    TokenImport(parts: parts).registerUnknown(named ?? [], app, key, for: call) { apply(call, change, app.id) }
   }
 
   private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8]) {

@@ -99,11 +99,8 @@ struct InstanceID {
       let isTopic = refusal.reason.hasPrefix("topic")
       return call.answer(.instance(400, isTopic ? "Topic name format is invalid" : refusal.reason))
     }
-    TokenImport(parts: parts).registerUnknown(op == "subscribe" ? tokens : [], app, key) { result in
-      switch result {
-      case .success: apply(call, change, app.id, then: then)
-      case .failure(let fault): call.refuse(fault)
-      }
+    TokenImport(parts: parts).registerUnknown(op == "subscribe" ? tokens : [], app, key, for: call) {
+      apply(call, change, app.id, then: then)
     }
   }
 

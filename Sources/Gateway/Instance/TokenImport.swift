@@ -37,9 +37,10 @@ struct TokenImport {
 
   /// Registers those texts that are tokens of the application's providers and unknown to the registry. Senders of GCM know no
   /// subscriptions to web push.
-  /// - Parameter then: called once. Texts that are no tokens and refused tokens fail when they are used later.
+  /// - Parameter then: called once, unless the call is answered with an error. Texts that are no tokens and refused tokens fail when
+  ///   they are used later.
   func registerUnknown(
-    _ texts: [[UInt8]], _ app: GatewayApplications.App, _ key: GatewayKey, then: @escaping (Result<Void, Fault>) -> Void
+    _ texts: [[UInt8]], _ app: GatewayApplications.App, _ key: GatewayKey, for call: HTTPCall, then: @escaping () -> Void
   ) {
     let tokens = Set(texts).compactMap { text -> (platform: Platform, token: [UInt8])? in
       guard case .token(let platform, let token)? = DeviceReference(text: text), platform != .webpush,
@@ -47,13 +48,15 @@ struct TokenImport {
       else { return nil }
       return (platform, token)
     }
-    guard parts.http.registersUnknown, !tokens.isEmpty else { return then(.success(())) }
+    guard parts.http.registersUnknown, !tokens.isEmpty else { return then() }
     let answers = Gathering<Result<Bool, Fault>>(tokens.count) { results in
       switch Self.all(results) {
       case .success(let known):
         let unknown = tokens.indices.filter { !known[$0] }.map { tokens[$0] }
-        register(unknown, app.id, environment: key.environment, sender: key.sender) { then($0.map { _ in }) }
-      case .failure(let fault): then(.failure(fault))
+        register(unknown, app.id, environment: key.environment, sender: key.sender) { result in
+          if case .failure(let fault) = result { call.refuse(fault) } else { then() }
+        }
+      case .failure(let fault): call.refuse(fault)
       }
     }
     for (index, (platform, token)) in tokens.enumerated() {

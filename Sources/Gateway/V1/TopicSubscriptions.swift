@@ -68,8 +68,7 @@ struct TopicSubscriptions {
       if let record { return then(app.id, record) }
       // A text that can be a token or an installation id is an installation id.
       guard joins(call), let text = texts.last else { return missing(call) }
-      TokenImport(parts: parts).registerUnknown([text], app, key) { result in
-        if case .failure(let fault) = result { return call.refuse(fault) }
+      TokenImport(parts: parts).registerUnknown([text], app, key, for: call) {
         find(references, app.id, call) { record in
           if let record { then(app.id, record) } else { missing(call) }
         }
