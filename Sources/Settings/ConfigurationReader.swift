@@ -83,14 +83,7 @@ struct ConfigurationReader {
 
   /// Materials in a list, or in one string with commas or spaces between the paths of files.
   func materials(_ key: String) -> [Material] {
-    if case .array(let elements)? = value(of: key) {
-      refuseBoth(key, key + "File")
-      return elements.enumerated().compactMap { index, element in
-        if case .string(let text) = element { return Material(text, in: source) }
-        report("\(key)[\(index)]", "must be the path of a file, or its text, not \(element.kind)")
-        return nil
-      }
-    }
+    if let texts = elements(key, "the path of a file, or its text") { return texts.map { Material($0, in: source) } }
     if case .string(let text)? = value(of: key), !Material.isText(text), value[key + "File"] == nil {
       return text.split { $0 == "," || $0.isWhitespace }.map { Material(String($0), in: source) }
     }
@@ -167,26 +160,25 @@ struct ConfigurationReader {
 
   /// A list of strings, or one string with commas or spaces between the entries.
   func strings(_ key: String) -> [String]? {
-    var list: [String]?
-    if case .array(let elements)? = value(of: key) {
-      refuseBoth(key, key + "File")
-      list = []
-      for (index, element) in elements.enumerated() {
-        if case .string(let text) = element {
-          list?.append(text)
-        } else {
-          report("\(key)[\(index)]", "must be a string, not \(element.kind)")
-        }
-      }
-    } else {
-      list = string(key).map { $0.split { $0 == "," || $0.isWhitespace }.map(String.init) }
-    }
+    let list = elements(key, "a string") ?? string(key)?.split { $0 == "," || $0.isWhitespace }.map(String.init)
     guard case .words(let choices) = shape(of: key), let wrong = list?.first(where: { !choices.contains($0) }) else {
       return list
     }
     let known = choices.joined(separator: ", ")
     report(key, "has \(SafeText.value(wrong)): expected \(known)\(Spelling.suggestion(for: wrong, among: choices))")
     return list
+  }
+
+  /// The strings of a list; nil if the value is no list.
+  /// - Parameter kind: says what each must be.
+  private func elements(_ key: String, _ kind: String) -> [String]? {
+    guard case .array(let elements)? = value(of: key) else { return nil }
+    refuseBoth(key, key + "File")
+    return elements.enumerated().compactMap { index, element in
+      if case .string(let text) = element { return text }
+      report("\(key)[\(index)]", "must be \(kind), not \(element.kind)")
+      return nil
+    }
   }
 
   func object(_ key: String) -> ConfigurationReader {
