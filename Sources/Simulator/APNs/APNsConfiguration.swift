@@ -10,9 +10,7 @@ public struct APNsConfiguration: Sendable {
   public var isSandbox = false
   /// Accepted bundle ids; empty for all.
   public var topics: [String] = []
-  /// Allowed streams before and after the first authorised request. With a client certificate the second limit holds from the
-  /// start.
-  public var initialStreams = 1
+  /// Allowed streams after the first authorised request; before it, one. With a client certificate the limit holds from the start.
   public var maxConcurrentStreams = 1000
   public var script = Script()
   public var http2 = ServerConfiguration()

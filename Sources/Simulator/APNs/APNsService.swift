@@ -23,7 +23,7 @@ public final class APNsService: SimulatedService {
 
   public override func accept() -> any Machine {
     var http2 = configuration.http2
-    http2.maxConcurrentStreams = trustsCertificates ? configuration.maxConcurrentStreams : configuration.initialStreams
+    http2.maxConcurrentStreams = trustsCertificates ? configuration.maxConcurrentStreams : 1
     return ServerSession(configuration: http2, handler: keep { APNsConnection(self, number: $0) })
   }
 
