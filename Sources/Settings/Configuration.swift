@@ -152,9 +152,8 @@ public struct FCMConfiguration: Sendable, Hashable {
   public var serviceAccount: Material
   /// The project's quota. All shards of the fleet share it.
   public var messagesPerMinute: Int
-  /// Google's, or that of a simulator or proxy that also issues access tokens.
-  public var endpoint: Endpoint
-  public var isEndpointGiven: Bool
+  /// That of a simulator or proxy that also issues access tokens; nil for Google's.
+  public var endpoint: Endpoint?
   public var ca: Material?
   public var proxy: ProxyChoice
 }

@@ -283,9 +283,7 @@ extension FCMConfiguration {
     package = reader.string("package") ?? appID
     serviceAccount = reader.requiredMaterial("serviceAccount", "is missing: the service account's JSON key file")
     messagesPerMinute = reader.number("messagesPerMinute")
-    let given = reader.endpoint("endpoint")
-    isEndpointGiven = given != nil
-    endpoint = given ?? Endpoint(host: "fcm.googleapis.com", port: 443)
+    endpoint = reader.endpoint("endpoint")
     ca = reader.material("ca")
     proxy = reader.proxy()
   }

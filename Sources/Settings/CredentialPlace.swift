@@ -56,7 +56,7 @@ package struct CredentialSource: Hashable, Sendable {
   /// The files and ids, and the endpoint.
   package enum Kind: Hashable, Sendable {
     case apns(APNsConfiguration.Credential, Endpoint)
-    case fcm(serviceAccount: Material, Endpoint, isEndpointGiven: Bool)
+    case fcm(serviceAccount: Material, Endpoint?)
     case webpush(keys: [Material], subject: String, hosts: [String])
   }
 
@@ -69,7 +69,7 @@ package struct CredentialSource: Hashable, Sendable {
     switch kind {
     case .apns(.token(_, let keyID, let teamID), let endpoint): ["APNs key", keyID, teamID, "\(endpoint)"]
     case .apns(.certificate, let endpoint): ["APNs certificate", "\(endpoint)"]
-    case .fcm(_, let endpoint, let isEndpointGiven): ["FCM", "\(endpoint)", "\(isEndpointGiven)"]
+    case .fcm(_, let endpoint): ["FCM"] + [endpoint].compactMap(\.self).map { "\($0)" }
     case .webpush(_, let subject, let hosts): ["web push", subject] + hosts
     }
   }
@@ -79,7 +79,7 @@ package struct CredentialSource: Hashable, Sendable {
     switch kind {
     case .apns(.token(let key, _, _), _): [("key", key)]
     case .apns(.certificate(let identity), _): identity.materials(.inCredential)
-    case .fcm(let account, _, _): [("serviceAccount", account)]
+    case .fcm(let account, _): [("serviceAccount", account)]
     case .webpush(let keys, _, _): Self.named(keys)
     }
   }
@@ -111,8 +111,7 @@ extension APNsConfiguration {
 
 extension FCMConfiguration {
   fileprivate var source: CredentialSource {
-    CredentialSource(
-      kind: .fcm(serviceAccount: serviceAccount, endpoint, isEndpointGiven: isEndpointGiven), ca: ca, proxy: proxy)
+    CredentialSource(kind: .fcm(serviceAccount: serviceAccount, endpoint), ca: ca, proxy: proxy)
   }
 }
 

@@ -28,8 +28,7 @@ package final class LoadedCredential: Sendable {
     let loading = Loading(setting: setting, files: files, trust: trust, proxy: source.proxy)
     switch source.kind {
     case .apns(let credential, let endpoint): value = .apns(try loading.apns(credential, endpoint))
-    case .fcm(let account, let endpoint, let isEndpointGiven):
-      value = .fcm(try loading.fcm(account, endpoint, isEndpointGiven: isEndpointGiven))
+    case .fcm(let account, let endpoint): value = .fcm(try loading.fcm(account, endpoint))
     case .webpush(_, let subject, let hosts):
       value = .webpush(try loading.webpush(source.materials, subject, hosts))
     }
@@ -49,26 +48,24 @@ private struct Loading {
       let pem = try files.bytes(of: key, for: "\(setting).key")
       return try usable("\(setting).key") { () throws(CredentialError) in
         let token = try TokenCredential(pem: pem, keyID: keyID, teamID: teamID)
-        return APNsCredentials(token: token, endpoint: endpoint, tls: trust.anonymous, proxy: proxy)
+        return APNsCredentials(
+          authentication: .token(token), target: DialTarget(endpoint, tls: trust.anonymous, through: proxy))
       }
     case .certificate(let material):
       let identity = try material.load(files, .inCredential.inside(setting))
       return try usable("\(setting).certificate") { () throws(CredentialError) in
-        APNsCredentials(
-          certificate: identity, endpoint: endpoint, tls: try .provider(trust: trust.store, identity: identity), proxy: proxy)
+        let tls = try TLSClientContext.provider(trust: trust.store, identity: identity)
+        return APNsCredentials(
+          authentication: .certificate(notAfter: identity.notAfter, topics: identity.topics),
+          target: DialTarget(endpoint, tls: tls, through: proxy))
       }
     }
   }
 
-  /// A configured endpoint also serves access tokens, at the path of the account's `token_uri`.
-  func fcm(_ serviceAccount: Material, _ endpoint: Endpoint, isEndpointGiven: Bool) throws(ConfigurationError) -> FCMCredentials
-  {
+  func fcm(_ serviceAccount: Material, _ endpoint: Endpoint?) throws(ConfigurationError) -> FCMCredentials {
     let file = try files.bytes(of: serviceAccount, for: "\(setting).serviceAccount")
-    let account = try usable("\(setting).serviceAccount") { () throws(CredentialError) in try ServiceAccount(file: file) }
-    let tokenEndpoint =
-      isEndpointGiven ? TokenEndpoint("https://\(endpoint)\(TokenEndpoint(account.tokenURI)?.path ?? "/token")") : nil
     return try usable("\(setting).serviceAccount") { () throws(CredentialError) in
-      try FCMCredentials(account: account, endpoint: endpoint, tokenEndpoint: tokenEndpoint, tls: trust.anonymous, proxy: proxy)
+      try FCMCredentials(account: ServiceAccount(file: file), endpoint: endpoint, tls: trust.anonymous, proxy: proxy)
     }
   }
 

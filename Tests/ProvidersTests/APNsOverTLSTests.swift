@@ -44,8 +44,9 @@ struct APNsOverTLSTests {
 
   private func token(_ simulator: RunningSimulator, ca: String? = nil) throws -> APNsCredentials {
     try APNsCredentials(
-      token: TestKeys.tokenCredential(), endpoint: Endpoint(host: "127.0.0.1", port: simulator.port),
-      tls: .provider(trust: TrustStore(file: ca ?? files.authority)))
+      authentication: .token(TestKeys.tokenCredential()),
+      target: DialTarget(
+        Endpoint(host: "127.0.0.1", port: simulator.port), tls: .provider(trust: TrustStore(file: ca ?? files.authority))))
   }
 
   @Test("a thousand pushes arrive once each, with a token that the key's public half verifies")
@@ -82,8 +83,10 @@ struct APNsOverTLSTests {
     let identity = try Identity.pkcs12(files.clientP12, passphrase: files.passphrase)
     let shard = try Shard(
       APNsCredentials(
-        certificate: identity, endpoint: Endpoint(host: "127.0.0.1", port: simulator.port),
-        tls: .provider(trust: TrustStore(file: files.authority), identity: identity)))
+        authentication: .certificate(notAfter: identity.notAfter, topics: identity.topics),
+        target: DialTarget(
+          Endpoint(host: "127.0.0.1", port: simulator.port),
+          tls: .provider(trust: TrustStore(file: files.authority), identity: identity))))
     shard.offer(0..<100)
     #expect(shard.loop.run { shard.answers.count == 100 })
     #expect(shard.delivered == 100)
@@ -138,9 +141,9 @@ struct APNsOverTLSTests {
     #expect(shard.loop.run { shard.delivered > 100 })
     shard.apns.replaceCredentials(
       try APNsCredentials(
-        token: TokenCredential(pem: TestKeys.otherP256, keyID: "HIJ456KLMN", teamID: "DEF123GHIJ"),
-        endpoint: Endpoint(host: "127.0.0.1", port: simulator.port),
-        tls: .provider(trust: TrustStore(file: files.authority))))
+        authentication: .token(TokenCredential(pem: TestKeys.otherP256, keyID: "HIJ456KLMN", teamID: "DEF123GHIJ")),
+        target: DialTarget(
+          Endpoint(host: "127.0.0.1", port: simulator.port), tls: .provider(trust: TrustStore(file: files.authority)))))
     shard.offer(500..<1000)
     #expect(shard.loop.run { shard.answers.count == 1000 })
     #expect(shard.delivered == 1000)

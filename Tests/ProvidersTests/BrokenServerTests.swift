@@ -62,8 +62,8 @@ struct BrokenServerTests {
     }
     let shard = try APNsOverTLSTests.Shard(
       try APNsCredentials(
-        token: TestKeys.tokenCredential(), endpoint: listener.endpoint,
-        tls: .provider(trust: TrustStore(file: files.authority))), on: loop)
+        authentication: .token(TestKeys.tokenCredential()),
+        target: DialTarget(listener.endpoint, tls: .provider(trust: TrustStore(file: files.authority)))), on: loop)
     shard.offer([0])
     #expect(loop.run { shard.answers.count == 1 })
     shard.offer([1, 2])

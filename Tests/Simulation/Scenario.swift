@@ -247,7 +247,8 @@ struct Scenario {
       guard let hosts = HostPolicy(hosts) else { preconditionFailure("the configuration has wrong hosts") }
       let vapid = try vapidKeys.prefix(keys.count).map { try VAPIDKey(pem: Array($0.utf8), subject: subject) }
       return LoadedCredential(.webpush(WebPushCredentials(keys: vapid, hosts: hosts, tls: nil)), fingerprint: number)
-    case .fcm(_, let endpoint, _):
+    case .fcm(_, let given):
+      guard let endpoint = given else { preconditionFailure("the configuration has no endpoint of the simulator") }
       let target = DialTarget(endpoint, tls: nil)
       let account = try ServiceAccount(file: Array(Self.account.utf8))
       let tokens = TokenEndpoint("https://\(endpoint)/token")

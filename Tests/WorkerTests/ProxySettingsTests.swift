@@ -120,9 +120,7 @@ struct ProxySettingsTests {
     try account.write(to: path)
     defer { try? FileManager.default.removeItem(at: path) }
     let source = CredentialSource(
-      kind: .fcm(serviceAccount: .file(path.path), Endpoint(host: "fcm.googleapis.com", port: 443), isEndpointGiven: false),
-      ca: nil,
-      proxy: proxy)
+      kind: .fcm(serviceAccount: .file(path.path), nil), ca: nil, proxy: proxy)
     var trusts = TrustCache()
     let cache = MaterialCache()
     let trust = try trusts.trust(.file(files.authority), cache, for: "ca")

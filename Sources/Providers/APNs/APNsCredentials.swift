@@ -1,6 +1,3 @@
-import Reactor
-import TLS
-
 public struct APNsCredentials: Sendable {
   public enum Authentication: Sendable {
     case token(TokenCredential)
@@ -11,20 +8,10 @@ public struct APNsCredentials: Sendable {
   public let authentication: Authentication
   public let target: DialTarget
 
+  /// - Parameter target: with a TLS context that has the certificate, if there is one.
   public init(authentication: Authentication, target: DialTarget) {
     self.authentication = authentication
     self.target = target
-  }
-
-  /// - Parameter tls: without a client certificate; may be shared.
-  public init(token: TokenCredential, endpoint: Endpoint, tls: TLSClientContext, proxy: ProxyChoice = .direct) {
-    authentication = .token(token)
-    target = DialTarget(endpoint, tls: tls, through: proxy)
-  }
-
-  public init(certificate: Identity, endpoint: Endpoint, tls: TLSClientContext, proxy: ProxyChoice = .direct) {
-    authentication = .certificate(notAfter: certificate.notAfter, topics: certificate.topics)
-    target = DialTarget(endpoint, tls: tls, through: proxy)
   }
 
   /// When the certificate expires, in Unix seconds; nil for a key, which doesn't expire.

@@ -7,24 +7,24 @@ public struct FCMCredentials: Sendable {
   public let tokenTarget: DialTarget
   let tokenPath: String
 
+  /// FCM's own address.
+  public static let google = Endpoint(host: "fcm.googleapis.com", port: 443)
+
   /// - Parameters:
-  ///   - endpoint: replaces `fcm.googleapis.com`.
-  ///   - tokenEndpoint: replaces the account's `token_uri`. For FCM itself, `token_uri` must be Google's: it receives signed
-  ///     assertions, and its tokens are trusted.
+  ///   - endpoint: replaces FCM's address. It also serves access tokens, at the path of the account's `token_uri`. For FCM itself,
+  ///     `token_uri` must be Google's: it receives signed assertions, and its tokens are trusted.
   ///   - tls: for both; may be shared.
   ///   - proxy: for both.
   public init(
-    account: ServiceAccount, endpoint: Endpoint = Endpoint(host: "fcm.googleapis.com", port: 443),
-    tokenEndpoint: TokenEndpoint? = nil, tls: TLSClientContext, proxy: ProxyChoice = .direct
+    account: ServiceAccount, endpoint: Endpoint? = nil, tls: TLSClientContext, proxy: ProxyChoice = .direct
   ) throws(CredentialError) {
-    if tokenEndpoint == nil, endpoint.host == "fcm.googleapis.com", let host = TokenEndpoint(account.tokenURI)?.endpoint.host,
-      !host.lowercased().hasSuffix(".googleapis.com")
-    {
+    let named = TokenEndpoint(account.tokenURI)
+    if endpoint == nil, let host = named?.endpoint.host, !host.lowercased().hasSuffix(".googleapis.com") {
       throw CredentialError(file: nil, reason: "its token_uri is at \(host), which is not Google's")
     }
     try self.init(
-      account: account, target: DialTarget(endpoint, tls: tls, through: proxy), tokenEndpoint: tokenEndpoint, tls: tls,
-      proxy: proxy)
+      account: account, target: DialTarget(endpoint ?? Self.google, tls: tls, through: proxy),
+      tokenEndpoint: endpoint.flatMap { TokenEndpoint("https://\($0)\(named?.path ?? "/token")") }, tls: tls, proxy: proxy)
   }
 
   package init(

@@ -59,7 +59,7 @@ extension Configuration {
     }
     for set in apps.filter({ app == nil || $0.id == app }).flatMap(\.sets).map(\.set) {
       for apns in set.apns { add(apns.endpoint, apns.proxy) }
-      if let fcm = set.fcm { add(fcm.endpoint, fcm.proxy) }
+      if let fcm = set.fcm { add(fcm.endpoint ?? FCMCredentials.google, fcm.proxy) }
       if let webpush = set.webpush, let host = webpush.hosts.first(where: { !$0.contains("*") }) {
         add(Endpoint(host: host, port: 443), webpush.proxy)
       }
