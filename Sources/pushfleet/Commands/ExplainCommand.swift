@@ -1,3 +1,4 @@
+import Delivery
 import PushCore
 import Settings
 
@@ -80,6 +81,8 @@ struct ExplainedApp {
   /// The bundle ID if there is no configuration; nil if unknown, shown as a placeholder.
   var topic: String?
   var configuration: Configuration?
+  /// Of the configuration; nil to make one for each question.
+  var rehearsal: Rehearsal?
   /// The `app_id`; nil if the request or the configuration determines the application.
   var id: String?
 

@@ -38,7 +38,7 @@ struct ExplainQuestion {
       target.flatMap { target in (try? JSONDocument(body, limits: app.limits)).map { DeadLetter.body($0, naming: target) } }
       ?? body
     let rehearsal =
-      app.configuration.map { Rehearsal($0) }
+      app.rehearsal ?? app.configuration.map { Rehearsal($0) }
       ?? Rehearsal(topic: app.topic ?? Self.placeholder, package: ExplainedApp.package(in: explained, app.limits))
     let admitted: Rehearsal.Admitted
     switch rehearsal.admit(question(explained)) {
@@ -240,6 +240,7 @@ struct Explanation {
     let way: Way
     let hasCredential: Bool
     let outcome: Result<Sending, Rejection>
+    var rejection: Rejection? { if case .failure(let rejection) = outcome { rejection } else { nil } }
   }
 
   /// Unix milliseconds.
@@ -252,16 +253,17 @@ struct Explanation {
   var request: SendRequest?
   var views: [View] = []
 
+  /// The ways that the request's own targets name.
+  var namedWays: [Way] { request.map { $0.targets.named.compactMap(\.way) } ?? [] }
+
   /// The first code with which the request or one of its views is refused. `NothingForPlatform` counts only if it applies to
   /// all views. A platform without credential counts only if the request names it.
   var refusal: PushError? {
     if let rejection { return rejection.code }
-    let named = request.map { $0.targets.named.compactMap(\.way) } ?? []
+    let named = namedWays
     let served = views.filter { $0.hasCredential || named.contains($0.way) }
     let views = served.isEmpty ? views : served
-    let codes = views.compactMap { view in
-      if case .failure(let rejection) = view.outcome { rejection.code } else { nil }
-    }
+    let codes = views.compactMap(\.rejection?.code)
     return codes.first { $0 != .nothingForPlatform } ?? (codes.count == views.count ? codes.first : nil)
   }
 }

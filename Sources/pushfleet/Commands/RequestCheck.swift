@@ -4,13 +4,11 @@ import Settings
 
 /// Reports, before anything is published, which requests a worker with the configuration would refuse, and why.
 struct RequestCheck {
-  private let rehearsal: Rehearsal
-  /// nil if each request names its own application.
-  private let app: String?
+  private let app: ExplainedApp
 
+  /// - Parameter app: nil if each request names its own application.
   init(_ configuration: Configuration, app: String?) {
-    rehearsal = Rehearsal(configuration)
-    self.app = app
+    self.app = ExplainedApp(configuration: configuration, rehearsal: Rehearsal(configuration), id: app)
   }
 
   /// Reports each refused request with its place.
@@ -32,31 +30,14 @@ struct RequestCheck {
   }
 
   func rejection(of body: [UInt8]) -> Rejection? {
-    let now = RegistrySession.now
-    let admitted: Rehearsal.Admitted
-    switch rehearsal.admit(Rehearsal.Question(body: body, app: app, published: now, now: now)) {
-    case .failure(let rejection): return rejection
-    case .success(let made): admitted = made
-    }
-    let named = Set(admitted.request.targets.named.compactMap(\.way))
-    let ways = Explanation.Way.allCases.filter { way in
-      named.isEmpty ? way.isToDevices && (way != .browser || admitted.hasWebPush) : named.contains(way)
-    }
-    let rejections = ways.compactMap { rejection(admitted, $0) }
+    let question = ExplainQuestion(body: body, coversBothProviders: false, app: app, now: RegistrySession.now)
+    let explanation = question.answer()
+    if let rejection = explanation.rejection { return rejection }
+    let named = Set(explanation.namedWays)
+    let views = explanation.views.filter { named.isEmpty || named.contains($0.way) }
+    let rejections = views.compactMap(\.rejection)
     // For targets in the registry, one accepting platform is enough. A platform without content for it doesn't count.
-    if rejections.count == ways.count { return rejections.first }
+    if rejections.count == views.count { return rejections.first }
     return !named.isEmpty ? rejections.first { $0.code != .nothingForPlatform } : nil
-  }
-
-  private func rejection(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Rejection? {
-    var report: LossReport?
-    do throws(Rejection) {
-      switch way {
-      case .phonesOfAPNs, .channelsOfAPNs: _ = try admitted.apns(toChannels: way == .channelsOfAPNs, &report)
-      case .fcm, .topicsOfFCM: _ = try admitted.fcm(toTopics: way == .topicsOfFCM, &report)
-      case .browser: _ = try admitted.webpush(&report)
-      }
-      return nil
-    } catch { return error }
   }
 }
