@@ -109,17 +109,12 @@ struct APNsOverTLSTests {
 
   @Test("GOAWAY and refused streams under load lose and double nothing")
   func faults() throws {
-    var goAway = Step()
-    goAway.fault = .goAway(Step.GoAwayPlan())
-    goAway.times = 1
-    var refuse = Step()
-    refuse.fault = .refuse
-    refuse.times = 1
-    let simulator = try simulate {
-      $0.script = Script(sequences: [
-        APNsBench.device(300): [goAway], APNsBench.device(700): [goAway], APNsBench.device(500): [refuse],
-      ])
+    func once(_ fault: String, _ device: Int) -> String {
+      #""\#(APNsBench.device(device))": [{"\#(fault)": true, "times": 1}]"#
     }
+    let script = try Script(
+      parsing: Array("{\(once("goaway", 300)), \(once("goaway", 700)), \(once("refuse", 500))}".utf8))
+    let simulator = try simulate { $0.script = script }
     let shard = try Shard(token(simulator))
     // One push meets all three, and so may come back unsent.
     shard.sendsAgain = true

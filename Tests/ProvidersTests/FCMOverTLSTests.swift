@@ -82,11 +82,14 @@ struct FCMOverTLSTests {
 
   @Test("each device's answer reaches its own push")
   func answers() throws {
+    let script = try Script(
+      parsing: Array(
+        """
+        {"device-3": {"status": 404, "reason": "UNREGISTERED"}, "device-5": {"status": 403, "reason": "SENDER_ID_MISMATCH"},
+         "device-7": {"status": 500, "reason": "INTERNAL"}}
+        """.utf8))
     let simulator = try simulate {
-      $0.script = Script([
-        "device-3": Step(status: 404, reason: "UNREGISTERED"), "device-5": Step(status: 403, reason: "SENDER_ID_MISMATCH"),
-        "device-7": Step(status: 500, reason: "INTERNAL"),
-      ])
+      $0.script = script
     }
     let shard = try Shard(port: simulator.port, ca: files.authority)
     shard.offer(0..<20)

@@ -220,7 +220,7 @@ import Testing
   @Test("More streams than were allowed end the connection with the code and the words of the real service")
   func tooManyStreams() throws {
     var configuration = APNsConfiguration()
-    configuration.script = Script(["*": stall])
+    configuration.script = try Script(parsing: Array(#"{"*": {"stall": true}}"#.utf8))
     configuration.maxConcurrentStreams = 2
     let talk = try APNsTalk(configuration)
     talk.push(0)
@@ -235,12 +235,6 @@ import Testing
     #expect(talk.service.journal.violations == ["more than 2 streams at once"])
     #expect(talk.failures.count == 2)
     #expect(talk.service.openConnections == 0)
-  }
-
-  var stall: Step {
-    var step = Step()
-    step.fault = .stall
-    return step
   }
 }
 

@@ -206,9 +206,7 @@ import Testing
   @Test("The 101st stream ends the connection with the words of the real service")
   func tooManyStreams() throws {
     var configuration = FCMConfiguration()
-    var step = Step()
-    step.fault = .stall
-    configuration.script = Script(["abc": step])
+    configuration.script = try Script(parsing: Array(#"{"abc": {"stall": true}}"#.utf8))
     let talk = try FCMTalk(configuration)
     try talk.authorize()
     for tag in 0..<100 { talk.send(tag, #"{"message":{"token":"abc"}}"#) }

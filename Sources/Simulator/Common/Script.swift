@@ -16,14 +16,6 @@ public struct Script: Sendable {
 
   public init() {}
 
-  public init(_ steps: [String: Step]) {
-    for (token, step) in steps { add(token, Entry(steps: [step], isSequence: false)) }
-  }
-
-  public init(sequences: [String: [Step]]) {
-    for (token, steps) in sequences { add(token, Entry(steps: steps, isSequence: true)) }
-  }
-
   /// - Throws: a `ScriptError` that names the position and the accepted values.
   public init(parsing json: [UInt8]) throws(ScriptError) {
     let document: JSONDocument
