@@ -97,6 +97,20 @@ package final class HTTPFetch: Machine {
     completion?(answer)
   }
 
+  /// Percent-encodes a text as a segment of a path, or as a value of a query (RFC 3986 §2.3).
+  package static func encoded(_ text: String) -> String {
+    var out = ""
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+        UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+        out.unicodeScalars.append(Unicode.Scalar(byte))
+      default: out += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      }
+    }
+    return out
+  }
+
   /// The answer's `Retry-After` in seconds; nil without one, and for a date.
   package var retryAfter: Double? {
     response.header(0).flatMap { Int(String(decoding: $0, as: UTF8.self)) }.map { Double(max($0, 0)) }

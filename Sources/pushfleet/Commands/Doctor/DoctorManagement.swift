@@ -55,7 +55,7 @@ final class DoctorManagement: DoctorLook {
     for page in 1...Self.mostPages {
       let query = [
         "page=\(page)", "page_size=\(Self.pageSize)", "use_regex=true",
-        "name=" + Self.encoded("^\(NSRegularExpression.escapedPattern(for: topology.prefix))\\."),
+        "name=" + HTTPFetch.encoded("^\(NSRegularExpression.escapedPattern(for: topology.prefix))\\."),
         "columns=name,policy,operator_policy,effective_policy_definition",
       ]
       let answer = try get("/api/queues/\(virtualHost)?\(query.joined(separator: "&"))") as? [String: Any]
@@ -95,7 +95,7 @@ final class DoctorManagement: DoctorLook {
     var missing: [String] = []
     let queues = Set(topology.queues.map(\.name))
     for exchange in topology.exchanges.map(\.name) {
-      let answer = try get("/api/exchanges/\(virtualHost)/\(Self.encoded(exchange))/bindings/source")
+      let answer = try get("/api/exchanges/\(virtualHost)/\(HTTPFetch.encoded(exchange))/bindings/source")
       guard let answer = answer as? [[String: Any]] else { throw .notTheAPI }
       let found = answer.compactMap(QueueBinding.init)
       let wanted = topology.bindings.filter { $0.exchange == exchange }.map(QueueBinding.init)
@@ -123,13 +123,7 @@ final class DoctorManagement: DoctorLook {
 
   // MARK: asking
 
-  private var virtualHost: String { Self.encoded(broker.uri.virtualHost) }
-
-  private static func encoded(_ text: String) -> String {
-    text.addingPercentEncoding(
-      withAllowedCharacters: CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"))
-      ?? ""
-  }
+  private var virtualHost: String { HTTPFetch.encoded(broker.uri.virtualHost) }
 
   /// - Returns: the answer as Foundation reads JSON; nil if it is not JSON.
   private func get(_ path: String) throws(Problem) -> Any? {
