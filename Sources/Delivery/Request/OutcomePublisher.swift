@@ -182,13 +182,13 @@ final class OutcomePublisher {
   /// - Returns: when it is due, in unix milliseconds; nil if the request's time or attempts are used up.
   func nextAttempt(of entry: InFlight, after delay: Int64) -> Int64? {
     let now = time.wallClock
-    let delay = min(delay, messages.ladder.longest)
     let isLast =
       entry.attempt.earlier + 1 >= attemptLimit || now + delay > entry.identity.deadline || entry.attempt.isLast
     guard !isLast else { return nil }
     if entry.attempt.draw == nil { entry.attempt.draw = time.random.next() }
     let life = entry.identity.deadline - now
-    return now + delay + messages.ladder.jitter(for: delay, within: life, by: entry.attempt.draw ?? 0)
+    let wait = min(delay, messages.ladder.longest)
+    return now + wait + messages.ladder.jitter(for: wait, within: life, by: entry.attempt.draw ?? 0)
   }
 
   /// The delay before a recipient's next attempt, in milliseconds.
