@@ -165,7 +165,7 @@ struct CampaignTests {
     let registry = try backend.open()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
     let added = [
-      "campaigns": ["idle", "stopped_at", "received", "opened", "unknown_devices", "chains"],
+      "campaigns": ["idle", "stopped_at", "received", "opened", "unknown_devices", "chains", "low_water"],
       "devices": ["kind", "activity", "marked_at", "stale_claim", "counter"],
       "aliases": ["platform", "token", "replaced_at", "new_token"],
     ]
@@ -210,9 +210,28 @@ struct CampaignTests {
       for (chain, start) in zip(0..<chains, starts) where start.after < start.upTo {
         #expect(campaign.chain(of: start.after + 1) == chain && campaign.chain(of: start.upTo) == chain)
       }
+      // The numbers below the application's first device belong to no range.
+      campaign.lowWater = highWater / 2
+      let upper = (0..<chains).map(campaign.start)
+      #expect(upper.allSatisfy { $0.after == 0 || $0.after >= campaign.lowWater } && upper.last?.upTo == highWater)
+      campaign.lowWater = 0
       let sizes = starts.dropLast().map { $0.upTo - $0.after }
       if highWater >= chains { #expect(Set(sizes).count <= 1 && sizes.allSatisfy { $0 == highWater / chains }) }
     }
+  }
+
+  @Test("An audience's numbers are those of its application's devices", arguments: Backend.all)
+  func numbers(_ backend: Backend) throws {
+    let registry = try backend.open()
+    func others(_ tokens: [String]) throws {
+      let all = tokens.map { Registration(app: Array("other".utf8), platform: .fcm, token: Array($0.utf8)) }
+      _ = try registry.store.load(all, now: 1_000)
+    }
+    try others(["x", "y", "z"])
+    for token in ["a", "b"] { _ = try registry.register(token) }
+    try others(["w"])
+    let survey = try registry.store.survey(.all, app: TestRegistry.app)
+    #expect(survey.lowWater == 3 && survey.highWater == 5)
   }
 
   /// Devices 1 to 5 in two chains, two on a page; the first chain ends with device 2.

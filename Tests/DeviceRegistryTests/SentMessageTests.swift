@@ -113,6 +113,28 @@ struct SentMessageTests {
     #expect(try outcomes(registry, "plain", "a") == "nn")
   }
 
+  @Test(
+    "a broadcast of two chains has reached only the devices of opened pages", arguments: Backend.all, ["/all", "'t' in topics"])
+  func chains(_ backend: Backend, _ target: String) throws {
+    let registry = try backend.open()
+    for token in ["a", "b", "c", "d"] { _ = try registry.register(token, #""topics":["t"]"#) }
+    let campaign = CampaignDescription(
+      id: Array("campaign".utf8), app: Self.app, messageID: Array("m".utf8), target: Array(target.utf8), total: 4, highWater: 4,
+      chains: 2)
+    _ = try registry.store.createCampaign(campaign, now: 1)
+    func open(_ chain: Int64) throws {
+      let start = campaign.start(of: chain)
+      _ = try registry.store.openPage(
+        PageOpening(
+          campaign: campaign.id, page: start.page, copy: 1, app: Self.app,
+          content: .members(.all, after: start.after, upTo: start.upTo, limit: 1)), now: 2)
+    }
+    try open(1)
+    #expect(try outcomes(registry, "m", "a", "b", "c", "d") == "uuuunnuu")
+    try open(0)
+    #expect(try outcomes(registry, "m", "a", "b", "d") == "nnuuuu")
+  }
+
   @Test("counts of another application's devices don't matter", arguments: Backend.all)
   func applications(_ backend: Backend) throws {
     let registry = try backend.open()

@@ -79,7 +79,7 @@ import Testing
 
       A push is not sent if it can't be translated for a platform (too large, a reserved name) or if there is no credential for it. Each device of the
       request then has a dead letter that names it. A broadcast to a topic, a condition or `/all` has one dead letter for each platform and reason,
-      with the request as it came. Its devices count as failed in the result. A replay under the same message id reaches no device twice; a
+      with the request as it came; if it has several [chains](../decisions/0050-page-chains.md), at most four, one for each. Its devices count as failed in the result. A replay under the same message id reaches no device twice; a
       corrected request needs a new id.
 
       A push that was [replaced while it waited](request.md#collapse-keys) ends as `Collapsed`. It is not a success in the result. Metrics,
@@ -94,7 +94,7 @@ import Testing
       - If an expired request has reached no device, there is one dead letter, with the request as it came. Otherwise each device has a dead letter
         that names it.
       - Each device of a broadcast that has expired or was replaced has a dead letter that names it.
-      - `NothingForPlatform` leaves one dead letter for all devices of a broadcast.
+      - `NothingForPlatform` leaves one dead letter for all devices of a broadcast, or of a chain of it.
       - A request that expires after an attempt is a dead letter with the last reason, with or without the setting.
 
       These dead letters are replayed only by hand, and `pushfleet dead replay` replays each of them once. A request that still has its `timestamp` expires
@@ -114,8 +114,9 @@ import Testing
     text += """
 
       The wait doubles each time. A provider's `Retry-After` (seconds or a date, 1 s to 1 h) replaces it, but FCM is never asked again within
-      10 s, and neither is a push service that has a fault. The request waits on the first step of the ladder that is long enough. It waits on a shorter
-      step, and then on another one, if that comes closer to the wait or if the request wouldn't outlive the longer step. To spread retries, some requests also wait on a further step, chosen at random, of at most a
+      10 s, and neither is a push service that has a fault. No wait is longer than the longest step of the ladder. The request waits on the first step
+      that is long enough. It waits on a shorter step, and then on another one, if the shorter step is at least four fifths of the wait, or if the request wouldn't outlive the longer
+      step. To spread retries, some requests also wait on a further step, chosen at random, of at most a
       fifth of the wait. If the first wait of `outage` is longer than a request has left to live, the request is tried again as late as possible.
 
       ## APNs

@@ -87,7 +87,7 @@ extension Broadcasts {
     return [.publish(messages.page(next, for: entry))]
   }
 
-  /// The broker has confirmed the message of a campaign's first page, or of the page after this one.
+  /// The broker has confirmed the message of a campaign's first pages, or of the page after this one.
   func pageConfirmed(_ entry: InFlight) -> [AudienceStep] {
     guard entry.broadcast.work?.stage == .chaining else { return [.met] }
     // The next page is on its queue, so this one may be sent.

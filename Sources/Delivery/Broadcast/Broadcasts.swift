@@ -120,7 +120,7 @@ final class Broadcasts {
     let description = CampaignDescription(
       id: campaignID(of: entry), app: appID(of: entry), messageID: entry.identity.messageID,
       target: target, total: survey.estimate, highWater: survey.highWater,
-      chains: fanOut.chains(for: survey.estimate))
+      chains: fanOut.chains(for: survey.estimate), lowWater: survey.lowWater)
     return [.ask(.write(.campaigns) { try $0.createCampaign(description, now: $1) }) { $0.campaignCreated($1, $2) }]
   }
 

@@ -14,8 +14,10 @@ public struct AudienceEstimate: Equatable, Sendable {
   public var exists: Bool
   /// Number of devices: exact up to about 100,000, extrapolated above; an upper bound for a condition.
   public var estimate: Int64
-  /// The currently highest device number. Later devices aren't part of a campaign that begins now.
-  public var highWater: Int64
+  /// The application's device numbers are above `lowWater` and at present up to `highWater`. Later devices aren't part of a
+  /// campaign that begins now.
+  public var lowWater: Int64 = 0
+  public var highWater: Int64 = 0
 }
 
 /// One page of an audience, by ascending device number.

@@ -42,18 +42,22 @@ public struct CampaignDescription: Equatable, Sendable {
   /// For people, such as `/topics/news`.
   public var target: [UInt8]
   public var total: Int64
+  /// Its devices have numbers above `lowWater` and up to `highWater`.
+  public var lowWater: Int64
   public var highWater: Int64
   /// The number of its chains of pages: from 1 to ``mostChains``.
   public var chains: Int64
 
   public init(
-    id: [UInt8], app: [UInt8], messageID: [UInt8], target: [UInt8], total: Int64, highWater: Int64, chains: Int64 = 1
+    id: [UInt8], app: [UInt8], messageID: [UInt8], target: [UInt8], total: Int64, highWater: Int64, chains: Int64 = 1,
+    lowWater: Int64 = 0
   ) {
     self.id = id
     self.app = app
     self.messageID = messageID
     self.target = target
     self.total = total
+    self.lowWater = lowWater
     self.highWater = highWater
     self.chains = chains
   }
@@ -61,17 +65,18 @@ public struct CampaignDescription: Equatable, Sendable {
 
 /// Each chain has an equal range of the device numbers, and numbers of its own for its pages.
 extension CampaignDescription {
-  public static let mostChains: Int64 = 16
+  /// More chains hardly make a broadcast faster, and leave less to others in its lane: docs/decisions/0050.
+  public static let mostChains: Int64 = 4
 
   /// A chain's first page, and its devices: those with numbers above `after` and up to `upTo`.
   public func start(of chain: Int64) -> (page: Int64, after: Int64, upTo: Int64) {
-    let end = chain + 1 == chains ? highWater : min((chain + 1) * span, highWater)
-    return (chain << 32, min(chain * span, highWater), end)
+    func end(of chain: Int64) -> Int64 { chain == chains ? highWater : min(lowWater + chain * span, highWater) }
+    return (chain << 32, chain == 0 ? 0 : end(of: chain), end(of: chain + 1))
   }
 
-  func chain(of device: Int64) -> Int64 { min((device - 1) / span, chains - 1) }
+  func chain(of device: Int64) -> Int64 { max(0, min((device - lowWater - 1) / span, chains - 1)) }
 
-  private var span: Int64 { max(highWater / chains, 1) }
+  private var span: Int64 { max((highWater - lowWater) / chains, 1) }
 }
 
 public struct Campaign: Equatable, Sendable {

@@ -202,9 +202,10 @@ private struct AcknowledgementBatch {
     for index in asked where !believed.contains(index) { entries[index].message = nil }
   }
 
-  /// The audience of a broadcast, and the highest device number that it has reached.
+  /// The audience of a broadcast, and the device numbers that a chain of its pages has reached: above `after` and up to `end`.
   private struct Reach {
     let target: [UInt8]
+    let after: Int64
     let end: Int64
     let began: Int64
   }
@@ -212,7 +213,11 @@ private struct AcknowledgementBatch {
   private func reach(of sends: [Send]) throws(RegistryError) -> [Send: [Reach]] {
     var reach: [Send: [Reach]] = [:]
     try store.session.runEach(SQL.reach, sends.map { [.blob($0.message), .text($0.app)] }) { place, row in
-      reach[sends[place], default: []].append(Reach(target: row.bytes(0), end: row.int(1), began: row.int(2)))
+      let campaign = CampaignDescription(
+        id: [], app: [], messageID: [], target: row.bytes(0), total: 0, highWater: row.int(5), chains: row.int(4),
+        lowWater: row.int(6))
+      reach[sends[place], default: []].append(
+        Reach(target: campaign.target, after: campaign.start(of: row.int(3)).after, end: row.int(1), began: row.int(2)))
     }
     return reach
   }
@@ -223,7 +228,9 @@ private struct AcknowledgementBatch {
     let audience = Self.audience(ofBroadcast: reach.target)
     if case .condition(let condition) = audience { return try members(among: counters, of: reach, condition, app) }
     guard let scope = try store.scope(of: audience, app) else { return [] }
-    let sets: [[SQLValue]] = counters.map { [.int($0), .int(reach.end), .int(reach.began), .int(scope.owner)] }
+    let sets: [[SQLValue]] = counters.map {
+      [.int($0), .int(reach.end), .int(reach.began), .int(reach.after), .int(scope.owner)]
+    }
     let isReached = try store.session.ofEach(scope.isReached, sets) { _ in true }
     return Set(zip(counters, isReached).filter { $1 != nil }.map(\.0))
   }
@@ -236,7 +243,7 @@ private struct AcknowledgementBatch {
       if let topic = try store.knownTopic(name, app) { bits[topic] = 1 << UInt32(index) }
     }
     var subscribed: [Int64: (counter: Int64, topics: UInt32)] = [:]
-    let sets: [[SQLValue]] = counters.map { [.int($0), .int(reach.end), .int(reach.began)] }
+    let sets: [[SQLValue]] = counters.map { [.int($0), .int(reach.end), .int(reach.began), .int(reach.after)] }
     try store.session.runEach(SQL.topicsOfReached, sets) { place, row in
       subscribed[row.int(0), default: (counters[place], 0)].topics |= bits[row.int(1)] ?? 0
     }
@@ -283,28 +290,33 @@ extension SQL {
       (SELECT m.message FROM messages m WHERE m.message = ?1), (SELECT b.counted FROM badges b WHERE b.device = ?2)
     FROM (SELECT 1) one LEFT JOIN notes n ON n.message = ?1 AND n.device = ?2
     """)
+  /// A row for each chain: the end of its last opened page.
   static let reach = Statement(
     """
     SELECT c.target, COALESCE((
-      SELECT p.page_end FROM campaign_pages p WHERE p.campaign = c.id AND p.page_end IS NOT NULL ORDER BY p.page DESC LIMIT 1), 0),
-      c.created_at
-    FROM campaigns c WHERE c.message_id = ?1 AND c.app = ?2
+      SELECT p.page_end FROM campaign_pages p
+      WHERE p.campaign = c.id AND p.page_end IS NOT NULL AND p.page BETWEEN h.chain * 4294967296 AND h.chain * 4294967296 + 4294967295
+      ORDER BY p.page DESC LIMIT 1), 0),
+      c.created_at, h.chain, c.chains, c.high_water, c.low_water
+    FROM campaigns c JOIN (\(chainNumbers)) h ON h.chain < c.chains WHERE c.message_id = ?1 AND c.app = ?2
     """)
+  private static let chainNumbers =
+    (0..<CampaignDescription.mostChains).map { "SELECT \($0) AS chain" }.joined(separator: " UNION ALL ")
   /// The counter's devices without those that pages omit: gone devices, and for topics and whole applications also stale ones.
-  private static let reachedOfFew = "\(ofCounter) AND d.id <= ?2 AND NOT (d.state = 2 AND d.gone_at <= ?3)"
+  private static let reachedOfFew = "\(ofCounter) AND d.id > ?4 AND d.id <= ?2 AND NOT (d.state = 2 AND d.gone_at <= ?3)"
   private static let reachedOfMany = "\(reachedOfFew) AND NOT (d.state = 3 AND COALESCE(d.marked_at, d.last_seen) <= ?3)"
-  static let isReached = Statement("SELECT d.id FROM devices d WHERE \(reachedOfMany) AND d.app = ?4 LIMIT 1")
+  static let isReached = Statement("SELECT d.id FROM devices d WHERE \(reachedOfMany) AND d.app = ?5 LIMIT 1")
   static let isReachedByTopic = Statement(
     """
     SELECT d.id FROM devices d
-    WHERE \(reachedOfMany) AND EXISTS (SELECT 1 FROM members m WHERE m.topic = ?4 AND m.device = d.id) LIMIT 1
+    WHERE \(reachedOfMany) AND EXISTS (SELECT 1 FROM members m WHERE m.topic = ?5 AND m.device = d.id) LIMIT 1
     """)
-  static let isReachedByUser = Statement("SELECT d.id FROM devices d WHERE \(reachedOfFew) AND d.user_id = ?4 LIMIT 1")
+  static let isReachedByUser = Statement("SELECT d.id FROM devices d WHERE \(reachedOfFew) AND d.user_id = ?5 LIMIT 1")
   static let isReachedByGroup = Statement(
     """
     SELECT d.id FROM devices d WHERE \(reachedOfFew) AND EXISTS (
       SELECT 1 FROM group_members g
-      WHERE g.group_id = ?4 AND ((g.kind = 0 AND g.member = d.id) OR (g.kind = 1 AND g.member = d.user_id)))
+      WHERE g.group_id = ?5 AND ((g.kind = 0 AND g.member = d.id) OR (g.kind = 1 AND g.member = d.user_id)))
     LIMIT 1
     """)
   static let topicsOfReached = Statement(

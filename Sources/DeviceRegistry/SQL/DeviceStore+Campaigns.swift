@@ -9,7 +9,7 @@ extension DeviceStore {
         SQL.insertCampaign,
         [
           .blob(campaign.id), .text(campaign.app), .blob(campaign.messageID), .blob(campaign.target), .int(campaign.total),
-          .int(campaign.highWater), .int(now), .int(campaign.chains),
+          .int(campaign.highWater), .int(now), .int(campaign.chains), .int(campaign.lowWater),
         ])
       guard let stored = try self.campaign(campaign.id) else { throw Self.noRow }
       return stored
@@ -172,7 +172,7 @@ extension DeviceStore {
     Campaign(
       description: CampaignDescription(
         id: row.bytes(0), app: row.bytes(1), messageID: row.bytes(2), target: row.bytes(3), total: row.int(4),
-        highWater: row.int(5), chains: row.int(20)),
+        highWater: row.int(5), chains: row.int(20), lowWater: row.int(21)),
       state: CampaignState(rawValue: row.int(6)) ?? .running, sent: row.int(7), failed: row.int(8), pagesDone: row.int(9),
       pageCount: row.optionalInt(10), createdAt: row.int(11), updatedAt: row.int(12), finishedAt: row.optionalInt(13),
       resumedAt: row.optionalInt(14), stoppedAt: row.optionalInt(15), idle: row.int(16), received: row.int(17),
@@ -184,8 +184,8 @@ extension SQL {
   static let insertCampaign = Statement(
     """
     INSERT INTO campaigns (id, app, message_id, target, total, high_water, state, sent, failed, pages_done, created_at, updated_at,
-      excused, chains)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, 0, ?7, ?7, 0, ?8) ON CONFLICT (id) DO NOTHING
+      excused, chains, low_water)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, 0, ?7, ?7, 0, ?8, ?9) ON CONFLICT (id) DO NOTHING
     """)
   /// Changes a row only if the page wasn't done before: it is new, or was saved in the middle.
   static let insertDonePage = Statement(
@@ -263,7 +263,7 @@ extension SQL {
   private static let campaignColumns =
     """
     id, app, message_id, target, total, high_water, state, sent, failed, pages_done, page_count, created_at, updated_at, finished_at,
-    resumed_at, stopped_at, idle, received, opened, unknown_devices, chains
+    resumed_at, stopped_at, idle, received, opened, unknown_devices, chains, low_water
     """
   private static let ofID = "SELECT \(campaignColumns) FROM campaigns WHERE id = ?1"
   static let campaignByID = Statement(ofID)

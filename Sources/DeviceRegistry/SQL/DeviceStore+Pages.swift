@@ -125,8 +125,11 @@ extension DeviceStore {
   // MARK: Estimate
 
   public func survey(_ audience: Audience, app: [UInt8]) throws(RegistryError) -> AudienceEstimate {
-    var survey = AudienceEstimate(exists: false, estimate: 0, highWater: try session.firstInt(SQL.highestDevice, []) ?? 0)
+    var survey = AudienceEstimate(exists: false, estimate: 0)
     guard let app = try knownApp(app) else { return survey }
+    if let (lowest, highest) = try session.first(SQL.deviceRange, [.int(app)], { ($0.int(0), $0.int(1)) }) {
+      (survey.lowWater, survey.highWater) = (max(lowest - 1, 0), highest)
+    }
     if case .condition(let condition) = audience {
       var counts: [Int64] = []
       var known = 0
@@ -136,15 +139,15 @@ extension DeviceStore {
           continue
         }
         known += 1
-        counts.append(try count(SQL.sampleMembers, topic, survey.highWater))
+        counts.append(try count(SQL.sampleMembers, topic, survey))
       }
       // If devices without any of these topics match, the audience exists even if no topic does.
       guard known > 0 || condition.matches(0) else { return survey }
-      let all = condition.matches(0) ? try count(SQL.sampleApp, app, survey.highWater) : Int64.max
+      let all = condition.matches(0) ? try count(SQL.sampleApp, app, survey) : Int64.max
       survey.estimate = Self.bound(condition.expression, counts, all)
     } else {
       guard let scope = try scope(of: audience, app) else { return survey }
-      survey.estimate = try count(scope.sample, scope.owner, survey.highWater)
+      survey.estimate = try count(scope.sample, scope.owner, survey)
       guard audience != .all || survey.estimate > 0 else { return survey }
     }
     survey.exists = true
@@ -167,11 +170,11 @@ extension DeviceStore {
   }
 
   /// Counts the first members. If there are more, it assumes the same density among the higher device numbers.
-  private func count(_ statement: Statement, _ owner: Int64, _ highWater: Int64) throws(RegistryError) -> Int64 {
+  private func count(_ statement: Statement, _ owner: Int64, _ survey: AudienceEstimate) throws(RegistryError) -> Int64 {
     let (counted, reached) =
       try session.first(statement, [.int(owner), .int(Self.sampleSize)]) { ($0.int(0), $0.int(1)) } ?? (0, 0)
-    guard counted >= Self.sampleSize, reached > 0, highWater > reached else { return counted }
-    return Int64(Double(counted) * Double(highWater) / Double(reached))
+    guard counted >= Self.sampleSize, survey.lowWater < reached, reached < survey.highWater else { return counted }
+    return Int64(Double(counted) * Double(survey.highWater - survey.lowWater) / Double(reached - survey.lowWater))
   }
 
   private static let sampleSize: Int64 = 100_000
@@ -227,7 +230,11 @@ extension SQL {
   static let appDeviceIDs = Statement(
     "SELECT id FROM devices WHERE app = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4")
   static let devicesByID = Statement(rows: "SELECT \(DeviceColumn.list) FROM devices d WHERE d.id = ?1", .int)
-  static let highestDevice = Statement("SELECT max(id) FROM devices")
+  /// The lowest and the highest number of an application's devices; null if it has none.
+  static let deviceRange = Statement(
+    """
+    SELECT (SELECT id FROM devices WHERE app = ?1 ORDER BY id LIMIT 1), (SELECT id FROM devices WHERE app = ?1 ORDER BY id DESC LIMIT 1)
+    """)
   static let sampleMembers = Statement(
     "SELECT count(*), max(device) FROM (SELECT device FROM members WHERE topic = ?1 ORDER BY device LIMIT ?2) m")
   static let sampleApp = Statement(

@@ -208,7 +208,10 @@ enum Schema {
   /// The time in Unix nanoseconds up to which an application's rate is used up.
   private static let pace = ["ALTER TABLE controls ADD COLUMN paced_to {int} NOT NULL DEFAULT 0"]
 
-  private static let chains = ["ALTER TABLE campaigns ADD COLUMN chains {int} NOT NULL DEFAULT 1"]
+  private static let chains = [
+    "ALTER TABLE campaigns ADD COLUMN chains {int} NOT NULL DEFAULT 1",
+    "ALTER TABLE campaigns ADD COLUMN low_water {int} NOT NULL DEFAULT 0",
+  ]
 
   private static let discards = ["ALTER TABLE controls ADD COLUMN discarded {int}"]
 
