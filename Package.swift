@@ -30,8 +30,8 @@ let ordered: [LinkerSetting] = [
   .unsafeFlags(
     ["-use-ld=lld"]
       + [
-        "--symbol-ordering-file=\(Context.packageDirectory)/Sources/Profile/functions-99d13d99.txt", "--no-warn-symbol-ordering", "-z",
-        "pack-relative-relocs",
+        "--symbol-ordering-file=\(Context.packageDirectory)/Sources/Profile/functions-99d13d99.txt",
+        "--no-warn-symbol-ordering", "-z", "pack-relative-relocs",
       ].flatMap { ["-Xlinker", $0] }, .when(configuration: .release))
 ]
 
