@@ -12,10 +12,8 @@ let profile =
 let released = SwiftSetting.unsafeFlags(
   [
     "-enforce-exclusivity=unchecked", "-Xfrontend", profile, "-Xllvm", "-static-func-full-module-prefix=false", "-Xfrontend",
-    "-function-sections",
-    "-num-threads", "1",
-  ],
-  .when(configuration: .release))
+    "-function-sections", "-num-threads", "1",
+  ], .when(configuration: .release))
 /// Pure modules and machines: no unsafe construct outside a module's `C/` folder's `unsafe` markers, no warning tolerated.
 let strict: [SwiftSetting] = [.strictMemorySafety(), .treatAllWarnings(as: .error), released]
 /// Modules that own C handles: the unsafe code stays in their `C/` folder, `dev/check-imports` holds that.
