@@ -11,8 +11,8 @@ enum HeldCommand: Command {
     ],
     """
     An application's requests wait in its hold queue while an operator has paused it, or while its provider is in trouble. list
-    counts them by reason and lane, show prints them in full. --app is needed if there are several applications. Both look at the first 1,000 and give them back in their order.
-    Requests that a worker has in hand are not shown.
+    counts them by reason and lane, show prints them in full. Both look at the first 1,000 and give them back in their order.
+    Requests that a worker has in hand are not shown. --app is needed if there are several applications.
 
     The broker counts each look as a return, also that of a drop with a filter. Workers send a request that has returned twice,
     but one at a time. After 50 returns the broker makes it a dead letter. So look seldom.
