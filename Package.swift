@@ -60,6 +60,7 @@ let package = Package(
     .executable(name: "pushfleet", targets: ["pushfleet"]), .executable(name: "fleetsim", targets: ["fleetsim"]),
   ],
   targets: [
+    .systemLibrary(name: "CBytes", path: "Sources/C/CBytes"),
     .systemLibrary(name: "CLinux", path: "Sources/C/CLinux"),
     .target(name: "CBuild", path: "Sources/C/CBuild", cSettings: commit),
     library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
@@ -68,7 +69,7 @@ let package = Package(
     library("CPostgres", pkgConfig: "libpq", apt: "libpq-dev"),
     library("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
 
-    .target(name: "PushCore", dependencies: ["Wire", "COpenSSL"], swiftSettings: strict),
+    .target(name: "PushCore", dependencies: ["Wire", "CBytes", "COpenSSL"], swiftSettings: strict),
     .target(name: "Wire", swiftSettings: strict),
     .target(name: "HTTP2", dependencies: ["Wire", "CNGHTTP2"], swiftSettings: door),
     .target(name: "AMQP", dependencies: ["Wire"], swiftSettings: door),

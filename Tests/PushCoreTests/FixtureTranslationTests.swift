@@ -82,7 +82,7 @@ import Testing
     let template = try FCMTemplate.make(request, context: context, report: &report)
     #expect(try utf8(template.body(token: Array("T:1".utf8)[...])) == withApple(body, request))
     request = try parsed(body)
-    #expect(request.targets == .one(.fcm(token: Array("T:1".utf8))))
+    #expect(request.targets == .one(.fcm(token: Array("T:1".utf8)[...])))
   }
 
   @Test(

@@ -9,10 +9,8 @@ import Testing
       for byte in UInt8.min ... .max {
         var text = [UInt8](repeating: UInt8(ascii: "f"), count: count)
         text[place] = byte
-        #expect(Bytes.isHex(text.span) == Bytes.isHex(byte), "byte \(byte) at \(place) of \(count)")
-        if Bytes.isHex(byte) {
-          #expect(Bytes.isLowerCase(text.span) == !(0x41...0x46).contains(byte), "byte \(byte) at \(place) of \(count)")
-        }
+        let isLowerHex = Bytes.isHex(byte) && !(0x41...0x46).contains(byte)
+        #expect(Bytes.areLowerHex(text.span) == isLowerHex, "byte \(byte) at \(place) of \(count)")
       }
     }
   }

@@ -87,7 +87,7 @@ final class Workload {
   /// The token in the registry.
   private static func stored(_ token: String) -> [UInt8] {
     guard case .success(.webpush(let stored)) = Target.classify(Array(target(token).utf8)) else { return Array(token.utf8) }
-    return stored
+    return Array(stored)
   }
 
   static func shown(_ stored: [UInt8], _ platform: Platform) -> String {

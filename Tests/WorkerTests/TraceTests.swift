@@ -73,8 +73,8 @@ struct TraceTests {
 
   @Test("has one name for a token, in any letter case that the provider allows, and no part of the token")
   func names() {
-    let token = Array(String(repeating: "0a", count: 32).utf8)
+    let token = Array(String(repeating: "0a", count: 32).utf8)[...]
     #expect(RequestTraceName.of(token) == RequestTraceName.of(token) && RequestTraceName.of(token).count == 36)
-    #expect(RequestTraceName.of(token) != RequestTraceName.of(Array(token.dropLast(2))))
+    #expect(RequestTraceName.of(token) != RequestTraceName.of(token.dropLast(2)))
   }
 }

@@ -66,9 +66,9 @@ extension InFlight {
     guard let request = self.request, let keys = collapseKeys(app) else { return [] }
     func place(of target: Target) -> CollapsePlace? {
       switch target {
-      case .apns(let token): keys.place(.apns, token: token[...])
-      case .fcm(let token), .fcmTopics(let token): keys.place(.fcm, token: token[...])
-      case .webpush(let token): keys.place(.webpush, token: token[...])
+      case .apns(let token): keys.place(.apns, token: token)
+      case .fcm(let token), .fcmTopics(let token): keys.place(.fcm, token: token)
+      case .webpush(let token): keys.place(.webpush, token: token)
       case .registration, .group, .user: target.registryName.flatMap { keys.place(registration: $0) }
       case .channel, .topic, .all, .invalid: nil
       }

@@ -71,24 +71,24 @@ struct RecipientResolver {
       guard let pool = routes.apnsRoute(environment)?.pool else {
         return unreachable("the sender has no APNs credential", .mismatchSenderID, .apns, token)
       }
-      return Recipient(platform: .apns, token: token[...], pool: pool)
+      return Recipient(platform: .apns, token: token, pool: pool)
     case .channel(let id):
       guard let route = routes.ofChannels(environment) else {
         return unreachable("the sender has no APNs credential", .mismatchSenderID)
       }
-      return Recipient(platform: .apns, token: id[...], pool: route.pool, kind: .channel)
+      return Recipient(platform: .apns, token: id, pool: route.pool, kind: .channel)
     case .fcm(let token), .fcmTopics(let token):
       guard let pool = routes.fcm else {
         return unreachable("the sender has no FCM credential", .mismatchSenderID, .fcm, token)
       }
       let kind: Recipient.Kind = if case .fcmTopics = target { .topics } else { .device }
-      return Recipient(platform: .fcm, token: token[...], pool: pool, kind: kind)
+      return Recipient(platform: .fcm, token: token, pool: pool, kind: kind)
     case .webpush(let token):
       guard let webpush = routes.webpush else {
         return unreachable("the sender has no web push credential", .mismatchSenderID, .webpush, token)
       }
-      switch webpush.pool(for: token[...]) {
-      case .success(let pool): return Recipient(platform: .webpush, token: token[...], pool: pool)
+      switch webpush.pool(for: token) {
+      case .success(let pool): return Recipient(platform: .webpush, token: token, pool: pool)
       case .failure(let rejection): return unreachable(rejection.reason, rejection.code, .webpush, token)
       }
     case .registration where lookUps != nil, .user where lookUps != nil, .group where lookUps != nil,
@@ -100,10 +100,10 @@ struct RecipientResolver {
     }
   }
 
-  private func unreachable(_ reason: String, _ code: PushError, _ platform: Platform = .apns, _ token: [UInt8] = [])
+  private func unreachable(_ reason: String, _ code: PushError, _ platform: Platform = .apns, _ token: ArraySlice<UInt8> = [])
     -> Recipient
   {
-    Recipient(platform: platform, token: token[...], pool: -1, state: .refused(Rejection(code, reason)))
+    Recipient(platform: platform, token: token, pool: -1, state: .refused(Rejection(code, reason)))
   }
 
   // MARK: the registry's answers

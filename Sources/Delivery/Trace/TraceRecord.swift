@@ -102,9 +102,9 @@ struct TraceRecord {
       for name in ["token", "token_name"] { object.set(name, WebPushSubscription.name(of: token)) }
     } else {
       object.set("token", token.count < 24 ? [] : Array(token.prefix(4)) + Array("…".utf8) + Array(token.suffix(4)))
-      object.set("token_name", RequestTraceName.of(Array(token)))
+      object.set("token_name", RequestTraceName.of(token))
     }
-    object.set("registration_name", ifKnown: entry.registration(of: index).map(RequestTraceName.of))
+    object.set("registration_name", ifKnown: entry.registration(of: index).map { RequestTraceName.of($0[...]) })
   }
 
   private func setNext(in object: inout JSONObjectWriter) {

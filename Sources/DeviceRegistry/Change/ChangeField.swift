@@ -100,7 +100,7 @@ enum ChangeField: String, CaseIterable {
     let prefix = Array("\(platform.word):".utf8)
     let isWhole = text.starts(with: prefix) || platform == .fcm && FCMAddress(text[...]) == .installation
     switch Target.classify(isWhole ? text : prefix + text) {
-    case .success(.apns(let token)), .success(.fcm(let token)): return token
+    case .success(.apns(let token)), .success(.fcm(let token)): return Array(token)
     default: return nil
     }
   }
@@ -109,9 +109,9 @@ enum ChangeField: String, CaseIterable {
   static func device(_ text: [UInt8]) -> DeviceReference {
     if isEndpoint(text) { return .token(.webpush, WebPushSubscription.normal(text)) }
     return switch Target.classify(text) {
-    case .success(.apns(let token)): .token(.apns, token)
-    case .success(.fcm(let token)): .token(.fcm, token)
-    case .success(.webpush(let token)): .token(.webpush, token)
+    case .success(.apns(let token)): .token(.apns, Array(token))
+    case .success(.fcm(let token)): .token(.fcm, Array(token))
+    case .success(.webpush(let token)): .token(.webpush, Array(token))
     case .success(.registration(let id)): .registration(id)
     default: .invalid
     }

@@ -22,17 +22,18 @@ public enum Platform: UInt8, CaseIterable, Sendable {
   }
 }
 
+/// What a provider knows is a slice of the request's text, so that a device costs no copy.
 public enum Target: Equatable, Sendable {
   /// Lower-case hexadecimal digits.
-  case apns(token: [UInt8])
+  case apns(token: ArraySlice<UInt8>)
   /// A registration token of FCM, or an installation id as ``FCMAddress`` spells it.
-  case fcm(token: [UInt8])
+  case fcm(token: ArraySlice<UInt8>)
   /// A browser's subscription, as ``WebPushSubscription`` makes it a token.
-  case webpush(token: [UInt8])
+  case webpush(token: ArraySlice<UInt8>)
   /// One of FCM's own topics, or a condition over them, as ``FCMAddress`` spells it.
-  case fcmTopics([UInt8])
+  case fcmTopics(ArraySlice<UInt8>)
   /// A broadcast channel of APNs, by the id that APNs issued.
-  case channel([UInt8])
+  case channel(ArraySlice<UInt8>)
   /// A topic's name, without `/topics/`.
   case topic([UInt8])
   /// Every device registered for the app.
@@ -69,9 +70,9 @@ public enum Target: Equatable, Sendable {
 
   static func classify(_ text: ArraySlice<UInt8>) -> Result<Target, Rejection> {
     // APNs tokens without a prefix. No form with a prefix has only hexadecimal digits.
-    guard text.count >= 64, text.count <= 200, Bytes.isHex(text.span) else { return named(text) }
+    guard text.count >= 64, text.count <= 200, let token = lowerHex(text) else { return named(text) }
     guard text.count % 2 == 0 else { return refused("an APNs token with an odd number of digits") }
-    return .success(.apns(token: lowercased(text.span)))
+    return .success(.apns(token: token))
   }
 
   /// A target with a prefix, or a token of FCM.
@@ -80,17 +81,17 @@ public enum Target: Equatable, Sendable {
     case UInt8(ascii: "/"):
       return path(Array(text))
     case UInt8(ascii: "a") where Bytes.starts(text.span, with: apnsPrefix):
-      let token = text.dropFirst(apnsPrefix.utf8.count)
-      guard (2...200).contains(token.count), token.count % 2 == 0, Bytes.isHex(token.span) else {
+      let digits = text.dropFirst(apnsPrefix.utf8.count)
+      guard (2...200).contains(digits.count), digits.count % 2 == 0, let token = lowerHex(digits) else {
         return refused("expected an even number of 2 to 200 hexadecimal digits after apns:")
       }
-      return .success(.apns(token: lowercased(token.span)))
+      return .success(.apns(token: token))
     case UInt8(ascii: "a") where Bytes.starts(text.span, with: channelPrefix):
       let id = text.dropFirst(channelPrefix.utf8.count)
       guard TextForm.isChannelID(id) else {
         return refused("expected 1 to 256 characters of base64 after apns-channel:")
       }
-      return .success(.channel(Array(id)))
+      return .success(.channel(id))
     case UInt8(ascii: "f") where Bytes.starts(text.span, with: fcmPrefix):
       return prefixedFCM(text.dropFirst(fcmPrefix.utf8.count))
     case UInt8(ascii: "f") where text.starts(with: FCMAddress.installationPrefix):
@@ -116,7 +117,7 @@ public enum Target: Equatable, Sendable {
       return refused("expected base64url of a subscription's JSON object after webpush:")
     }
     do throws(Rejection) {
-      return .success(.webpush(token: try WebPushSubscription(document, document.root).token()))
+      return .success(.webpush(token: try WebPushSubscription(document, document.root).token()[...]))
     } catch {
       return .failure(error)
     }
@@ -151,7 +152,7 @@ public enum Target: Equatable, Sendable {
         return refused("\(error.reason) (byte \(error.offset) of the condition)")
       }
     }
-    return .success(.fcmTopics(Array(text)))
+    return .success(.fcmTopics(text))
   }
 
   /// - Parameter id: a Firebase installation id (FID) without a prefix.
@@ -159,7 +160,7 @@ public enum Target: Equatable, Sendable {
     guard TextForm.isInstallationID(id) else {
       return refused("an installation's id has 22 of the characters A-Z a-z 0-9 _ -, the first of them c, d, e or f")
     }
-    return .success(.fcm(token: FCMAddress.installationPrefix + id))
+    return .success(.fcm(token: FCMAddress.installationPrefix[...] + id))
   }
 
   private static func fcm(_ token: ArraySlice<UInt8>) -> Result<Target, Rejection> {
@@ -171,7 +172,7 @@ public enum Target: Equatable, Sendable {
       }
       if climbs(token) { return refused("a token with .. or an escaped dot or slash") }
     }
-    return .success(.fcm(token: Array(token)))
+    return .success(.fcm(token: token))
   }
 
   /// True for `..`, `%2e` or `%2f`, which no token has but path traversal does.
@@ -184,11 +185,10 @@ public enum Target: Equatable, Sendable {
     return false
   }
 
-  private static func lowercased(_ digits: borrowing Span<UInt8>) -> [UInt8] {
-    var text: [UInt8] = []
-    text.append(copying: digits)
-    if !Bytes.isLowerCase(digits) { for index in text.indices where !Bytes.isDigit(text[index]) { text[index] |= 0x20 } }
-    return text
+  /// Hexadecimal digits in lower case; nil if other bytes are among them.
+  private static func lowerHex(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    if Bytes.areLowerHex(text.span) { return text }
+    return text.allSatisfy(Bytes.isHex) ? text.map { Bytes.isDigit($0) ? $0 : $0 | 0x20 }[...] : nil
   }
 
   private static func refused(_ rule: String) -> Result<Target, Rejection> {

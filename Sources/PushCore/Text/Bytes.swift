@@ -12,10 +12,11 @@ enum Bytes {
   @inline(__always)
   static func isHex(_ byte: UInt8) -> Bool { isDigit(byte) || (byte | 0x20) &- UInt8(ascii: "a") < 6 }
 
-  static func isHex(_ bytes: borrowing Span<UInt8>) -> Bool {
-    all(of: bytes, isHex) { word in
-      // The high bit is set for each digit, and for each letter from A to F.
-      ~((word ^ ones &* 0x30) &+ ones &* 0x76) | isLetter(word, below: 7)
+  /// True for hexadecimal digits without capital letters.
+  static func areLowerHex(_ bytes: borrowing Span<UInt8>) -> Bool {
+    all(of: bytes, { isDigit($0) || $0 &- UInt8(ascii: "a") < 6 }) { word in
+      // The high bit is set for each digit, and for each letter from a to f.
+      ~((word ^ ones &* 0x30) &+ ones &* 0x76) | isSmallLetter(word, below: 7)
     }
   }
 
@@ -30,7 +31,7 @@ enum Bytes {
       // The colon follows the digits.
       let digitsAndColon = ~((word ^ ones &* 0x30) &+ ones &* 0x75)
       let marks = ~((word ^ ones &* 0x2D) &+ ones &* 0x7F) | ~((word ^ ones &* 0x5F) &+ ones &* 0x7F)
-      return digitsAndColon | marks | isLetter(word, below: 27)
+      return digitsAndColon | marks | isSmallLetter(word | ones &* 0x20, below: 27)
     }
   }
 
@@ -54,27 +55,11 @@ enum Bytes {
   private static let ones: UInt64 = 0x0101_0101_0101_0101
   private static let high = ones &* 0x80
 
-  /// Sets the high bit of each letter before the letter with this number from 1, in either case.
+  /// Sets the high bit of each small letter before the letter with this number from 1.
   @inline(__always)
-  private static func isLetter(_ word: UInt64, below number: UInt64) -> UInt64 {
-    let letters = (word | ones &* 0x20) ^ ones &* 0x60
+  private static func isSmallLetter(_ word: UInt64, below number: UInt64) -> UInt64 {
+    let letters = word ^ ones &* 0x60
     return (letters &+ ones &* 0x7F) & ~(letters &+ ones &* (0x80 &- number))
-  }
-
-  /// For hexadecimal digits: true if none is one of A to F.
-  static func isLowerCase(_ digits: borrowing Span<UInt8>) -> Bool {
-    // Digits and small letters have this bit, capital letters don't.
-    var common: UInt64 = 0x2020_2020_2020_2020
-    var index = 0
-    while index &+ 8 <= digits.count {
-      common &= word(digits, at: index)
-      index &+= 8
-    }
-    while index < digits.count {
-      guard digits[index] & 0x20 != 0 else { return false }
-      index &+= 1
-    }
-    return common == 0x2020_2020_2020_2020
   }
 
   /// The eight bytes from `at` as one word, the first in the lowest bits. One bounds check, one load.
@@ -110,29 +95,5 @@ enum Bytes {
   static func starts(_ bytes: borrowing Span<UInt8>, with prefix: String) -> Bool {
     let prefix = prefix.utf8.span
     return bytes.count >= prefix.count && areEqual(bytes.extracting(first: prefix.count), prefix)
-  }
-
-  /// The place of the first byte from `start` on that isn't printable ASCII, or is a quote or a backslash; the end if there is none.
-  @inline(__always)
-  static func endOfPlain(_ bytes: borrowing Span<UInt8>, from start: Int) -> Int {
-    var index = start
-    while bytes.count &- index >= 8 {
-      let plain = plainPrefix(word(bytes, at: index))
-      if plain < 8 { return index &+ plain }
-      // A constant, so that the processor reads the next word before this one's result.
-      index &+= 8
-    }
-    while index < bytes.count, plainPrefix(UInt64(bytes[index])) > 0 { index &+= 1 }
-    return index
-  }
-
-  @inline(__always)
-  private static func plainPrefix(_ word: UInt64) -> Int {
-    // In each word, the high bit of the first matching byte is set; later bytes may be wrong.
-    let controls = (word &- ones &* 0x20) & ~word | (word &+ ones)
-    let quotes = word ^ ones &* 0x22
-    let backslashes = word ^ ones &* 0x5C
-    let special = controls | (quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes | word
-    return (special & high).trailingZeroBitCount &>> 3
   }
 }

@@ -57,7 +57,7 @@ enum ChannelsCommand: Command {
     guard case .success(.channel(let id)) = Target.classify(Array(target.utf8)) else {
       throw CommandFailure(.usage, "\(SafeText.value(text)) is not a channel id: expected 1 to 256 characters of base64")
     }
-    return id
+    return Array(id)
   }
 
   private static func app(_ options: Options, _ configuration: Configuration) throws(CommandFailure) -> String {

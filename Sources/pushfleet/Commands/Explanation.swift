@@ -111,14 +111,14 @@ struct ExplainQuestion {
   private func address(_ request: SendRequest, _ way: Explanation.Way) -> [UInt8] {
     let named = request.targets.named
     switch way {
-    case .channelsOfAPNs: for case .channel(let id) in named { return id }
-    case .topicsOfFCM: for case .fcmTopics(let address) in named { return address }
+    case .channelsOfAPNs: for case .channel(let id) in named { return Array(id) }
+    case .topicsOfFCM: for case .fcmTopics(let address) in named { return Array(address) }
     case .phonesOfAPNs, .fcm, .browser: break
     }
     if case .one(let only) = request.targets {
       switch (way, only) {
-      case (.fcm, .fcm(let address)) where FCMAddress(address[...]) != .token || target != nil: return address
-      case (.phonesOfAPNs, .apns(let token)) where target != nil: return token
+      case (.fcm, .fcm(let address)) where FCMAddress(address) != .token || target != nil: return Array(address)
+      case (.phonesOfAPNs, .apns(let token)) where target != nil: return Array(token)
       default: break
       }
     }
@@ -153,7 +153,7 @@ struct ExplainQuestion {
   /// The `apns-id` of a push to a single APNs token, if the message id is known.
   private func identity(_ request: SendRequest, _ template: APNsTemplate) -> [UInt8]? {
     guard messageID != nil, case .one(.apns(let token)) = request.targets else { return nil }
-    return template.stamp(token: token[...]).id
+    return template.stamp(token: token).id
   }
 
   private func fcmView(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Explanation.View {

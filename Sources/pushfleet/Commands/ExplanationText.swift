@@ -32,7 +32,7 @@ extension Explanation {
   private static func words(_ targets: Targets) -> String {
     switch targets {
     case .one(.apns): "an APNs token"
-    case .one(.fcm(let token)): FCMAddress(token[...]) == .installation ? "a Firebase installation" : "an FCM token"
+    case .one(.fcm(let token)): FCMAddress(token) == .installation ? "a Firebase installation" : "an FCM token"
     case .one(.channel): "a broadcast channel of APNs"
     case .one(.fcmTopics): "topics that FCM keeps"
     case .one(.webpush): "a browser's subscription"

@@ -91,7 +91,7 @@ extension TraceRound {
 
 extension DeviceHistory.Broadcast {
   fileprivate var place: String { page.map { "\(campaign.id)/\($0.number)/" } ?? "" }
-  fileprivate var registrationName: String { String(decoding: RequestTraceName.of(device.registration), as: UTF8.self) }
+  fileprivate var registrationName: String { String(decoding: RequestTraceName.of(device.registration[...]), as: UTF8.self) }
 
   fileprivate var json: JSONObject {
     [

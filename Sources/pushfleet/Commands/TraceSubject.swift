@@ -19,13 +19,13 @@ struct TraceSubject {
       if let name = RequestTraceName.of(target, app: app) { names.insert(String(decoding: name, as: UTF8.self)) }
     }
     if case .token(.webpush, let token)? = DeviceReference(text: text) {
-      add(.webpush(token: token))
+      add(.webpush(token: token[...]))
     } else if case .success(let target) = Target.classify(text) {
       add(target)
     }
     for device in history?.devices ?? [] {
       let token = device.device.token
-      add(device.device.platform == .webpush ? .webpush(token: token) : .fcm(token: token))
+      add(device.device.platform == .webpush ? .webpush(token: token[...]) : .fcm(token: token[...]))
       add(.registration(device.registration))
       if let user = device.device.user { add(.user(user), app: device.device.app) }
     }

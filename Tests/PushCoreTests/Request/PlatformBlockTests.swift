@@ -23,7 +23,7 @@ let fcmV1Request = """
     let request = try parse(fcmV1Request).get()
     #expect(request.shape == .fcmV1)
     #expect(request.isDryRun)
-    #expect(request.targets == .one(.fcm(token: Array("abc:def".utf8))))
+    #expect(request.targets == .one(.fcm(token: Array("abc:def".utf8)[...])))
     #expect(request.notification[.title].map(request.document.text) == "T")
     #expect(request.notification[.image].map(request.document.text) == "https://example.com/i.png")
     #expect(request.data.map { request.document.text($0.value) } == ["v"])
@@ -65,15 +65,15 @@ let fcmV1Request = """
   func targets() throws {
     func message(_ members: String) -> Result<SendRequest, Rejection> { parse("{\"message\": {\(members)}}") }
     #expect(try message(#""topic": "news""#).get().targets == .one(.topic(Array("news".utf8))))
-    #expect(try message(#""token": "\#(apnsToken)""#).get().targets == .one(.apns(token: Array(apnsToken.utf8))))
+    #expect(try message(#""token": "\#(apnsToken)""#).get().targets == .one(.apns(token: Array(apnsToken.utf8)[...])))
     guard case .condition = try message(#""condition": "'a' in topics""#).get().targets else {
       Issue.record("not a condition")
       return
     }
     let fid = TargetTests.fid
-    #expect(try message(#""fid": "\#(fid)""#).get().targets == .one(.fcm(token: Array("fid:\(fid)".utf8))))
-    #expect(try message(#""token": "fid:\#(fid)""#).get().targets == .one(.fcm(token: Array("fid:\(fid)".utf8))))
-    #expect(try message(#""token": "fcm:/topics/news""#).get().targets == .one(.fcmTopics(Array("/topics/news".utf8))))
+    #expect(try message(#""fid": "\#(fid)""#).get().targets == .one(.fcm(token: Array("fid:\(fid)".utf8)[...])))
+    #expect(try message(#""token": "fid:\#(fid)""#).get().targets == .one(.fcm(token: Array("fid:\(fid)".utf8)[...])))
+    #expect(try message(#""token": "fcm:/topics/news""#).get().targets == .one(.fcmTopics(Array("/topics/news".utf8)[...])))
     #expect(reason(message(#""fid": 5"#)) == "message.fid: expected a string, found a number at byte 20")
     #expect(
       reason(message(#""fid": "fid:\#(fid)""#))

@@ -83,7 +83,7 @@ import Testing
       return
     }
     #expect(targets.count == 1000)
-    #expect(targets[999] == .fcm(token: Array("t999".utf8)))
+    #expect(targets[999] == .fcm(token: Array("t999".utf8)[...]))
     #expect(code(list(1001)) == .invalidParameters)
     #expect(code(list(0)) == .missingRegistration)
   }

@@ -176,7 +176,7 @@ import Testing
     #expect(targets.count == 7)
     #expect(targets[0] == .fcm(token: [0x78]))
     #expect(targets[6] == targets[0])
-    #expect(targets[4] == .apns(token: Array(apnsToken.utf8)))
+    #expect(targets[4] == .apns(token: Array(apnsToken.utf8)[...]))
     for index in [1, 2, 3, 5] {
       guard case .invalid(let rejection) = targets[index] else {
         Issue.record("entry \(index) is \(targets[index])")
