@@ -23,10 +23,10 @@ final class APNsBench: Sender {
   override func hand(_ tag: Int) { apns.send(Self.push(tag, headers), for: account, tag: tag) }
 
   static func device(_ tag: Int) -> String { String(repeating: "0", count: 9) + String(1_000_000 + tag) }
-  static func push(_ tag: Int, _ headers: String = "", topic: String = "com.example.app") -> APNsPush {
+  static func push(_ tag: Int, _ headers: String = "", topic: String = "com.example.app", expiration: Int = 0) -> APNsPush {
     let body = """
       {"to":"apns:ab","priority":"high","apns":{"payload":{"aps":{"alert":"\(tag)"}},"headers":
-      {"apns-id":"00000000-0000-5000-8000-000000000000","apns-expiration":"0"\(headers)}}}
+      {"apns-id":"00000000-0000-5000-8000-000000000000","apns-expiration":"\(expiration)"\(headers)}}}
       """
     var report: LossReport?
     guard

@@ -24,7 +24,8 @@ struct APNsOverTLSTests {
       super.init(ProviderPool(.apns(apns), settings: .apns, time: loop.time, dialer: loop))
     }
 
-    override func hand(_ tag: Int) { apns.send(APNsBench.push(tag), for: account, tag: tag) }
+    var push: (Int) -> APNsPush = { APNsBench.push($0) }
+    override func hand(_ tag: Int) { apns.send(push(tag), for: account, tag: tag) }
   }
 
   let files: TestCertificates
@@ -64,6 +65,42 @@ struct APNsOverTLSTests {
     #expect(Set(entries.map(\.tokenText)).count == 1000)
     #expect(simulator.journal.violations.isEmpty)
     #expect(entries.allSatisfy { $0.authorization?.keyID == Array("ABC123DEFG".utf8) })
+  }
+
+  @Test("a push has the headers of its own translation, however many had other headers before it")
+  func headersOfTranslations() throws {
+    let simulator = try simulate()
+    let shard = try Shard(token(simulator))
+    let kinds: [(Int) -> APNsPush] = [
+      { APNsBench.push($0) }, { APNsBench.push($0, expiration: 7) }, { APNsBench.push($0, #","apns-priority":"5""#) },
+      { APNsBench.push($0, #","apns-collapse-id":"a""#) }, { APNsBench.push($0, #","apns-collapse-id":"b""#) },
+      { APNsBench.push($0, topic: "com.example.other") }, { APNsBench.push($0, #","apns-push-type":"voip""#) },
+    ]
+    // The lengths of the runs are on both sides of the count after which headers become constants.
+    let runs = [40, 3, 20, 1, 17, 18, 16].enumerated().flatMap { run, count in
+      kinds.indices.flatMap { Array(repeating: ($0 + run) % kinds.count, count: count) }
+    }
+    shard.push = { kinds[runs[$0]]($0) }
+    shard.offer(runs.indices)
+    #expect(shard.loop.run { shard.answers.count == runs.count })
+    simulator.stop()
+    #expect(simulator.journal.violations.isEmpty)
+    let entries = Dictionary(grouping: simulator.journal.entries, by: \.tokenText)
+    for (tag, kind) in runs.enumerated() {
+      let entry = try #require(entries[APNsBench.device(tag)]?.first)
+      let names = ["apns-expiration", "apns-priority", "apns-collapse-id", "apns-topic", "apns-push-type"]
+      var expected = ["0", "10", nil, "com.example.app", "alert"]
+      switch kind {
+      case 1: expected[0] = "7"
+      case 2: expected[1] = "5"
+      case 3: expected[2] = "a"
+      case 4: expected[2] = "b"
+      case 5: expected[3] = "com.example.other"
+      case 6: (expected[3], expected[4]) = ("com.example.app.voip", "voip")
+      default: break
+      }
+      #expect(names.map(entry.header) == expected, "push \(tag) of kind \(kind)")
+    }
   }
 
   @Test("a token signed by another key stops the credential")

@@ -6,20 +6,29 @@ import PushCore
 /// the compression table. Its 4,096 bytes keep the repeated values: topic, push type and priority (the same page).
 struct APNsHeaders {
   /// Nil on a certificate's connection.
-  var authorization: [UInt8]? { didSet { latest = nil } }
+  var authorization: [UInt8]? { didSet { common = nil } }
   private let template: HeaderTemplate
   private let path = Array("/3/device/".utf8)
   private let broadcast: HeaderTemplate
   private let broadcastPath = Array("/4/broadcasts/apps/".utf8)
-  /// The translation of the latest push. From a second push on, all its headers are constant, except `:path` and `apns-id`.
-  private var latest: APNsTemplate? { didSet { repeating = nil } }
+  /// A translation whose headers the latest pushes have in common, except `:path` and `apns-id`.
+  private var common: APNsTemplate? {
+    didSet {
+      repetitions = 0
+      repeating = nil
+    }
+  }
+  private var repetitions = 0
+  /// The common headers as constants; nil before `enough` repetitions.
   private var repeating: HeaderTemplate?
+  /// Pushes after which a template, which costs as much as writing the headers of ten pushes, is worth its cost.
+  private static let enough = 16
   private var values = HeaderValues()
 
   private static let variable = [
     ":path", "authorization", "apns-topic", "apns-push-type", "apns-priority", "apns-expiration", "apns-collapse-id", "apns-id",
   ]
-  /// The indices of values that differ between the pushes of one translation.
+  /// The indices of values that differ between pushes with common headers.
   private static let perDevice = [0, 7]
 
   init(authority: String) {
@@ -37,20 +46,24 @@ struct APNsHeaders {
     if push.template.isBroadcast {
       fillBroadcast(push)
       session.submit(broadcast, body: push.payload, tag: tag, &values)
-    } else if let repeating, latest === push.template {
+    } else if hasCommonHeaders(push), let repeating {
       appendPath(of: push)
       appendID(of: push)
       session.submit(repeating, body: push.payload, tag: tag, &values)
     } else {
       fill(push)
-      layOut(push)
+      if repetitions == Self.enough { repeating = HeaderTemplate(template, fixing: values, varying: Self.perDevice) }
       session.submit(template, body: push.payload, tag: tag, &values)
     }
   }
 
-  private mutating func layOut(_ push: borrowing APNsPush) {
-    guard latest === push.template else { return latest = push.template }
-    repeating = HeaderTemplate(template, fixing: values, varying: Self.perDevice)
+  private mutating func hasCommonHeaders(_ push: borrowing APNsPush) -> Bool {
+    guard let common, push.template.hasHeaders(of: common) else {
+      common = push.template
+      return false
+    }
+    repetitions += 1
+    return true
   }
 
   private mutating func fill(_ push: borrowing APNsPush) {

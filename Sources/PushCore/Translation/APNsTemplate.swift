@@ -93,6 +93,13 @@ public final class APNsTemplate: Sendable {
   /// True if APNs' answer about the token concerns an activity, not the app.
   public var isForActivity: Bool { kind?.isForActivity == true }
 
+  /// True if the pushes of both translations have the same headers, except `:path` and `apns-id`.
+  public func hasHeaders(of other: APNsTemplate) -> Bool {
+    self === other
+      || expiration == other.expiration && priority == other.priority && pushType == other.pushType
+        && collapseID == other.collapseID && topic == other.topic
+  }
+
   /// - Parameters:
   ///   - token: hexadecimal digits.
   ///   - badge: the device's counter; nil if it has none.
