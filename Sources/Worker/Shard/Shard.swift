@@ -102,6 +102,7 @@ package final class Shard: TurnHook {
     if isUntilEmpty { endUnlessReached() }
     everySecond()
     everyQuarter()
+    if isUntilEmpty { watchEmptiness() }
   }
 
   /// A shard consumes once it knows what operators have paused, or after a moment if the registry doesn't answer.
@@ -230,8 +231,7 @@ package final class Shard: TurnHook {
     if number == 0, configuration.metrics != nil { fleetFigures.look() }
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: time.wallClock / 1000, log)
-    if isUntilEmpty, drainDeadline == nil { checkEmptiness() }
-    time.schedule(after: isUntilEmpty ? 0.1 : 1) { [weak self] in self?.everySecond() }
+    time.schedule(after: 1) { [weak self] in self?.everySecond() }
   }
 
   /// FCM's project quotas are shared by the whole fleet.
@@ -279,6 +279,12 @@ package final class Shard: TurnHook {
     isReloading = false
     let changes = pools.changes
     log.info("reloaded", ["changed": changes.count, "first": Log.first(of: changes)])
+  }
+
+  /// Looks ten times a second, so that a batch ends soon after its last request.
+  private func watchEmptiness() {
+    if drainDeadline == nil { checkEmptiness() }
+    time.schedule(after: 0.1) { [weak self] in self?.watchEmptiness() }
   }
 
   private func checkEmptiness() {
