@@ -107,7 +107,8 @@ struct DuplicateWindow {
     let span = bytes.span
     var index = 0
     while index &+ 16 <= span.count {
-      step(Self.word(span, index), Self.word(span, index &+ 8), &hash)
+      let sixteen = span.extracting(index..<index &+ 16)
+      step(Self.word(sixteen, 0), Self.word(sixteen, 8), &hash)
       index &+= 16
     }
     var first = UInt64(span.count)

@@ -6,7 +6,7 @@ import PushCore
 enum FleetNotes {
   /// A producer's request, without notes.
   case none
-  case notes(page: PageTicket?, retry: RetryRecord?)
+  indirect case notes(page: PageTicket?, retry: RetryRecord?)
   case newer
   /// Notes that no worker can have written, or that don't belong here.
   case refused(Rejection)

@@ -72,8 +72,8 @@ package struct Intake {
     let seen = firstSeen.map { min(max($0, 0), now) } ?? now
     let dated = Self.published(delivery.properties, at: now)
     let published = dated ?? seen
-    entry.identity.isDated = dated != nil
     entry.identity.published = published
+    entry.identity.isDated = dated != nil
     let lifetime = request.lifetime ?? request.expirationOfTokens.map { Self.lifetime(until: $0, from: published) }
     entry.identity.deadline =
       record?.deadline ?? Self.deadline(lifetime, delivery.properties, from: published, seen: seen)

@@ -89,15 +89,16 @@ struct NameTable<Field: FieldName>: Sendable {
 
 /// The value's node for each field of an object. Null counts as absent.
 public struct FieldSlots<Field: FieldName>: Sendable {
-  private var nodes = InlineArray<32, Int32>(repeating: -1)
+  private var nodes = InlineArray<32, Int32>(repeating: 0)
   /// One bit for each field that the object has.
   private(set) var present: UInt32 = 0
 
   init() {}
 
   public subscript(_ field: Field) -> Int? {
-    let node = nodes[Int(field.rawValue)]
-    return node < 0 ? nil : Int(node)
+    // Reading the array copies all of it, and most fields are absent.
+    guard present & 1 &<< UInt32(field.rawValue) != 0 else { return nil }
+    return Int(nodes[Int(field.rawValue)])
   }
 
   mutating func set(_ field: Field, _ node: Int) {

@@ -1,3 +1,5 @@
+import Wire
+
 /// UUIDs in the only form that APNs accepts: 36 bytes, lower case, 8-4-4-4-12 (RFC 9562 §4).
 public enum UUIDText {
   public static func random() -> [UInt8] {
@@ -27,17 +29,13 @@ public enum UUIDText {
     let (high, low) = marked(high: high, low: low, version: version)
     let (first, second) = (digits(high &>> 32), digits(high))
     let (third, fourth) = (digits(low &>> 32), digits(low))
+    let hyphen = UInt64(hyphen)
     text.append(addingCapacity: 36) { text in
-      append(first, 8, to: &text)
-      text.append(hyphen)
-      append(second, 4, to: &text)
-      text.append(hyphen)
-      append(second &<< 32, 4, to: &text)
-      text.append(hyphen)
-      append(third, 4, to: &text)
-      text.append(hyphen)
-      append(third &<< 32, 4, to: &text)
-      append(fourth, 8, to: &text)
+      text.append(bigEndian: first)
+      text.append(bigEndian: hyphen &<< 56 | (second &>> 32) &<< 24 | hyphen &<< 16 | (second & 0xFFFF_FFFF) &>> 16)
+      text.append(bigEndian: second &<< 48 | hyphen &<< 40 | (third &>> 32) &<< 8 | hyphen)
+      text.append(bigEndian: third &<< 32 | fourth &>> 32)
+      text.append(bigEndian: UInt32(truncatingIfNeeded: fourth))
     }
   }
 
@@ -49,11 +47,6 @@ public enum UUIDText {
     let values = (pairs &<< 4 | pairs) & 0x0F0F_0F0F_0F0F_0F0F
     let letters = (values &+ 0x0606_0606_0606_0606) &>> 4 & 0x0101_0101_0101_0101
     return values &+ 0x3030_3030_3030_3030 &+ 0x27 &* letters
-  }
-
-  @inline(__always)
-  private static func append(_ digits: UInt64, _ count: Int, to text: inout OutputSpan<UInt8>) {
-    for place in 0..<count { text.append(UInt8(truncatingIfNeeded: digits &>> UInt64(56 &- 8 &* place))) }
   }
 
   /// Sets the bits of version and variant (RFC 9562 §4.1, §4.2).

@@ -68,7 +68,6 @@ struct APSContent {
     let name: String
     /// With quotes and colon.
     let member: StaticString
-    var isArguments: Bool { key == .titleLocArgs || key == .subtitleLocArgs || key == .bodyLocArgs }
   }
 
   /// GS-091, docs/internals/rules.md.
@@ -147,10 +146,10 @@ struct APSContent {
       guard let node = request.notification[fields[index].key] else { continue }
       if let alertOverride, document.value(fields[index].name, of: alertOverride) != nil { continue }
       output.appendMember(fields[index].member)
-      if fields[index].isArguments {
+      switch fields[index].key {
+      case .titleLocArgs, .subtitleLocArgs, .bodyLocArgs:
         if !request.appendArguments(fields[index].key, to: &output) { output.appendText("[]") }
-      } else {
-        document.appendQuoted(node, to: &output)
+      default: document.appendQuoted(node, to: &output)
       }
     }
     if let alertOverride {

@@ -4,20 +4,14 @@
 /// A token of lower-case hexadecimal digits is hashed as the bytes it encodes: one block instead of two, which saves a
 /// twentieth of the cost of a push.
 public struct DeviceIdentity: Sendable {
-  private let prefix: SHA1
+  private let namespace: (high: UInt64, low: UInt64)
 
   /// Hashes the message id once for all devices of a request.
   public init(messageID: borrowing [UInt8]) {
     var hash = Self.namespaceState
     hash.append(messageID.span)
     let (a, b, c, d, _) = hash.finish()
-    let (high, low) = UUIDText.marked(high: UInt64(a) &<< 32 | UInt64(b), low: UInt64(c) &<< 32 | UInt64(d), version: 5)
-    var namespace = SHA1()
-    for half in [high, low] {
-      namespace.append(word: UInt32(truncatingIfNeeded: half &>> 32))
-      namespace.append(word: UInt32(truncatingIfNeeded: half))
-    }
-    prefix = namespace
+    namespace = UUIDText.marked(high: UInt64(a) &<< 32 | UInt64(b), low: UInt64(c) &<< 32 | UInt64(d), version: 5)
   }
 
   public func apnsID(token: Span<UInt8>) -> [UInt8] {
@@ -27,9 +21,9 @@ public struct DeviceIdentity: Sendable {
   }
 
   public func appendAPNsID(token: Span<UInt8>, to text: inout [UInt8]) {
-    var hash = prefix
+    var hash = begun()
     if !Self.append(digits: token, to: &hash) {
-      hash = prefix
+      hash = begun()
       hash.append(token)
     }
     let (a, b, c, d, _) = hash.finish()
@@ -38,6 +32,17 @@ public struct DeviceIdentity: Sendable {
 
   public static func apnsID(messageID: [UInt8], token: [UInt8]) -> [UInt8] {
     DeviceIdentity(messageID: messageID).apnsID(token: token.span)
+  }
+
+  /// The hash after the namespace.
+  @inline(__always)
+  private func begun() -> SHA1 {
+    var hash = SHA1()
+    hash.append(word: UInt32(truncatingIfNeeded: namespace.high &>> 32))
+    hash.append(word: UInt32(truncatingIfNeeded: namespace.high))
+    hash.append(word: UInt32(truncatingIfNeeded: namespace.low &>> 32))
+    hash.append(word: UInt32(truncatingIfNeeded: namespace.low))
+    return hash
   }
 
   /// Decodes eight digits at a time. False if the count isn't a multiple of eight or a byte isn't one of 0–9 and a–f.
@@ -61,13 +66,13 @@ public struct DeviceIdentity: Sendable {
   }
 
   /// `7f1d0c52-6a39-4e0b-9d27-c4b58e3a16f0`. Must never change: redelivered requests would get other ids.
-  static let namespace: [UInt8] = [
+  static let ofAllMessages: [UInt8] = [
     0x7F, 0x1D, 0x0C, 0x52, 0x6A, 0x39, 0x4E, 0x0B, 0x9D, 0x27, 0xC4, 0xB5, 0x8E, 0x3A, 0x16, 0xF0,
   ]
 
   private static let namespaceState: SHA1 = {
     var hash = SHA1()
-    hash.append(namespace.span)
+    hash.append(ofAllMessages.span)
     return hash
   }()
 }
