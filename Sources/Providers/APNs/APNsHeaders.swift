@@ -58,7 +58,7 @@ struct APNsHeaders {
   }
 
   private mutating func hasCommonHeaders(_ push: borrowing APNsPush) -> Bool {
-    guard let common, push.template.hasHeaders(of: common) else {
+    guard common === push.template || common.map(push.template.hasHeaders) == true else {
       common = push.template
       return false
     }

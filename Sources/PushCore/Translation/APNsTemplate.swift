@@ -95,9 +95,8 @@ public final class APNsTemplate: Sendable {
 
   /// True if the pushes of both translations have the same headers, except `:path` and `apns-id`.
   public func hasHeaders(of other: APNsTemplate) -> Bool {
-    self === other
-      || expiration == other.expiration && priority == other.priority && pushType == other.pushType
-        && collapseID == other.collapseID && topic == other.topic
+    expiration == other.expiration && priority == other.priority && pushType == other.pushType
+      && collapseID == other.collapseID && topic == other.topic
   }
 
   /// - Parameters:
