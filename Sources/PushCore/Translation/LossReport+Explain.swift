@@ -1,13 +1,15 @@
 /// Reports the losses of a translation by examining the request again. Costs the delivery path nothing.
 extension LossReport {
   /// - Parameters:
-  ///   - delivery: nil if Apple devices get nothing through FCM.
+  ///   - delivery: nil if Apple devices get nothing.
   ///   - movesExtension: true if `data.ext` moves into the object `mps`.
+  ///   - content: of a web push.
   mutating func explain(
-    _ request: SendRequest, for platform: Platform, _ delivery: AppleDelivery?, movesExtension: Bool = false
+    _ request: SendRequest, for platform: Platform, _ delivery: AppleDelivery? = nil, movesExtension: Bool = false,
+    content: WebPushContent? = nil
   ) {
-    var explanation = LossExplanation(report: self, request: request, platform: platform, delivery: delivery)
-    explanation.explain(movesExtension: movesExtension)
+    var explanation = LossExplanation(report: self, request: request, platform: platform, delivery: delivery, content: content)
+    explanation.explain(movesExtension)
     self = explanation.report
   }
 
@@ -23,62 +25,77 @@ extension LossReport {
   }
 }
 
-private struct LossExplanation {
+struct LossExplanation {
   private(set) var report: LossReport
   let request: SendRequest
   let platform: Platform
   let delivery: AppleDelivery?
+  /// Of a web push only.
+  let content: WebPushContent?
 
-  private enum Devices: String {
+  enum Devices: String {
     case apple = "Apple devices"
     case android = "Android devices"
+    case browsers
+
+    fileprivate var block: MappingRule {
+      switch self {
+      case .apple: .apnsBlock
+      case .android: .androidBlock
+      case .browsers: .webpushBlock
+      }
+    }
   }
 
-  private var document: JSONDocument { request.document }
+  var document: JSONDocument { request.document }
   private var isV2: Bool { request.hasAndroidV2 }
   private var isSync: Bool { request.android(.backgroundSync) != nil }
   private var block: String { isV2 ? "android_v2" : "android" }
 
-  mutating func explain(movesExtension: Bool) {
-    explainNotification()
-    explainDefaultBadge()
-    explainData(movesExtension)
-    explainEmulation()
-    explainFlags()
-    explainBackground()
+  mutating func explain(_ movesExtension: Bool) {
+    if let content {
+      explainNotification(content)
+      explainData(movesExtension)
+      explainFlags(content)
+    } else {
+      explainNotification()
+      explainDefaultBadge()
+      explainData(movesExtension)
+      explainEmulation()
+      explainFlags()
+      explainBackground()
+    }
     explainPriority()
     explainLifetime()
     explainCollapseKey()
-    switch platform {
-    case .apns:
+    if platform == .fcm {
+      if request.restrictedPackageNameNode != nil { addLostToAndroid("restricted_package_name", .restrictedPackageName) }
+      explainAndroidV2()
+      if request.isDryRun { add(.dryRun) }
+    } else {
       if request.restrictedPackageNameNode != nil { add(.packageName) }
       if request.isDryRun { add(.dryRun) }
       if isV2 { add(.androidV2Block) }
       if request.apns(.liveActivityToken) != nil { add(.liveActivityToken) }
       if request.fcmOptionsNode != nil { add(.options, field: "fcm_options") }
-      if request.apns(.fcmOptions) != nil { add(.options, field: "apns.fcm_options") }
-    case .fcm:
-      if request.restrictedPackageNameNode != nil { addLostToAndroid("restricted_package_name", .restrictedPackageName) }
-      explainAndroidV2()
-      if request.isDryRun { add(.dryRun) }
-    case .webpush: break
+      explainOwnOptions()
     }
     for name in request.ignoredNames where !report.isFull { add(.unknownName, field: document.path(to: name)) }
   }
 
   // MARK: Entries
 
-  private mutating func add(_ rule: MappingRule, field: String? = nil, words: String? = nil) {
+  mutating func add(_ rule: MappingRule, field: String? = nil, words: String? = nil) {
     report.add(rule, platform, field: field, words: words)
   }
 
-  private mutating func drop(_ rule: MappingRule, _ field: String, _ words: String) {
+  mutating func drop(_ rule: MappingRule, _ field: String, _ words: String) {
     report.add(rule.source, field, .dropped, words)
   }
 
   /// Adds that the request's own block overrides the field for these devices.
-  private mutating func addLost(_ field: String, _ devices: Devices, to winner: String, _ rest: String = "") {
-    drop(devices == .apple ? .apnsBlock : .androidBlock, field, "\(whom(devices))\(winner) wins\(rest)")
+  mutating func addLost(_ field: String, _ devices: Devices, to winner: String, _ rest: String = "") {
+    drop(devices.block, field, "\(whom(devices))\(winner) wins\(rest)")
   }
 
   /// Adds that the block's key overrides the field for Android devices, if it does.
@@ -86,7 +103,7 @@ private struct LossExplanation {
     if platform == .fcm, request.android(key) != nil { addLost(field, .android, to: "\(block).\(key.wireName)") }
   }
 
-  private func whom(_ devices: Devices) -> String { platform == .apns ? "" : "for \(devices.rawValue): " }
+  private func whom(_ devices: Devices) -> String { platform == .fcm ? "for \(devices.rawValue): " : "" }
 
   /// Adapts words about `android` to the block that the request has.
   private func spelt(_ words: String) -> String {
@@ -167,18 +184,19 @@ private struct LossExplanation {
 
   private mutating func explainData(_ movesExtension: Bool) {
     guard let data = request.dataNode else { return }
-    // Through APNs, keys of the block's payload override data keys of the same names.
+    // Through APNs, keys of the block's payload override data keys of the same names, and in web pushes those of its data.
     let payload = platform == .apns ? delivery?.content.payload : nil
-    let own = payload.map { Set(document.members(of: $0).map { document.string($0.name) }) } ?? []
-    for (name, value) in document.members(of: data) where !report.isFull {
+    let own = content?.ownData ?? payload.map { Set(document.members(of: $0).map { document.string($0.name) }) } ?? []
+    let (block, name) = content == nil ? (MappingRule.apnsBlock, "apns.payload") : (.webpushBlock, "webpush.data")
+    for (key, value) in document.members(of: data) where !report.isFull {
       let kind = document.kind(value)
       if kind == .null {
         add(.dataNull, field: document.path(to: value))
-      } else if movesExtension, document.isString(name, SendRequest.extensionKey) {
+      } else if movesExtension, document.isString(key, SendRequest.extensionKey) {
         add(.extensionMoved, field: document.path(to: value))
         if kind != .string { add(.dataConverted, field: document.path(to: value)) }
-      } else if own.contains(document.string(name)) {
-        drop(.apnsBlock, document.path(to: name), "apns.payload has a key of the same name")
+      } else if own.contains(document.string(key)) {
+        drop(block, document.path(to: key), "\(name) has a key of the same name")
       } else if kind != .string {
         add(.dataConverted, field: document.path(to: value))
       }
@@ -230,7 +248,9 @@ private struct LossExplanation {
   // MARK: Options
 
   /// An option that each kind of device gets in its own form, unless its block has the option.
-  private mutating func explainOption(_ rule: MappingRule, _ header: APNsHeader, _ key: AndroidKey) {
+  private mutating func explainOption(
+    _ rule: MappingRule, _ header: APNsHeader, _ key: AndroidKey, _ webHeader: WebPushHeader
+  ) {
     let field = rule.field
     let isOwnOfApple = request.apnsHeader(header) != nil
     let isOwnOfAndroid = request.android(key) != nil
@@ -238,11 +258,12 @@ private struct LossExplanation {
     let hasAndroid = platform == .fcm && (key != .priority || !isV2)
     // `time_to_live` limits the request's life in the fleet even if a block overrides it.
     let rest = rule == .timeToLive ? " there; time_to_live still ends the request in the fleet" : ""
+    if isOwn(webHeader) { return addLost(field, .browsers, to: "webpush.headers.\(webHeader.rawValue)", rest) }
     if delivery != nil, isOwnOfApple { addLost(field, .apple, to: "apns.headers.\(header.wireName)", rest) }
     if hasAndroid, isOwnOfAndroid { addLost(field, .android, to: "\(block).\(key.wireName)", rest) }
     let isDelay = rule == .delayWhileIdle
     switch (delivery != nil && !isOwnOfApple, hasAndroid && !isOwnOfAndroid) {
-    case (false, false): return
+    case (false, false) where content == nil: return
     case (true, false) where platform == .fcm:
       add(rule, words: "for Apple devices only: \(isDelay ? "sent with priority 5" : header.wireName)")
     case (false, true) where delivery != nil || !isDelay:
@@ -252,6 +273,9 @@ private struct LossExplanation {
     default: add(rule, words: spelt(rule.mapping(platform).words))
     }
   }
+
+  /// True if a web push gets this header field from the request's block.
+  private func isOwn(_ header: WebPushHeader) -> Bool { content != nil && header.node(in: request) != nil }
 
   private mutating func explainPriority() {
     if platform == .fcm, isV2 {
@@ -269,25 +293,29 @@ private struct LossExplanation {
     if isHigh, isBackground, header == nil {
       add(.backgroundPriority, field: "priority", words: cut)
       addLostToAndroid("priority", .priority)
+    } else if content != nil, request.priority == .normal, request.delayWhileIdle, !isOwn(.urgency) {
+      drop(.priority, "priority", "delay_while_idle makes it lower")
     } else if request.priority != nil {
-      explainOption(.priority, .apnsPriority, .priority)
+      explainOption(.priority, .apnsPriority, .priority, .urgency)
     }
     guard request.delayWhileIdle else { return }
-    if isHigh {
+    if isHigh, !isOwn(.urgency) {
       drop(.delayWhileIdle, "delay_while_idle", "no counterpart, and priority says high")
     } else {
-      explainOption(.delayWhileIdle, .apnsPriority, .priority)
+      explainOption(.delayWhileIdle, .apnsPriority, .priority, .urgency)
     }
   }
 
   private mutating func explainLifetime() {
-    guard request.timeToLive == nil else { return explainOption(.timeToLive, .apnsExpiration, .ttl) }
-    guard request.android(.ttl) != nil, let delivery, request.apnsHeader(.apnsExpiration) == nil else { return }
-    let rule: MappingRule = delivery.isBroadcast ? .channelLifetime : .androidLifetime
+    guard request.timeToLive == nil else { return explainOption(.timeToLive, .apnsExpiration, .ttl, .ttl) }
+    let isOwn = content == nil ? delivery == nil || request.apnsHeader(.apnsExpiration) != nil : isOwn(.ttl)
+    guard request.android(.ttl) != nil, !isOwn else { return }
+    let rule: MappingRule = delivery?.isBroadcast == true ? .channelLifetime : .androidLifetime
     add(rule, field: "\(block).ttl (no time_to_live)", words: spelt(rule.mapping(platform).words))
   }
 
   private mutating func explainCollapseKey() {
+    if isOwn(.topic) { add(.collapseKey, field: "webpush.headers.Topic", words: "a hash of it") }
     let own = request.apnsHeader(.apnsCollapseId).map(document.string)
     let id = delivery?.collapseID
     if let own, let id, id != own {
@@ -296,9 +324,22 @@ private struct LossExplanation {
     }
     guard let key = request.collapseKey else { return }
     if delivery?.isBroadcast == true { return add(.channelCollapseKey, field: "collapse_key") }
-    guard own == nil, let id, id != key else { return explainOption(.collapseKey, .apnsCollapseId, .collapseKey) }
+    guard own == nil, let id, id != key else { return explainOption(.collapseKey, .apnsCollapseId, .collapseKey, .topic) }
     add(.collapseKeyCut, field: "collapse_key")
     addLostToAndroid("collapse_key", .collapseKey)
+  }
+
+  /// The options for FCM in the platform's own block.
+  private mutating func explainOwnOptions() {
+    guard content != nil else {
+      if request.apns(.fcmOptions) != nil { add(.options, field: "apns.fcm_options") }
+      return
+    }
+    guard let options = request.webpush(.fcmOptions) else { return }
+    // Beside the link there is only the label for FCM's statistics.
+    for (name, value) in document.members(of: options) where !document.isString(name, "link") && document.kind(value) != .null {
+      add(.options, field: "webpush.fcm_options.analytics_label")
+    }
   }
 
   private mutating func explainAndroidV2() {

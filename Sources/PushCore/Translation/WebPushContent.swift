@@ -10,7 +10,7 @@ struct WebPushContent {
   /// The node of the link: the block's own `navigate`, `fcm_options.link`, or an `https` click action.
   private let link: Int?
   /// The names of the block's data, which replace those of `data`.
-  private let ownData: Set<[UInt8]>
+  let ownData: Set<[UInt8]>
   /// True if there is a notification: a title, a body, or any key of the block.
   let isShown: Bool
   let isDeclarative: Bool
@@ -72,9 +72,6 @@ struct WebPushContent {
   func winnerOverClickAction(_ request: SendRequest) -> String? {
     winner(over: "navigate", request.document) ?? (Self.optionsLink(request) == nil ? nil : "webpush.fcm_options.link")
   }
-
-  /// True if the block's data has the name too.
-  func replaces(_ name: [UInt8]) -> Bool { ownData.contains(name) }
 
   /// Bytes of content that every push service takes: 4,096 (RFC 8030 §7.2) without the header, the tag and the delimiter of the
   /// encryption (RFC 8291 §4).
@@ -147,7 +144,7 @@ struct WebPushContent {
     payload.appendMember(#""data":{"#)
     if let data = request.dataNode {
       for (name, value) in document.members(of: data) where document.kind(value) != .null {
-        if !ownData.isEmpty, replaces(document.string(name)) { continue }
+        if !ownData.isEmpty, ownData.contains(document.string(name)) { continue }
         payload.appendMemberSeparator()
         payload.appendDataMember(name, value, of: document, page: page)
       }

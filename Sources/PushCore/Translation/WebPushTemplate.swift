@@ -25,7 +25,7 @@ public final class WebPushTemplate: Sendable {
     let delivery = try WebPushDelivery(request, standard: standard, context)
     var usesPage = false
     let form = try content.payload(request, context, usesPage: &usesPage)
-    report?.explain(request, content)
+    report?.explain(request, for: .webpush, content: content)
     if usesPage { report?.addPage(.webpush) }
     return WebPushTemplate(form, delivery, usesPage: usesPage)
   }
