@@ -79,7 +79,7 @@ public final class Registry: RegistryDoor, TurnHook {
       store.create = store.create && isFirst
       return try openRegistry(location, options: store, limits: limits)
     }
-    thread.front.registry = self
+    thread.registry = self
     try thread.start()
   }
 

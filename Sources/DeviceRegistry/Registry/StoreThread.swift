@@ -21,12 +21,8 @@ final class StoreThread: Sendable {
     let result: Result<any Sendable, RegistryError>
   }
 
-  /// The registry on the loop's side. Only accessed on the loop's thread.
-  final class Front: @unchecked Sendable {
-    weak var registry: Registry?
-  }
-
-  let front = Front()
+  /// Only accessed on the loop's thread.
+  nonisolated(unsafe) weak var registry: Registry?
   /// Changes of an earlier era fail without being tried.
   let changeEra = Atomic<Int>(0)
   private let queue = JobQueue<Job>()
@@ -94,7 +90,7 @@ final class StoreThread: Sendable {
   }
 
   func post(_ body: @escaping @Sendable (Registry) -> Void) {
-    mailbox.post { [front] _ in if let registry = front.registry { body(registry) } }
+    mailbox.post { [self] _ in if let registry { body(registry) } }
   }
 
   static let jobsPerTurn = Note.mostTogether
