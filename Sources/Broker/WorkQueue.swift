@@ -3,33 +3,16 @@ package enum WorkQueue: Int, CaseIterable {
   case sendHigh, fanoutHigh, sendNormal, fanoutNormal
 
   package var isFanOut: Bool { self == .fanoutHigh || self == .fanoutNormal }
-
   package var isHigh: Bool { self == .sendHigh || self == .fanoutHigh }
 
   /// The queue for the pages of an audience that was requested in this queue.
-  package var fanOut: WorkQueue {
-    switch self {
-    case .sendHigh, .fanoutHigh: .fanoutHigh
-    case .sendNormal, .fanoutNormal: .fanoutNormal
-    }
-  }
-
+  package var fanOut: WorkQueue { isHigh ? .fanoutHigh : .fanoutNormal }
   /// The queue for a request that names one device of a page.
-  package var sending: WorkQueue {
-    switch self {
-    case .sendHigh, .fanoutHigh: .sendHigh
-    case .sendNormal, .fanoutNormal: .sendNormal
-    }
-  }
+  package var sending: WorkQueue { isHigh ? .sendHigh : .sendNormal }
 
   /// The exchange (without prefix) and the routing key of this queue.
   package var route: (exchange: String, key: String) {
-    switch self {
-    case .sendHigh: (Topology.send, "high")
-    case .fanoutHigh: (Topology.fanOut, "high")
-    case .sendNormal: (Topology.send, "normal")
-    case .fanoutNormal: (Topology.fanOut, "normal")
-    }
+    (isFanOut ? Topology.fanOut : Topology.send, isHigh ? "high" : "normal")
   }
 
   /// The queue's name without prefix. Retries use it to return here.
