@@ -4,15 +4,11 @@ import Reactor
 /// An entry is a domain, which includes its subdomains; an address; a network such as `10.0.0.0/8`; or `*` for every host. A domain
 /// or an IPv4 address may have a port.
 public struct ProxyExceptions: Hashable, Sendable {
-  fileprivate enum Rule: Hashable {
-    case everything
-    /// In small letters, without a leading dot.
-    case domain(String)
-    case network(AddressBlock)
-  }
-
   private struct Entry: Hashable {
-    let rule: Rule
+    /// In small letters, without a leading dot; `*` for every host.
+    let domain: String
+    /// Nil for a domain.
+    let network: AddressBlock?
     /// Nil for every port.
     let port: UInt16?
 
@@ -20,7 +16,15 @@ public struct ProxyExceptions: Hashable, Sendable {
       let parts = text.split(separator: ":", omittingEmptySubsequences: false)
       // An IPv6 address has more colons.
       port = parts.count == 2 ? UInt16(parts[1]) : nil
-      rule = Rule(port == nil ? text : String(parts[0]))
+      let host = port == nil ? text : String(parts[0])
+      network = AddressBlock(host.filter { $0 != "[" && $0 != "]" })
+      domain = host == "*" ? host : String(host.drop { $0 == "*" }.drop { $0 == "." })
+    }
+
+    /// - Parameter address: nil for a name that is no address.
+    func contains(_ name: String, _ address: [UInt8]?) -> Bool {
+      if let network { return address.map(network.contains) ?? false }
+      return domain == "*" || address == nil && (name == domain || name.hasSuffix("." + domain))
     }
   }
 
@@ -35,30 +39,7 @@ public struct ProxyExceptions: Hashable, Sendable {
     let address = NumericAddress.bytes(endpoint.host)
     let name = endpoint.host.lowercased()
     return entries.contains { entry in
-      (entry.port == nil || entry.port == endpoint.port) && entry.rule.contains(name, address)
-    }
-  }
-}
-
-extension ProxyExceptions.Rule {
-  fileprivate init(_ entry: String) {
-    if entry == "*" {
-      self = .everything
-      return
-    }
-    if let network = AddressBlock(entry.filter { $0 != "[" && $0 != "]" }) {
-      self = .network(network)
-      return
-    }
-    self = .domain(String(entry.drop { $0 == "*" }.drop { $0 == "." }))
-  }
-
-  /// - Parameter address: nil for a name that is no address.
-  fileprivate func contains(_ name: String, _ address: [UInt8]?) -> Bool {
-    switch self {
-    case .everything: true
-    case .domain(let domain): address == nil && (name == domain || name.hasSuffix("." + domain))
-    case .network(let network): address.map(network.contains) ?? false
+      (entry.port == nil || entry.port == endpoint.port) && entry.contains(name, address)
     }
   }
 }
