@@ -35,24 +35,15 @@ public final class VerifyingKey: @unchecked Sendable {
       && EVP_DigestVerify(context, encoded, encoded.count, message, message.count) == 1
   }
 
+  /// An `ECDSA-Sig-Value` (RFC 3279 §2.2.3): a sequence of two integers.
   private static func der(_ raw: [UInt8]) -> [UInt8]? {
-    guard raw.count == 64, let signature = ECDSA_SIG_new() else { return nil }
-    defer { ECDSA_SIG_free(signature) }
-    let (r, s) = raw.withUnsafeBufferPointer { buffer in
-      (BN_bin2bn(buffer.baseAddress, 32, nil), BN_bin2bn(buffer.baseAddress! + 32, 32, nil))
+    guard raw.count == 64 else { return nil }
+    let integers = [raw[..<32], raw[32...]].flatMap { half -> [UInt8] in
+      let digits = half.drop { $0 == 0 }
+      // A first bit of 1 would be the sign.
+      let bytes = digits.first.map { $0 < 0x80 } == true ? Array(digits) : [0] + digits
+      return [0x02, UInt8(bytes.count)] + bytes
     }
-    guard ECDSA_SIG_set0(signature, r, s) == 1 else {
-      BN_free(r)
-      BN_free(s)
-      return nil
-    }
-    let count = i2d_ECDSA_SIG(signature, nil)
-    guard count > 0 else { return nil }
-    var bytes = [UInt8](repeating: 0, count: Int(count))
-    bytes.withUnsafeMutableBufferPointer { buffer in
-      var end = buffer.baseAddress
-      _ = i2d_ECDSA_SIG(signature, &end)
-    }
-    return bytes
+    return [0x30, UInt8(integers.count)] + integers
   }
 }
