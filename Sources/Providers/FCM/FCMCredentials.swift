@@ -1,3 +1,4 @@
+import HTTP2
 import Reactor
 import TLS
 
@@ -38,5 +39,15 @@ public struct FCMCredentials: Sendable {
     self.target = target
     tokenTarget = DialTarget(token.endpoint, tls: tls, through: proxy)
     tokenPath = token.path
+  }
+
+  /// The header block of `POST /v1/projects/<project>/messages:send` (FCM HTTP v1 API). The access token changes only
+  /// hourly, so it may enter the compression table.
+  var template: HeaderTemplate {
+    HeaderTemplate(
+      constant: [
+        (":method", "POST"), (":scheme", "https"), (":authority", target.authority),
+        (":path", "/v1/projects/\(HTTPFetch.encoded(account.project))/messages:send"), ("content-type", "application/json"),
+      ], variable: ["authorization"])
   }
 }

@@ -34,7 +34,7 @@ extension CredentialProbe {
       case .token(let token, _):
         let authorization = Array("Bearer ".utf8) + token
         let push = send(
-          .fcm(FCMHeaders(credentials).template, authorization: authorization, device: fcmDevice), to: credentials.target, time,
+          .fcm(credentials.template, authorization: authorization, device: fcmDevice), to: credentials.target, time,
           dialer, interpret: { FCMReply.interpret(status: $0.status, body: $0.body) }, completion)
         steps.kept.append(push)
       }

@@ -5,7 +5,8 @@ import Wire
 /// Makes FCM requests with one project's service account and interprets the answers.
 public final class FCMProvider: PushProvider {
   private var credentials: FCMCredentials
-  private var headers: FCMHeaders
+  private var template: HeaderTemplate
+  private var values = HeaderValues()
   private var tokens: AccessTokens
   private var payloads: [[UInt8]] = []
   private let time: Turn
@@ -16,7 +17,7 @@ public final class FCMProvider: PushProvider {
     self.credentials = credentials
     self.time = time
     self.dialer = dialer
-    headers = FCMHeaders(credentials)
+    template = credentials.template
     tokens = AccessTokens(credentials, time: time, dialer: dialer)
   }
 
@@ -27,7 +28,7 @@ public final class FCMProvider: PushProvider {
   /// Uses another account from now on. Pushes in flight finish with the old account.
   public func replaceCredentials(_ credentials: FCMCredentials) {
     self.credentials = credentials
-    headers = FCMHeaders(credentials)
+    template = credentials.template
     tokens.stop()
     tokens = AccessTokens(credentials, time: time, dialer: dialer)
     tokens.pool = pool
@@ -45,7 +46,9 @@ public final class FCMProvider: PushProvider {
   }
 
   func submit(_ slot: Int, to session: ClientSession) -> Bool {
-    if let token = tokens.current { headers.submit(payloads[slot], authorization: token.authorization, to: session, tag: slot) }
+    guard let token = tokens.current else { return false }
+    values.append(token.authorization)
+    session.submit(template, body: payloads[slot], tag: slot, &values)
     return false
   }
 
@@ -54,7 +57,7 @@ public final class FCMProvider: PushProvider {
   func probe(_ question: ProbeQuestion) -> ProbeRequest? {
     guard authorise() != nil, let token = tokens.current else { return nil }
     let device = if case .answers = question { ProviderProbe.fcmDevice } else { CredentialProbe.fcmDevice }
-    return .fcm(headers.template, authorization: token.authorization, device: device)
+    return .fcm(template, authorization: token.authorization, device: device)
   }
 
   // MARK: Answers
