@@ -96,7 +96,7 @@ extension RequestReader {
         seconds < RequestLimits.longestTimeToLive || !TextForm.hasFraction(document.string(node))
       else { throw refusal(node, .invalidTTL, "expected a duration from \"0s\" to \"2419200s\"") }
     case .timestamp:
-      guard kind == .string, TextForm.isTimestamp(document.string(node)) else {
+      guard kind == .string, Timestamp.milliseconds(of: document.string(node)) != nil else {
         throw refusal(node, .invalidParameters, "expected a time as RFC 3339 has it")
       }
     case .unit:

@@ -84,41 +84,6 @@ public enum TextForm {
   static func hasFraction(_ duration: [UInt8]) -> Bool {
     duration.drop { $0 != UInt8(ascii: ".") }.contains { $0 > UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
   }
-
-  /// An RFC 3339 `date-time` with `T`, at most nine fractional digits and a valid date.
-  static func isTimestamp(_ text: [UInt8]) -> Bool {
-    let form = Array("0000-00-00T00:00:00".utf8)
-    guard text.count > form.count else { return false }
-    for (byte, expected) in zip(text, form) {
-      guard expected == UInt8(ascii: "0") ? Bytes.isDigit(byte) : byte == expected else { return false }
-    }
-    func number(_ at: Int) -> Int { Int(text[at] - 48) * 10 + Int(text[at + 1] - 48) }
-    let year = number(0) * 100 + number(2)
-    guard (1...12).contains(number(5)), (1...days(ofMonth: number(5), in: year)).contains(number(8)), number(11) < 24,
-      number(14) < 60, number(17) <= 60
-    else {
-      return false
-    }
-    var rest = text.dropFirst(form.count)
-    if rest.first == UInt8(ascii: ".") {
-      let digits = rest.dropFirst().prefix(while: Bytes.isDigit)
-      guard (1...9).contains(digits.count) else { return false }
-      rest = rest.dropFirst(1 + digits.count)
-    }
-    if rest.elementsEqual("Z".utf8) { return true }
-    guard rest.count == 6, let sign = rest.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") else { return false }
-    let offset = Array(rest.dropFirst())
-    return offset[2] == UInt8(ascii: ":") && [0, 1, 3, 4].allSatisfy { Bytes.isDigit(offset[$0]) }
-      && Int(offset[0] - 48) * 10 + Int(offset[1] - 48) < 24 && offset[3] < UInt8(ascii: "6")
-  }
-
-  private static func days(ofMonth month: Int, in year: Int) -> Int {
-    switch month {
-    case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-    case 4, 6, 9, 11: 30
-    default: 31
-    }
-  }
 }
 
 extension Unicode.Scalar {

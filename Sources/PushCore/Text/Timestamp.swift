@@ -28,24 +28,36 @@ public enum Timestamp {
     return bytes
   }
 
-  /// The Unix milliseconds of an RFC 3339 time with any offset and fraction; nil if the text isn't one.
+  /// The Unix milliseconds of an RFC 3339 `date-time` with `T`, any offset and at most nine fractional digits; nil if the text
+  /// isn't one, or has no valid date.
   public static func milliseconds(of text: [UInt8]) -> Int64? {
-    guard TextForm.isTimestamp(text) else { return nil }
+    let form = Array("0000-00-00T00:00:00".utf8)
+    guard text.count > form.count, zip(text, form).allSatisfy({ $1 == 0x30 ? Bytes.isDigit($0) : $0 == $1 }) else { return nil }
     func number(_ range: Range<Int>) -> Int64 { text[range].reduce(0) { $0 * 10 + Int64($1 - 0x30) } }
-    let date = days(year: number(0..<4), month: number(5..<7), day: number(8..<10))
-    var seconds = date * 86_400 + number(11..<13) * 3_600 + number(14..<16) * 60 + number(17..<19)
+    let (year, month, day) = (number(0..<4), number(5..<7), number(8..<10))
+    let (hour, minute, second) = (number(11..<13), number(14..<16), number(17..<19))
+    guard (1...12).contains(month), hour < 24, minute < 60, second <= 60 else { return nil }
+    let first = days(year: year, month: month, day: 1)
+    let next = month == 12 ? first + 31 : days(year: year, month: month + 1, day: 1)
+    guard (1...next - first).contains(day) else { return nil }
+    var rest = text[form.count...]
     var fraction: Int64 = 0
-    if text[19] == 0x2E {
-      let digits = text[20...].prefix(while: Bytes.isDigit).prefix(3)
-      fraction = digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
-      for _ in digits.count..<3 { fraction *= 10 }
+    if rest.first == 0x2E {
+      let digits = rest.dropFirst().prefix(while: Bytes.isDigit)
+      guard (1...9).contains(digits.count) else { return nil }
+      fraction = (digits + [0x30, 0x30]).prefix(3).reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+      rest = rest.dropFirst(1 + digits.count)
     }
-    if text.last != 0x5A {
-      let end = text.count
-      let offset = number(end - 5..<end - 3) * 3_600 + number(end - 2..<end) * 60
-      seconds += text[end - 6] == 0x2D ? offset : -offset
-    }
-    return seconds * 1_000 + fraction
+    let seconds = (first + day - 1) * 86_400 + hour * 3_600 + minute * 60 + second
+    if rest.elementsEqual("Z".utf8) { return seconds * 1_000 + fraction }
+    let start = rest.startIndex
+    guard rest.count == 6, rest[start] == 0x2B || rest[start] == 0x2D, rest[start + 3] == 0x3A,
+      [1, 2, 4, 5].allSatisfy({ Bytes.isDigit(rest[start + $0]) })
+    else { return nil }
+    let (hours, minutes) = (number(start + 1..<start + 3), number(start + 4..<start + 6))
+    guard hours < 24, minutes < 60 else { return nil }
+    let offset = hours * 3_600 + minutes * 60
+    return (rest[start] == 0x2D ? seconds + offset : seconds - offset) * 1_000 + fraction
   }
 
   static let latest: Int64 = 253_402_300_799_999
