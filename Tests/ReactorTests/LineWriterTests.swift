@@ -124,10 +124,10 @@ struct LineWriterTests {
   func portions() {
     var bytes = (0..<500).flatMap { line($0, padded: 10 + $0 % 90) }[...]
     while !bytes.isEmpty {
-      let portion = LineBuffer.portion(of: bytes)
+      let portion = LineWriter.portion(of: bytes)
       #expect(portion.last == UInt8(ascii: "\n") && portion.count <= 4096)
       bytes = bytes[portion.endIndex...]
     }
-    #expect(Array(LineBuffer.portion(of: Array("no end".utf8)[...])) == Array("no end".utf8))
+    #expect(Array(LineWriter.portion(of: Array("no end".utf8)[...])) == Array("no end".utf8))
   }
 }

@@ -7,7 +7,9 @@ import Wire
 final class LineWriter: @unchecked Sendable {
   /// Protects all below, unless noted otherwise.
   private let monitor = Monitor()
-  private var buffer: LineBuffer
+  private var waiting: [UInt8] = []
+  /// Lines refused since the writer last took `waiting`, all later than the lines in it.
+  private var refused = 0
   private var thread: ThreadHandle?
   private var isWriting = false
   /// True if a `flush` timed out and nothing has been written since.
@@ -15,6 +17,7 @@ final class LineWriter: @unchecked Sendable {
   private var droppedCount = 0
   private var notice: @Sendable (Int) -> [UInt8]
 
+  private let capacity: Int
   // Used only on the writer's thread.
   private let descriptor: Int32
   /// Dropped lines that no line has reported yet.
@@ -28,7 +31,7 @@ final class LineWriter: @unchecked Sendable {
   init(_ descriptor: Int32, capacity: Int, notice: @escaping @Sendable (Int) -> [UInt8]) {
     self.descriptor = descriptor
     self.notice = notice
-    buffer = LineBuffer(capacity: capacity)
+    self.capacity = capacity
   }
 
   var dropped: Int { monitor.locked { droppedCount } }
@@ -39,11 +42,12 @@ final class LineWriter: @unchecked Sendable {
   func write(_ line: [UInt8]) {
     monitor.locked {
       if thread == nil { thread = try? startThread(named: "log") { [self] in run() } }
-      guard thread != nil, buffer.append(line) else {
-        droppedCount += 1
-        return
+      if thread != nil, waiting.count + line.count <= capacity {
+        waiting += line
+        return monitor.wakeAll()
       }
-      monitor.wakeAll()
+      droppedCount += 1
+      if thread != nil { refused += 1 }
     }
   }
 
@@ -51,11 +55,13 @@ final class LineWriter: @unchecked Sendable {
   func flush(seconds: Double) {
     let end = SystemClock.monotonic.advanced(bySeconds: seconds)
     monitor.locked {
-      while isWriting || !buffer.isEmpty, !isStuck {
+      while isWriting || hasWork, !isStuck {
         if !monitor.wait(until: end) { isStuck = true }
       }
     }
   }
+
+  private var hasWork: Bool { !waiting.isEmpty || refused > 0 }
 
   // MARK: On the thread
 
@@ -63,14 +69,15 @@ final class LineWriter: @unchecked Sendable {
     while true {
       let (bytes, refused) = monitor.locked {
         isWriting = false
-        if buffer.isEmpty { monitor.wakeAll() }
-        while buffer.isEmpty { monitor.wait() }
+        if !hasWork { monitor.wakeAll() }
+        while !hasWork { monitor.wait() }
         isWriting = true
-        return buffer.take()
+        defer { (waiting, self.refused) = ([], 0) }
+        return (waiting, self.refused)
       }
       var rest = bytes[...]
       while !rest.isEmpty {
-        let portion = LineBuffer.portion(of: rest)
+        let portion = Self.portion(of: rest)
         rest = rest[portion.endIndex...]
         if !put(portion) { untold += lose(portion) }
       }
@@ -78,6 +85,17 @@ final class LineWriter: @unchecked Sendable {
       if untold > 0, put(monitor.locked { notice }(untold)[...]) { untold = 0 }
     }
   }
+
+  /// The part of `bytes` to write at once: whole lines, at most what a pipe writes atomically (pipe(7), PIPE_BUF), so that
+  /// lines of several processes don't mix. A longer line is written alone.
+  static func portion(of bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let newline = UInt8(ascii: "\n")
+    guard bytes.count > atomic else { return bytes }
+    if let last = bytes.prefix(atomic).lastIndex(of: newline) { return bytes[...last] }
+    return bytes.firstIndex(of: newline).map { bytes[...$0] } ?? bytes
+  }
+
+  private static let atomic = 4096
 
   private func lose(_ lines: ArraySlice<UInt8>) -> Int {
     let count = max(lines.count { $0 == UInt8(ascii: "\n") }, 1)
