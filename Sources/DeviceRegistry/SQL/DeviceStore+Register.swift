@@ -57,10 +57,13 @@ extension DeviceStore {
     let key: RegistryKey
     var replaced: [ReplacedToken] = []
     if let holder, holder.id != owner?.id {
-      key = try replaceToken(of: holder, by: owner, registration, user, now)
+      key = try replaceToken(of: holder, by: owner, registration, now)
+      try refresh(holder, registration, user, kind, activity, now, latest: now)
       replaced = try replacedToken(SQL.replacedToken, [.int(holder.id), .int(holder.key.salt)])
     } else if let owner {
-      key = try refresh(owner, registration, user, kind, activity, now)
+      key = owner.key
+      // A registration without a time counts as the latest, whatever clock set `gone_at`.
+      try refresh(owner, registration, user, kind, activity, now, latest: max(now, owner.goneAt ?? now))
       // The subscription may have other keys now.
       if former.token != registration.token {
         try session.run(SQL.renewToken, [.int(owner.id), .blob(registration.token)])
@@ -176,12 +179,12 @@ extension DeviceStore {
     return RegistryKey(id: id, salt: salt)
   }
 
-  /// Registers the same token again: given fields overwrite, others stay. A registration older than `gone_at` doesn't
-  /// reactivate the device. A registration without a time counts as the latest, whatever clock set `gone_at`.
+  /// Registers the device again: given fields overwrite, others stay. A registration older than `gone_at` doesn't reactivate the
+  /// device.
   private func refresh(
-    _ device: Found, _ registration: Registration, _ user: Int64?, _ kind: TokenKind, _ activity: [UInt8], _ now: Int64
-  ) throws(RegistryError) -> RegistryKey {
-    let latest = max(now, device.goneAt ?? now)
+    _ device: Found, _ registration: Registration, _ user: Int64?, _ kind: TokenKind, _ activity: [UInt8], _ now: Int64,
+    latest: Int64
+  ) throws(RegistryError) {
     try session.run(
       SQL.refreshDevice,
       [
@@ -189,14 +192,13 @@ extension DeviceStore {
         .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
         .text(registration.appVersion), .int(registration.registered(by: latest)), .int(kind), .text(activity),
       ])
-    return device.key
   }
 
   /// Gives an installation a new token. The device keeps its number, topics, groups and user. It gets a new registration, and
   /// the old registration becomes an alias. If the new token was registered separately, that registration becomes an alias too.
   /// Its topics and groups move to the device, unless they belong to another installation.
   private func replaceToken(
-    of device: Found, by owner: Found?, _ registration: Registration, _ user: Int64?, _ now: Int64
+    of device: Found, by owner: Found?, _ registration: Registration, _ now: Int64
   ) throws(RegistryError) -> RegistryKey {
     if let owner {
       if owner.installation == nil {
@@ -212,12 +214,7 @@ extension DeviceStore {
     let salt = makeSalt()
     try session.run(SQL.keepReplaced, [.int(device.id), .int(now), .blob(registration.token)])
     try session.run(
-      SQL.replaceToken,
-      [
-        .int(device.id), .int(registration.platform), .blob(registration.token), .int(salt),
-        .int(registration.environment), .int(now), .int(user), .text(registration.locale),
-        .text(registration.timeZone), .text(registration.appVersion), .int(registration.registered(by: now)),
-      ])
+      SQL.replaceToken, [.int(device.id), .int(registration.platform), .blob(registration.token), .int(salt)])
     return RegistryKey(id: device.id, salt: salt)
   }
 }
@@ -292,12 +289,7 @@ extension SQL {
     """
   }
   static let deleteDevice = Statement("DELETE FROM devices WHERE id = ?1")
+  /// The new token begins as an active one. `refreshDevice` follows.
   static let replaceToken = Statement(
-    """
-    UPDATE devices SET platform = ?2, token = ?3, salt = ?4, environment = COALESCE(?5, environment), state = 0, reason = NULL,
-      gone_at = NULL, registered_at = ?11, last_seen = ?6, user_id = COALESCE(?7, user_id), locale = COALESCE(?8, locale),
-      time_zone = COALESCE(?9, time_zone), app_version = COALESCE(?10, app_version), marked_at = NULL,
-      stale_claim = NULL
-    WHERE id = ?1
-    """)
+    "UPDATE devices SET platform = ?2, token = ?3, salt = ?4, gone_at = NULL, registered_at = 0 WHERE id = ?1")
 }
