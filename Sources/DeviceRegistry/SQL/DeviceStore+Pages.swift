@@ -58,7 +58,7 @@ extension DeviceStore {
     try session.run(scope.page, scope.isOfFew ? values + [.int(kind)] : values) { row in
       visited += 1
       guard visited <= limit else { return }
-      last = row.int(DeviceColumn.id)
+      last = row.int(0)
       devices.append(row, onlyFor: scope.isOfFew ? nil : kind)
     }
     return AudiencePage(devices: devices, next: last, isLast: visited <= limit)
@@ -196,28 +196,30 @@ private struct IDStream {
 }
 
 extension SQL {
+  /// The first columns of every statement that reads ``DeviceRows``.
+  static let deviceColumns = "d.id, d.salt, d.registered_at, d.platform, d.environment, d.state, d.token, d.sender, d.kind"
   /// `CROSS JOIN` fixes SQLite's join order: members in order, each with a seek to the neighbouring device.
   static let topicPage = Statement(
     """
-    SELECT \(DeviceColumn.list) FROM members m CROSS JOIN devices d ON d.id = m.device
+    SELECT \(deviceColumns) FROM members m CROSS JOIN devices d ON d.id = m.device
     WHERE m.topic = ?1 AND m.device > ?2 AND m.device <= ?3 ORDER BY m.device LIMIT ?4
     """,
     postgres: """
-      SELECT \(DeviceColumn.list)
+      SELECT \(deviceColumns)
       FROM (SELECT device FROM members WHERE topic = ?1 AND device > ?2 AND device <= ?3 ORDER BY device LIMIT ?4) m
       JOIN devices d ON d.id = m.device ORDER BY d.id
       """)
   static let appPage = Statement(
-    "SELECT \(DeviceColumn.list) FROM devices d WHERE d.app = ?1 AND d.id > ?2 AND d.id <= ?3 ORDER BY d.id LIMIT ?4")
+    "SELECT \(deviceColumns) FROM devices d WHERE d.app = ?1 AND d.id > ?2 AND d.id <= ?3 ORDER BY d.id LIMIT ?4")
   static let userPage = Statement(
     """
-    SELECT \(DeviceColumn.list) FROM devices d WHERE d.user_id = ?1 AND d.id > ?2 AND d.id <= ?3 AND \(isWantedOfFew)
+    SELECT \(deviceColumns) FROM devices d WHERE d.user_id = ?1 AND d.id > ?2 AND d.id <= ?3 AND \(isWantedOfFew)
     ORDER BY d.id LIMIT ?4
     """)
   private static let isWantedOfFew = "d.state <> 2 AND (d.kind = ?5 OR d.platform <> \(Platform.apns.rawValue))"
   static let groupPage = Statement(
     """
-    SELECT \(DeviceColumn.list) FROM devices d WHERE d.id > ?2 AND d.id <= ?3 AND \(isWantedOfFew) AND d.id IN (
+    SELECT \(deviceColumns) FROM devices d WHERE d.id > ?2 AND d.id <= ?3 AND \(isWantedOfFew) AND d.id IN (
       SELECT g.member FROM group_members g WHERE g.group_id = ?1 AND g.kind = 0
       UNION SELECT s.id FROM group_members g JOIN devices o ON o.id = g.member JOIN devices s ON s.app = o.app
         AND s.installation = o.installation AND s.sender = o.sender AND s.kind <> 0
@@ -229,7 +231,7 @@ extension SQL {
     "SELECT device FROM members WHERE topic = ?1 AND device > ?2 AND device <= ?3 ORDER BY device LIMIT ?4")
   static let appDeviceIDs = Statement(
     "SELECT id FROM devices WHERE app = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4")
-  static let devicesByID = Statement(rows: "SELECT \(DeviceColumn.list) FROM devices d WHERE d.id = ?1", .int)
+  static let devicesByID = Statement(rows: "SELECT \(deviceColumns) FROM devices d WHERE d.id = ?1", .int)
   /// The lowest and the highest number of an application's devices; null if it has none.
   static let deviceRange = Statement(
     """

@@ -48,7 +48,7 @@ extension DeviceStore {
       device.timeZone = row.optionalBytes(14)
       device.appVersion = row.optionalBytes(15)
       device.registeredAt = row.int(2)
-      let kind = row.kind(DeviceColumn.kind)
+      let kind = row.kind(8)
       device.kind = kind == .alert ? nil : kind
       device.activity = kind == .liveActivity ? row.bytes(18) : nil
       return DeviceRecord(
@@ -87,7 +87,7 @@ extension DeviceStore {
 extension SQL {
   private static let recordQuery =
     """
-    SELECT \(DeviceColumn.list), (SELECT a.name FROM apps a WHERE a.id = d.app), d.installation, u.name, u.display, d.locale,
+    SELECT \(deviceColumns), (SELECT a.name FROM apps a WHERE a.id = d.app), d.installation, u.name, u.display, d.locale,
       d.time_zone, d.app_version, d.reason, d.last_seen, d.activity,
       CASE d.state WHEN 0 THEN NULL WHEN 2 THEN d.gone_at ELSE COALESCE(d.marked_at, d.last_seen) END,
       (SELECT b.badge FROM badges b WHERE b.device = \(counterOfDevice))

@@ -19,7 +19,7 @@ extension DeviceStore {
     func read(_ ids: [Int64]) throws(RegistryError) {
       let missing = Set(ids).filter { found[$0] == nil }.sorted()
       try session.runEach(SQL.devicesWithApp, missing.map { [.int($0)] }) { _, row in
-        found[row.int(DeviceColumn.id)] = (devices.count, row.int(DeviceColumn.next))
+        found[row.int(0)] = (devices.count, row.int(9))
         devices.append(row)
       }
     }
@@ -97,11 +97,11 @@ extension DeviceStore {
 }
 
 extension SQL {
-  static let devicesWithApp = Statement(rows: "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ?1", .int)
+  static let devicesWithApp = Statement(rows: "SELECT \(deviceColumns), d.app FROM devices d WHERE d.id = ?1", .int)
   /// The devices of another kind in the same installation; the latest if there are many.
   static let devicesOfInstallation = Statement(
     """
-    SELECT \(DeviceColumn.list) FROM devices d WHERE d.id IN (
+    SELECT \(deviceColumns) FROM devices d WHERE d.id IN (
       SELECT x.id FROM devices o JOIN devices x ON x.app = o.app AND x.installation = o.installation
         AND x.sender = o.sender AND x.kind = ?2
       WHERE o.id = ?1 AND x.state <> 2 ORDER BY x.last_seen DESC, x.id DESC LIMIT 100)

@@ -1,0 +1,23 @@
+import PushCore
+
+extension DeviceRows {
+  /// - Parameters:
+  ///   - row: with ``SQL/deviceColumns``.
+  ///   - kind: if set, leaves out gone and stale devices, and other kinds of APNs tokens.
+  mutating func append(_ row: SQLRow, onlyFor kind: TokenKind? = nil) {
+    let platform = row.platform(3)
+    let state = row.state(5)
+    let ownKind = row.kind(8)
+    if let kind {
+      guard state == .active || state == .suspect, ownKind == kind || platform != .apns else { return }
+    }
+    append { arena, start in
+      let tokenCount = row.append(6, to: &arena)
+      let senderCount = row.append(7, to: &arena)
+      return DeviceRow(
+        id: row.int(0), salt: row.int(1), registeredAt: row.int(2),
+        start: start, tokenCount: UInt16(truncatingIfNeeded: tokenCount), senderCount: UInt16(truncatingIfNeeded: senderCount),
+        platform: platform, environment: row.environment(4), state: state, kind: ownKind)
+    }
+  }
+}
