@@ -305,22 +305,20 @@ extension SQL {
   /// The counter's devices without those that pages omit: gone devices, and for topics and whole applications also stale ones.
   private static let reachedOfFew = "\(ofCounter) AND d.id > ?4 AND d.id <= ?2 AND NOT (d.state = 2 AND d.gone_at <= ?3)"
   private static let reachedOfMany = "\(reachedOfFew) AND NOT (d.state = 3 AND COALESCE(d.marked_at, d.last_seen) <= ?3)"
-  static let isReached = Statement("SELECT d.id FROM devices d WHERE \(reachedOfMany) AND d.app = ?5 LIMIT 1")
-  static let isReachedByTopic = Statement(
+  static let isReached = reached(reachedOfMany, "d.app = ?5")
+  static let isReachedByTopic = reached(
+    reachedOfMany, "EXISTS (SELECT 1 FROM members m WHERE m.topic = ?5 AND m.device = d.id)")
+  static let isReachedByUser = reached(reachedOfFew, "d.user_id = ?5")
+  static let isReachedByGroup = reached(
+    reachedOfFew,
     """
-    SELECT d.id FROM devices d
-    WHERE \(reachedOfMany) AND EXISTS (SELECT 1 FROM members m WHERE m.topic = ?5 AND m.device = d.id) LIMIT 1
-    """)
-  static let isReachedByUser = Statement("SELECT d.id FROM devices d WHERE \(reachedOfFew) AND d.user_id = ?5 LIMIT 1")
-  static let isReachedByGroup = Statement(
-    """
-    SELECT d.id FROM devices d WHERE \(reachedOfFew) AND EXISTS (
+    EXISTS (
       SELECT 1 FROM group_members g
       WHERE g.group_id = ?5 AND ((g.kind = 0 AND g.member = d.id) OR (g.kind = 1 AND g.member = d.user_id)))
-    LIMIT 1
     """)
+  private static func reached(_ devices: String, _ isMember: String) -> Statement {
+    Statement("SELECT d.id FROM devices d WHERE \(devices) AND \(isMember) LIMIT 1")
+  }
   static let topicsOfReached = Statement(
-    """
-    SELECT d.id, m.topic FROM devices d LEFT JOIN members m ON m.device = d.id WHERE \(reachedOfMany)
-    """)
+    "SELECT d.id, m.topic FROM devices d LEFT JOIN members m ON m.device = d.id WHERE \(reachedOfMany)")
 }
