@@ -52,10 +52,10 @@ public enum ControlSubject: Hashable, Sendable {
 public struct Control: Equatable, Sendable {
   public enum Mode: String, CaseIterable, Sendable {
     case running
-    /// Requests wait: those of an application in its hold queue, those for a credential on the ladder, those of a lane in the lane.
-    case paused
     /// Waiting requests are sent, and new ones are refused.
     case draining
+    /// Requests wait: those of an application in its hold queue, those for a credential on the ladder, those of a lane in the lane.
+    case paused
   }
 
   public var subject: ControlSubject
@@ -86,13 +86,7 @@ public struct Control: Equatable, Sendable {
   /// This order and another one for the same credential. A pause counts more than a drain, and this order more than an equal one.
   public func joined(_ other: Control?, at now: Int64) -> Control {
     guard let other else { return self }
-    func rank(_ control: Control) -> Int {
-      switch control.mode(at: now) {
-      case .running: 0
-      case .draining: 1
-      case .paused: 2
-      }
-    }
+    func rank(_ control: Control) -> Int { Mode.allCases.firstIndex(of: control.mode(at: now)) ?? 0 }
     var joined = rank(other) > rank(self) ? other : self
     joined.discarded = [discarded, other.discarded].compactMap(\.self).max()
     return joined
