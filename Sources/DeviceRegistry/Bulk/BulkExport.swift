@@ -41,7 +41,7 @@ public final class BulkExport {
       exported += 1
       switch format {
       case .csv: appendRow(record.device, to: &output)
-      case .ndjson: appendObject(record.device, to: &output)
+      case .ndjson: output += object(record.device)
       }
       output.append(0x0A)
     }
@@ -57,28 +57,16 @@ public final class BulkExport {
     }
   }
 
-  private func appendObject(_ device: Registration, to output: inout [UInt8]) {
-    output.append(UInt8(ascii: "{"))
+  private func object(_ device: Registration) -> [UInt8] {
+    var object = JSONObjectWriter()
     for field in fields {
-      let text = device.text(field)
-      let object = field == .subscription ? device.subscription?.json : nil
-      guard text != nil || object != nil || (field == .topics && !device.topics.isEmpty) else { continue }
-      if output.last != UInt8(ascii: "{") { output.append(UInt8(ascii: ",")) }
-      output.appendJSONString(Array(field.rawValue.utf8))
-      output.append(UInt8(ascii: ":"))
-      if let text {
-        output.appendJSONString(text)
-      } else if let object {
-        output += object
-      } else {
-        for (index, topic) in device.topics.enumerated() {
-          output.append(UInt8(ascii: index == 0 ? "[" : ","))
-          output.appendJSONString(topic)
-        }
-        output.append(UInt8(ascii: "]"))
+      switch field {
+      case .topics: if !device.topics.isEmpty { object.set(field.rawValue, device.topics) }
+      case .subscription: if let subscription = device.subscription { object.set(field.rawValue, raw: subscription.json) }
+      default: object.set(field.rawValue, ifKnown: device.text(field))
       }
     }
-    output.append(UInt8(ascii: "}"))
+    return object.closed()
   }
 }
 
