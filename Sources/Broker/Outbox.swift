@@ -41,7 +41,7 @@ package final class Outbox {
   /// While true, nothing is published and outstanding confirms are awaited, so that no duplicates arise.
   private var isRenewing = false
   private var isPumping = false
-  private var replyLines = LogThrottle()
+  private var replyLines = Throttle<[UInt8]>(seconds: 60, most: 1_000)
   /// Bounds of the time from publish to confirm, in seconds.
   package static let confirmBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
   package private(set) var confirmTimes = Histogram(bounds: confirmBounds)

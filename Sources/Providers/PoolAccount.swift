@@ -15,7 +15,8 @@ public struct PoolAccount {
     var hasBeenTaken = false
     /// True if a caller found no capacity because the topic was refused.
     var isStarved = false
-    var alarms = AlarmThrottle()
+    /// By reason: a provider may invent any number.
+    var alarms = Throttle<String>(seconds: 300, most: 50)
 
     init(name: String) { self.name = name }
   }

@@ -70,9 +70,9 @@ extension ProviderPool {
 
   private func raiseAlarm(_ meaning: ReplyMeaning, of slot: Int) {
     let account = slots[slot].account
-    guard let count = accounts[account]?.alarms.raised(meaning.reason, at: time.now) else { return }
+    guard let omitted = accounts[account]?.alarms.admit(meaning.reason, at: time.now) else { return }
     let topic = meaning.connection == .stopTopic ? " (the topic is \(topic(of: account, slot)))" : ""
-    observed(.alarm(reason: meaning.reason, advice: provider.words(for: meaning) + topic, count: count), of: account)
+    observed(.alarm(reason: meaning.reason, advice: provider.words(for: meaning) + topic, count: omitted + 1), of: account)
   }
 
   // MARK: Refusals of the authorisation

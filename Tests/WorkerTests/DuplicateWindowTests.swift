@@ -1,7 +1,6 @@
 import Testing
 import Wire
 
-@testable import Logging
 @testable import Delivery
 
 @Suite("The duplicate window")
@@ -69,10 +68,10 @@ struct DuplicateWindowTests {
 }
 
 @Suite("A throttle of log lines")
-struct LogThrottleTests {
+struct ThrottleTests {
   @Test("lets one line a minute through for each subject, counts the others, and limits the number of subjects")
   func throttle() {
-    var throttle = LogThrottle()
+    var throttle = Throttle<[UInt8]>(seconds: 60, most: 1_000)
     var now = MonotonicTime(nanoseconds: 1)
     var admitted: [Int?] = []
     for _ in 0..<5 { admitted.append(throttle.admit([1], at: now)) }
@@ -84,6 +83,6 @@ struct LogThrottleTests {
     for number in 0..<UInt64(100_000) {
       if throttle.admit(withUnsafeBytes(of: number) { Array($0) }, at: now) != nil { lines += 1 }
     }
-    #expect(lines <= LogThrottle.capacity)
+    #expect(lines <= 1_000)
   }
 }

@@ -25,7 +25,7 @@ final class BinaryDoor: Door {
   private var readers: BoundedConnections<FeedbackConnection>
   private var feedback: FeedbackService?
   private let figures: BinaryFigures
-  private var throttle = LogThrottle()
+  private var throttle = Throttle<[UInt8]>(seconds: 60, most: 1_000)
   /// The end of the time that peers have to read the last error responses of a drain.
   private var parting = MonotonicTime(nanoseconds: 0)
 
