@@ -56,7 +56,7 @@ enum DoorFuzz {
     desk.lock.lock()
     defer { desk.lock.unlock() }
     let reply = HTTPReply(target: request.target)
-    if let call = HTTPCall(request, reply, desk.context), let route = desk.routes.route(call),
+    if let call = HTTPCall(request, reply, desk.parts), let route = Routes.route(call),
       route.methods.contains(request.method)
     {
       switch route.work {
@@ -109,7 +109,7 @@ enum DoorFuzz {
     let lock = NSLock()
     let loop: EventLoop
     let context: GatewayContext
-    let routes: Routes
+    let parts: GatewayParts
 
     init() throws {
       let file = URL(filePath: "/dev/shm/fuzz-\(UUID().uuidString).json5")
@@ -128,7 +128,7 @@ enum DoorFuzz {
         log: Log(level: .error, format: configuration.logFormat))
       guard let registry = context.registry, let http = configuration.gateway?.http else { throw CancellationError() }
       registry.close()
-      routes = Routes(try GatewayParts(context, http))
+      parts = try GatewayParts(context, http)
     }
   }
 }

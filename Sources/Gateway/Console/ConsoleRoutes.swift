@@ -5,11 +5,9 @@ import Settings
 import StatusHTTP
 
 /// `/console/…`: the files of the console, and its logins. All data comes from `/v1/fleet/…`.
-struct ConsoleRoutes {
-  let parts: GatewayParts
-
+enum ConsoleRoutes {
   /// Nil if the path doesn't exist.
-  func route(_ call: HTTPCall, _ path: [String]) -> Route? {
+  static func route(_ call: HTTPCall, _ path: [String]) -> Route? {
     func get(_ work: Route.Work) -> Route { Route(["GET", "HEAD"], .own, work) }
     func post(_ work: Route.Work) -> Route { Route(["POST"], .own, work) }
     switch path.dropFirst().first ?? "" {
@@ -25,18 +23,18 @@ struct ConsoleRoutes {
 
   static let rights: Set<KeyRight> = [.view, .operate]
 
-  private func logIn(_ call: HTTPCall, _ key: GatewayKey) {
-    let secret = parts.sessions.open(key, at: call.time.now)
+  private static func logIn(_ call: HTTPCall, _ key: GatewayKey) {
+    let secret = call.parts.sessions.open(key, at: call.time.now)
     call.answer(Self.description(key, cookie: cookie(String(decoding: secret, as: UTF8.self), ConsoleSessions.lifetime, call)))
   }
 
-  private func logOut(_ call: HTTPCall) {
+  private static func logOut(_ call: HTTPCall) {
     guard call.isOfConsole else { return call.refuse(.foreign) }
-    if let secret = call.session { parts.sessions.close(secret) }
+    if let secret = call.session { call.parts.sessions.close(secret) }
     call.answer(.json(200, headers: ["Set-Cookie": cookie("", 0, call)], [:]))
   }
 
-  private func describe(_ call: HTTPCall, _ key: GatewayKey) { call.answer(Self.description(key)) }
+  private static func describe(_ call: HTTPCall, _ key: GatewayKey) { call.answer(Self.description(key)) }
 
   private static func description(_ key: GatewayKey, cookie: String? = nil) -> HTTPAnswer {
     .json(
@@ -44,8 +42,8 @@ struct ConsoleRoutes {
       ["key": key.title, "rights": key.rightNames, "apps": key.apps])
   }
 
-  private func cookie(_ value: String, _ seconds: Int, _ call: HTTPCall) -> String {
-    let secure = parts.http.identity != nil || call.forwarded("x-forwarded-proto") == "https" ? "; Secure" : ""
+  private static func cookie(_ value: String, _ seconds: Int, _ call: HTTPCall) -> String {
+    let secure = call.parts.http.identity != nil || call.forwarded("x-forwarded-proto") == "https" ? "; Secure" : ""
     return "\(ConsoleSessions.cookie)=\(value); Path=/; Max-Age=\(seconds); HttpOnly; SameSite=Strict\(secure)"
   }
 }

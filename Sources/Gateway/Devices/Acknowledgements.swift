@@ -3,16 +3,14 @@ import PushCore
 import StatusHTTP
 
 /// `POST …/acks` and `PUT …/badge`: receipts of devices and their badges. Each is published, and a worker stores it.
-struct Acknowledgements {
-  let parts: GatewayParts
-
+enum Acknowledgements {
   /// `DELETE /v1/apps/<app>/installations/<id>/badge`: sets the badge to 0.
-  func clearBadge(_ call: HTTPCall, _ caller: InstallationCaller) {
+  static func clearBadge(_ call: HTTPCall, _ caller: InstallationCaller) {
     publish(call, (caller.message("badge") + ["badge_option": "reset"]).line, caller.app)
   }
 
   /// `PUT /v1/apps/<app>/installations/<id>/badge` with `{"badge": N}`.
-  func badge(_ call: HTTPCall, _ caller: InstallationCaller) {
+  static func badge(_ call: HTTPCall, _ caller: InstallationCaller) {
     guard let document = call.object(JSONLimits()) else { return }
     guard let badge = document.value("badge", of: document.root) else {
       return call.refuse("InvalidParameters", "badge: expected {\"badge\": 1 to 1000}")
@@ -20,8 +18,15 @@ struct Acknowledgements {
     publish(call, (caller.message("badge") + ["badge": JSONRaw(document.raw(badge))]).line, caller.app)
   }
 
-  /// Accepts one object or an array. A backend may acknowledge for any device of its application; `installation` is nil then.
-  func take(_ call: HTTPCall, _ app: [UInt8], installation: [UInt8]?) {
+  /// By a backend, for any device of its application.
+  static func takeAny(_ call: HTTPCall, _ key: GatewayKey) {
+    guard key.apps.contains(call.path[2]) else { return call.refuse(.foreignApp) }
+    take(call, call.path[2], installation: nil)
+  }
+
+  /// Accepts one object or an array.
+  /// - Parameter installation: nil for any device.
+  static func take(_ call: HTTPCall, _ app: [UInt8], installation: [UInt8]?) {
     let document: JSONDocument
     do throws(JSONError) {
       document = try JSONDocument(call.request.body, limits: JSONLimits(bytes: Acknowledgement.mostBytes))
@@ -38,7 +43,7 @@ struct Acknowledgements {
   }
 
   /// One acknowledgement with the application and, if known, the installation added.
-  private func one(
+  private static func one(
     _ document: JSONDocument, _ node: Int, _ app: [UInt8], _ installation: [UInt8]?
   ) throws(Fault) -> [UInt8] {
     guard document.kind(node) == .object else { throw .badRequest("expected an object") }
@@ -76,11 +81,11 @@ struct Acknowledgements {
     UUIDText.named(Digest.sha256(Digest.sha256(key) + Digest.sha256(body)))
   }
 
-  private func publish(_ call: HTTPCall, _ body: [UInt8], _ app: [UInt8]) {
+  private static func publish(_ call: HTTPCall, _ body: [UInt8], _ app: [UInt8]) {
     let id = call.idempotencyKey.map { Self.id(of: body, key: $0) }
     let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: app, messageID: id, now: call.time.wallClock)
     if case .failure(let refusal) = parsed { return call.refuse(refusal.code.rawValue, refusal.reason) }
-    parts.changes.acknowledge(body, app: app, id: id) { outcome in
+    call.parts.changes.acknowledge(body, app: app, id: id) { outcome in
       switch outcome {
       case .success: call.answer(.json(202, [:]))
       case .failure(let fault): call.refuse(fault)

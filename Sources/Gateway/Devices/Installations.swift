@@ -5,13 +5,11 @@ import Wire
 
 /// `/v1/apps/<app>/installations/<id>` and its subpaths: devices or their backends register installations and set user, groups
 /// and topics.
-struct Installations {
-  let parts: GatewayParts
-
+enum Installations {
   // MARK: GET, PUT and DELETE of the installation
 
   /// Devices don't get their tokens: they have them anyway, and the secret may be stolen.
-  func get(_ call: HTTPCall, _ caller: InstallationCaller) {
+  static func get(_ call: HTTPCall, _ caller: InstallationCaller) {
     devices(call, caller) { records in
       call.ask(.read { try $0.badge(ofInstallation: caller.installation, app: caller.app) }) { badge in
         call.answer(
@@ -36,10 +34,10 @@ struct Installations {
     ]
   }
 
-  func put(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard let document = call.object(parts.applications.limits.json) else { return }
+  static func put(_ call: HTTPCall, _ caller: InstallationCaller) {
+    guard let document = call.object(call.applications.limits.json) else { return }
     let names = ["user", "name"]
-    if !maySayUser(caller), names.contains(where: { document.value($0, of: document.root) != nil }) {
+    if !maySayUser(call, caller), names.contains(where: { document.value($0, of: document.root) != nil }) {
       return call.refuse(.notBackend)
     }
     var members: [(String, any JSONMember)] = []
@@ -52,18 +50,18 @@ struct Installations {
     }
     // Check the original body, so that the reason refers to positions that the caller knows.
     if case .failure(let refusal) = RegistryChange.parse(
-      call.request.body, defaultApp: caller.app, limits: parts.changes.limits)
+      call.request.body, defaultApp: caller.app, limits: call.parts.changes.limits)
     {
       return call.refuse(refusal.code.rawValue, refusal.reason)
     }
     // A UPMC user needs a name. The check above refuses a name without a user; a phone without a logged-in user has neither.
-    if parts.applications[caller.app]?.isUPMC == true, document.string("user") != nil, document.string("name") == nil {
+    if call.applications[caller.app]?.isUPMC == true, document.string("user") != nil, document.string("name") == nil {
       return call.refuse("InvalidParameters", "name: missing")
     }
     let register = (caller.message("register") + JSONObject(members)).line
     guard !caller.isBackend else { return self.register(call, caller, register) }
     // A device that knows another device's token must not get its pushes or take the token away.
-    guard case .success(.register(let registration)) = RegistryChange.parse(register, limits: parts.changes.limits) else {
+    guard case .success(.register(let registration)) = RegistryChange.parse(register, limits: call.parts.changes.limits) else {
       return self.register(call, caller, register)
     }
     let holder = DeviceReference.token(registration.platform, registration.token)
@@ -76,9 +74,11 @@ struct Installations {
     }
   }
 
-  private func maySayUser(_ caller: InstallationCaller) -> Bool { caller.isBackend || parts.http.deviceUsers }
+  private static func maySayUser(_ call: HTTPCall, _ caller: InstallationCaller) -> Bool {
+    caller.isBackend || call.parts.http.deviceUsers
+  }
 
-  private func register(_ call: HTTPCall, _ caller: InstallationCaller, _ line: [UInt8]) {
+  private static func register(_ call: HTTPCall, _ caller: InstallationCaller, _ line: [UInt8]) {
     change(call, line, caller.app) { answer in
       guard let registration = answer.string("registration") else { return call.answer(.json(200, [:])) }
       guard caller.isBackend else { return call.answer(.json(200, ["registration": registration])) }
@@ -89,7 +89,7 @@ struct Installations {
   }
 
   /// A backend's request also removes the secret: the device loses its access, and a later registration gets a new secret.
-  func delete(_ call: HTTPCall, _ caller: InstallationCaller) {
+  static func delete(_ call: HTTPCall, _ caller: InstallationCaller) {
     guard caller.isBackend else { return applied(call, caller, caller.message("unregister")) }
     let removal = RegistryCall.write(.devices) { store, _ in
       try store.removeSecret(ofInstallation: caller.installation, app: caller.app)
@@ -102,7 +102,7 @@ struct Installations {
   private static let unwritten = "the registry can't be written to for now"
 
   /// Replaces the secret of a device that has lost it.
-  func renewSecret(_ call: HTTPCall, _ caller: InstallationCaller) {
+  static func renewSecret(_ call: HTTPCall, _ caller: InstallationCaller) {
     guard caller.isBackend else { return call.refuse(.notBackend) }
     devices(call, caller) { _ in
       giveSecret(call, caller, replacing: true) { secret in
@@ -113,7 +113,9 @@ struct Installations {
 
   /// - Parameter then: gets nil if the device already has a secret. If the registry can't be written to, answers the call
   ///   instead.
-  private func giveSecret(_ call: HTTPCall, _ caller: InstallationCaller, replacing: Bool, then: @escaping ([UInt8]?) -> Void) {
+  private static func giveSecret(
+    _ call: HTTPCall, _ caller: InstallationCaller, replacing: Bool, then: @escaping ([UInt8]?) -> Void
+  ) {
     let secret = NewSecret(.device)
     let hash = secret.hash
     let setting = RegistryCall.write(.devices) {
@@ -124,12 +126,12 @@ struct Installations {
 
   // MARK: user
 
-  func putUser(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard maySayUser(caller) else { return call.refuse(.notBackend) }
-    guard let document = call.object(parts.applications.limits.json) else { return }
+  static func putUser(_ call: HTTPCall, _ caller: InstallationCaller) {
+    guard maySayUser(call, caller) else { return call.refuse(.notBackend) }
+    guard let document = call.object(call.applications.limits.json) else { return }
     guard let user = document.string("user") else { return call.refuse("InvalidParameters", "user: missing") }
     let name = document.string("name")
-    if parts.applications[caller.app]?.isUPMC == true, name == nil {
+    if call.applications[caller.app]?.isUPMC == true, name == nil {
       return call.refuse("InvalidParameters", "name: missing")
     }
     bindAll(call, caller, user, name, looks: Self.looks)
@@ -138,7 +140,7 @@ struct Installations {
   /// How often the registrations are read again while tokens are changing.
   private static let looks = 5
 
-  private func bindAll(_ call: HTTPCall, _ caller: InstallationCaller, _ user: [UInt8], _ name: [UInt8]?, looks: Int) {
+  private static func bindAll(_ call: HTTPCall, _ caller: InstallationCaller, _ user: [UInt8], _ name: [UInt8]?, looks: Int) {
     guard looks > 0 else { return call.refuse(.unavailable("the installation's token keeps changing")) }
     devices(call, caller) { records in
       bind(call, caller, user, name, records[...]) { bindAll(call, caller, user, name, looks: looks - 1) }
@@ -148,7 +150,7 @@ struct Installations {
   /// Sets the user of one registration after the other. An installation has one registration for each sender and kind of token.
   /// A change that isn't applied yet is an error: the installation may get another token before, which would have no user.
   /// - Parameter again: called if a registration has another token by now, whose user isn't set.
-  private func bind(
+  private static func bind(
     _ call: HTTPCall, _ caller: InstallationCaller, _ user: [UInt8], _ name: [UInt8]?, _ records: ArraySlice<DeviceRecord>,
     again: @escaping () -> Void
   ) {
@@ -171,21 +173,21 @@ struct Installations {
     }
   }
 
-  func deleteUser(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard maySayUser(caller) else { return call.refuse(.notBackend) }
+  static func deleteUser(_ call: HTTPCall, _ caller: InstallationCaller) {
+    guard maySayUser(call, caller) else { return call.refuse(.notBackend) }
     applied(call, caller, caller.message("unregister_user"))
   }
 
   // MARK: groups and topics
 
   /// Groups belong to the user, so only those who may set the user may change them.
-  func group(_ call: HTTPCall, _ caller: InstallationCaller) {
-    guard maySayUser(caller) else { return call.refuse(.notBackend) }
+  static func group(_ call: HTTPCall, _ caller: InstallationCaller) {
+    guard maySayUser(call, caller) else { return call.refuse(.notBackend) }
     let operation = call.request.method == "PUT" ? "group_join" : "group_leave"
     applied(call, caller, caller.message(operation) + ["group": call.path[6]])
   }
 
-  func topic(_ call: HTTPCall, _ caller: InstallationCaller) {
+  static func topic(_ call: HTTPCall, _ caller: InstallationCaller) {
     devices(call, caller) { records in
       let op = call.request.method == "PUT" ? "subscribe" : "unsubscribe"
       let line = JSONObject.topicChange(op, caller.app, call.path[6], tokens: records.map(\.registration)).line
@@ -203,7 +205,7 @@ struct Installations {
   // MARK: steps
 
   /// The installation's registrations. If there are none, answers the call with an error instead.
-  private func devices(_ call: HTTPCall, _ caller: InstallationCaller, then: @escaping ([DeviceRecord]) -> Void) {
+  private static func devices(_ call: HTTPCall, _ caller: InstallationCaller, then: @escaping ([DeviceRecord]) -> Void) {
     call.ask(.read { try $0.device(.installation(caller.installation), app: caller.app) }) { records in
       let present = records.filter { $0.state != .gone }
       guard !present.isEmpty else { return call.refuse("NotRegistered", "the installation is not registered", status: 404) }
@@ -212,21 +214,21 @@ struct Installations {
   }
 
   /// Makes a change whose answer has no content.
-  private func applied(_ call: HTTPCall, _ caller: InstallationCaller, _ message: JSONObject) {
+  private static func applied(_ call: HTTPCall, _ caller: InstallationCaller, _ message: JSONObject) {
     change(call, message.line, caller.app) { _ in call.answer(.json(200, [:])) }
   }
 
   /// - Parameters:
   ///   - late: the answer if the change is accepted but not applied yet.
   ///   - then: gets the answer to an applied change.
-  private func change(
+  private static func change(
     _ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], late: HTTPAnswer = .json(202, [:]),
     then: @escaping (JSONDocument) -> Void
   ) {
-    if case .failure(let refusal) = RegistryChange.parse(change, limits: parts.changes.limits) {
+    if case .failure(let refusal) = RegistryChange.parse(change, limits: call.parts.changes.limits) {
       return call.refuse(refusal.code.rawValue, refusal.reason)
     }
-    parts.changes.change(change, app: app, for: call, late: late) { answer in
+    call.parts.changes.change(change, app: app, for: call, late: late) { answer in
       guard let error = answer.string("error") else { return then(answer) }
       let word = String(decoding: error, as: UTF8.self)
       let reason = answer.string("reason").map { String(decoding: $0, as: UTF8.self) } ?? ""

@@ -4,44 +4,41 @@ import Settings
 import StatusHTTP
 
 /// `/v1/fleet/apps/<app>/explain`, `…/test`, `…/messages/<id>` and `…/trace`: a request as an operator tries it, and what became of it.
-struct FleetMessages {
-  let parts: GatewayParts
-
+enum FleetMessages {
   /// Seconds that a test waits for its result, if the call names no other time. The console waits for an answer for ten.
   private static let usualWait = 5
 
-  var table: Route.Table {
+  static var table: Route.Table {
     [
       ("v1/fleet/apps/*/explain", Route(["POST"], .own, .console(ConsoleRoutes.rights, show))),
       ("v1/fleet/apps/*/test", .operate(send)), ("v1/fleet/apps/*/trace", .view(trace)),
-      ("v1/fleet/apps/*/messages/*", .view { MessageStates(parts: parts).take($0, $1, app: $0.path[3], id: $0.path[5]) }),
+      ("v1/fleet/apps/*/messages/*", .view { MessageStates.take($0, $1, app: $0.path[3], id: $0.path[5]) }),
     ]
   }
 
-  private func trace(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func trace(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard parts.applications.has(app, of: key) else { return call.refuse(.foreignApp) }
-    parts.traces.take(call, app: app)
+    guard call.applications.has(app, of: key) else { return call.refuse(.foreignApp) }
+    call.parts.traces.take(call, app: app)
   }
 
-  private func show(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func show(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard parts.applications.has(app, of: key) else { return call.refuse(.foreignApp) }
-    let explained = parts.context.explain(parts.configuration, String(decoding: app, as: UTF8.self), call.request.body)
+    guard call.applications.has(app, of: key) else { return call.refuse(.foreignApp) }
+    let explained = call.context.explain(call.parts.configuration, String(decoding: app, as: UTF8.self), call.request.body)
     if explained.isRefused { return call.answer(.json(400, line: explained.json)) }
     call.answer(.json(200, ["platforms": JSONRaw(explained.json)]))
   }
 
   /// Sends a request to a single device, user or group. The audit has the event before the answer, if the broker has the request.
-  private func send(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func send(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard key.apps.contains(app), let known = parts.applications[app] else { return call.refuse(.foreignApp) }
-    let messages = Messages(parts: parts)
+    guard key.apps.contains(app), let known = call.applications[app] else { return call.refuse(.foreignApp) }
     let kind: String
     var order: Messages.Order
     do throws(Fault) {
-      order = try messages.order(call, key, known)
-      if call.query("wait") == nil { order.request.wait = min(parts.send.wait, Self.usualWait) }
+      order = try Messages.order(call, key, known)
+      if call.query("wait") == nil { order.request.wait = min(call.parts.send.wait, Self.usualWait) }
     } catch { return call.refuse(error) }
     do throws(Rejection) {
       kind = try Self.kindOfTarget(try SendRequest(parsing: call.request.body, limits: known.limits))
@@ -50,7 +47,7 @@ struct FleetMessages {
     let record = RegistryCall.write(.campaigns) { try $0.perform(operation, now: $1) }
     var wasPublished = false
     order.request.published = { wasPublished = true }
-    messages.send(call.request.body, order) { _, answer in
+    Messages.send(call, call.request.body, order) { _, answer in
       guard wasPublished else { return call.answer(answer) }
       call.ask(record, orElse: "the test was published, but the registry can't record it now") { _ in call.answer(answer) }
     }

@@ -5,11 +5,9 @@ import StatusHTTP
 
 /// `/v1/fleet/…`: the operations of `pushfleet apps`, `credentials`, `lanes`, `webhooks`, `campaigns` and `audit`. A key sees and controls its applications.
 /// The status and the lanes concern all applications, so they need a key for all of them.
-struct FleetOperations {
-  let parts: GatewayParts
-
-  var table: Route.Table {
-    let kinds: [(String, ([UInt8]) -> ControlSubject)] = [
+enum FleetOperations {
+  static var table: Route.Table {
+    let kinds: [(String, @Sendable ([UInt8]) -> ControlSubject)] = [
       ("apps", ControlSubject.app), ("lanes", ControlSubject.lane), ("credentials", ControlSubject.credential),
       ("webhooks", ControlSubject.webhook),
     ]
@@ -20,7 +18,7 @@ struct FleetOperations {
       (pattern: "v1/fleet/campaigns/*/\(verb)", route: Route.operate { change($0, $1, to: state) })
     }
     // The letters come first: `discard` of an application or a lane concerns their queues.
-    return LetterRoutes(parts: parts).table + FleetMessages(parts: parts).table + [
+    return LetterRoutes.table + FleetMessages.table + [
       ("v1/fleet/status", .view(showStatus)), ("v1/fleet/apps", .view(listApps)),
       ("v1/fleet/apps/*/forget", .operate(forget)), ("v1/fleet/lanes", .view(listLanes)),
       ("v1/fleet/credentials", listPausable("credential")), ("v1/fleet/webhooks", listPausable("webhook")),
@@ -49,29 +47,29 @@ struct FleetOperations {
 
   private static let campaignVerbs: [String: CampaignState] = ["pause": .paused, "resume": .running, "cancel": .cancelled]
 
-  private func showStatus(_ call: HTTPCall, _ key: GatewayKey) {
-    guard parts.applications.areAll(in: key.apps) else { return call.refuse(.notAllApps) }
-    parts.context.fleet.ask { call.answer(.json(200, line: $0)) }
+  private static func showStatus(_ call: HTTPCall, _ key: GatewayKey) {
+    guard call.applications.areAll(in: key.apps) else { return call.refuse(.notAllApps) }
+    call.context.fleet.ask { call.answer(.json(200, line: $0)) }
   }
 
   // MARK: applications and lanes
 
-  private func listApps(_ call: HTTPCall, _ key: GatewayKey) {
-    list(key.apps.filter { parts.applications[$0] != nil }.map { .app($0) }, as: "apps", call)
+  private static func listApps(_ call: HTTPCall, _ key: GatewayKey) {
+    list(key.apps.filter { call.applications[$0] != nil }.map { .app($0) }, as: "apps", call)
   }
 
-  private func listLanes(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func listLanes(_ call: HTTPCall, _ key: GatewayKey) {
     list(Topology.lanes.map { .lane(Array($0.utf8)) }, as: "lanes", call)
   }
 
   /// - Parameter kind: `credential` or `webhook`.
-  private func listPausable(_ kind: String) -> Route {
+  private static func listPausable(_ kind: String) -> Route {
     .view { call, key in
-      list(key.apps.flatMap { parts.applications[$0]?.pausable ?? [] }.filter { $0.kind == kind }, as: kind + "s", call)
+      list(key.apps.flatMap { call.applications[$0]?.pausable ?? [] }.filter { $0.kind == kind }, as: kind + "s", call)
     }
   }
 
-  private func list(_ subjects: [ControlSubject], as name: String, _ call: HTTPCall) {
+  private static func list(_ subjects: [ControlSubject], as name: String, _ call: HTTPCall) {
     ask(.read { try $0.controls() }, call) { controls in
       let now = call.time.wallClock
       var listed = subjects.map { controls.inForce(for: $0, at: now) }
@@ -79,30 +77,30 @@ struct FleetOperations {
         call.answer(.json(200, [name: listed.map { $0.namedJSON(at: now) }]))
       }
       guard name == "credentials", listed.contains(where: { $0.mode(at: now) == .paused }) else { return answer() }
-      parts.context.fleet.askWaiting { waiting in
+      call.context.fleet.askWaiting { waiting in
         for index in listed.indices { listed[index].waiting = waiting[listed[index].subject.name] ?? 0 }
         answer()
       }
     }
   }
 
-  private func forget(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func forget(_ call: HTTPCall, _ key: GatewayKey) {
     let app = call.path[3]
-    guard parts.applications.has(app, of: key) else { return call.refuse(.foreignApp) }
+    guard call.applications.has(app, of: key) else { return call.refuse(.foreignApp) }
     read(call, with: ["user"]) { body throws(Fault) in
       perform(.forget(user: try body.user(), app: app), body, call, key)
     }
   }
 
-  private func control(_ verb: String, _ kind: @escaping ([UInt8]) -> ControlSubject) -> Route {
+  private static func control(_ verb: String, _ kind: @escaping @Sendable ([UInt8]) -> ControlSubject) -> Route {
     .operate { call, key in
       let subject = kind(call.path[3])
       let (isKnown, isAllowed) =
         switch subject {
-        case .app(let id): (true, parts.applications.has(id, of: key))
-        case .lane(let name): (Topology.lanes.contains { $0.utf8.elementsEqual(name) }, parts.applications.areAll(in: key.apps))
+        case .app(let id): (true, call.applications.has(id, of: key))
+        case .lane(let name): (Topology.lanes.contains { $0.utf8.elementsEqual(name) }, call.applications.areAll(in: key.apps))
         case .credential, .webhook:
-          (parts.applications[subject.app ?? []]?.pausable.contains(subject) == true, key.apps.contains(subject.app ?? []))
+          (call.applications[subject.app ?? []]?.pausable.contains(subject) == true, key.apps.contains(subject.app ?? []))
         }
       guard isKnown, let operation = Self.operation(verb, on: subject) else { return call.refuse(.noSuchPlace) }
       guard isAllowed else { return call.refuse(subject.app == nil ? .notAllApps : .foreignApp) }
@@ -114,7 +112,7 @@ struct FleetOperations {
 
   // MARK: campaigns
 
-  private func listCampaigns(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func listCampaigns(_ call: HTTPCall, _ key: GatewayKey) {
     guard let limit = number("limit", call, orElse: 50, most: 1_000) else { return }
     guard let apps = apps(call, key) else { return }
     ask(.read { try $0.campaigns(of: apps, limit: limit) }, call) { campaigns in
@@ -122,11 +120,11 @@ struct FleetOperations {
     }
   }
 
-  private func showCampaign(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func showCampaign(_ call: HTTPCall, _ key: GatewayKey) {
     askOfCampaign(call, key, { try $0.withFailures($1) }) { campaign in call.answer(.json(200, campaign.json)) }
   }
 
-  private func listUnreached(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func listUnreached(_ call: HTTPCall, _ key: GatewayKey) {
     guard let limit = number("limit", call, orElse: 50, most: 1_000), let after = number("after", call, orElse: 0, most: .max)
     else { return }
     askOfCampaign(call, key) { store, campaign in
@@ -137,7 +135,7 @@ struct FleetOperations {
   }
 
   /// Asks about a campaign of one of the key's applications.
-  private func askOfCampaign<Answer: Sendable>(
+  private static func askOfCampaign<Answer: Sendable>(
     _ call: HTTPCall, _ key: GatewayKey, _ question: @escaping @Sendable (DeviceStore, Campaign) throws -> Answer,
     then: @escaping (Answer) -> Void
   ) {
@@ -151,7 +149,7 @@ struct FleetOperations {
     }
   }
 
-  private func change(_ call: HTTPCall, _ key: GatewayKey, to state: CampaignState) {
+  private static func change(_ call: HTTPCall, _ key: GatewayKey, to state: CampaignState) {
     read(call, with: []) { body in
       askOfCampaign(call, key, { _, campaign in campaign.description.id }) { id in
         perform(.campaign(id, state), body, call, key)
@@ -161,13 +159,13 @@ struct FleetOperations {
 
   // MARK: the audit
 
-  private func listAudit(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func listAudit(_ call: HTTPCall, _ key: GatewayKey) {
     guard let limit = number("limit", call, orElse: 50, most: 1_000),
       let before = number("before", call, orElse: .max, most: .max)
     else { return }
     guard let given = apps(call, key) else { return }
     // A key for all applications also sees operations on the whole fleet.
-    let apps = call.query("app") == nil && parts.applications.areAll(in: key.apps) ? nil : given
+    let apps = call.query("app") == nil && call.applications.areAll(in: key.apps) ? nil : given
     let subject = call.query("subject")
     ask(.read { try $0.auditEvents(of: apps, subject: subject, before: Int64(before), limit: limit) }, call) { events in
       call.answer(.json(200, ["events": events.map(\.json)]))
@@ -177,7 +175,7 @@ struct FleetOperations {
   // MARK: calls
 
   /// The key's applications, or the one that the query names. Nil if the key isn't for that one; the call is then answered.
-  private func apps(_ call: HTTPCall, _ key: GatewayKey) -> [[UInt8]]? {
+  private static func apps(_ call: HTTPCall, _ key: GatewayKey) -> [[UInt8]]? {
     guard let app = call.query("app") else { return key.apps }
     guard key.apps.contains(app) else {
       call.refuse(.foreignApp)
@@ -187,11 +185,11 @@ struct FleetOperations {
   }
 
   /// - Parameter members: those that the operation has besides `reason`.
-  private func read(_ call: HTTPCall, with members: [String], then: (OperationBody) throws(Fault) -> Void) {
+  private static func read(_ call: HTTPCall, with members: [String], then: (OperationBody) throws(Fault) -> Void) {
     do throws(Fault) { try then(try OperationBody(call.request.body, with: members)) } catch { call.refuse(error) }
   }
 
-  private func number(_ name: String, _ call: HTTPCall, orElse usual: Int, most: Int) -> Int? {
+  private static func number(_ name: String, _ call: HTTPCall, orElse usual: Int, most: Int) -> Int? {
     guard let text = call.query(name) else { return usual }
     guard let number = Int(String(decoding: text, as: UTF8.self)), (1...most).contains(number) else {
       call.refuse(.badRequest("\(name): expected a whole number from 1 to \(most)"))
@@ -201,7 +199,7 @@ struct FleetOperations {
   }
 
   /// Answers with the record of the operation.
-  private func perform(_ action: FleetOperation.Action, _ body: OperationBody, _ call: HTTPCall, _ key: GatewayKey) {
+  private static func perform(_ action: FleetOperation.Action, _ body: OperationBody, _ call: HTTPCall, _ key: GatewayKey) {
     let operation = FleetOperation(action, by: key.title, from: call.origin, because: body.reason)
     ask(.write(.campaigns) { try $0.perform(operation, now: $1) }, call) { result in
       switch result {
@@ -211,7 +209,7 @@ struct FleetOperations {
     }
   }
 
-  private func ask<Answer>(_ question: RegistryCall<Answer>, _ call: HTTPCall, then: @escaping (Answer) -> Void) {
+  private static func ask<Answer>(_ question: RegistryCall<Answer>, _ call: HTTPCall, then: @escaping (Answer) -> Void) {
     call.ask(question, orElse: "the registry can't be used for now", then: then)
   }
 }

@@ -3,10 +3,8 @@ import PushCore
 import StatusHTTP
 
 /// `POST /gcm/send` and `/fcm/send`: requests of GCM and FCM legacy, as JSON or as a form.
-struct GCMSend {
-  let parts: GatewayParts
-
-  func take(_ call: HTTPCall, _ key: GatewayKey) {
+enum GCMSend {
+  static func take(_ call: HTTPCall, _ key: GatewayKey) {
     if call.isJSON { return takeJSON(call, key) }
     let form: GCMForm
     do throws(GCMForm.Failure) { form = try GCMForm(call.request.body) } catch {
@@ -16,14 +14,14 @@ struct GCMSend {
       }
     }
     do throws(Rejection) {
-      send(try SendRequest.document(form.json, parts.applications.limits.json), call, key, isForm: true)
+      send(try SendRequest.document(form.json, call.applications.limits.json), call, key, isForm: true)
     } catch { refuse(error, call, .form) }
   }
 
-  private func takeJSON(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func takeJSON(_ call: HTTPCall, _ key: GatewayKey) {
     let body = call.request.body
     let document: JSONDocument
-    do throws(JSONError) { document = try JSONDocument(body, limits: parts.applications.limits.json) } catch {
+    do throws(JSONError) { document = try JSONDocument(body, limits: call.applications.limits.json) } catch {
       return call.answer(.text(400, GCMCheck.line(error, body) + "\n"))
     }
     let isGCM = call.path.first?.elementsEqual("gcm".utf8) == true
@@ -31,24 +29,24 @@ struct GCMSend {
     send(document, call, key, isForm: false)
   }
 
-  private func send(_ document: JSONDocument, _ call: HTTPCall, _ key: GatewayKey, isForm: Bool) {
+  private static func send(_ document: JSONDocument, _ call: HTTPCall, _ key: GatewayKey, isForm: Bool) {
     let app: GatewayApplications.App
     let request: SendRequest
     do throws(Rejection) {
-      app = try parts.applications.app(of: key, document)
+      app = try call.applications.app(of: key, document)
       request = try SendRequest(document, limits: app.limits)
     } catch {
       return refuse(error, call, isForm ? .form : GCMAnswer.Shape(unread: document))
     }
     let shape = isForm ? .form : GCMAnswer.Shape(request.targets)
-    parts.send.send(
+    call.parts.send.send(
       SendService.Request(
         app: app.id, key: key, body: document.bytes, isHigh: request.isHigh(orElse: app.defaultPriority),
         idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
     ) { messageID, outcome in call.answer(GCMAnswer(shape: shape, messageID: messageID).answer(outcome)) }
   }
 
-  private func refuse(_ error: Rejection, _ call: HTTPCall, _ shape: GCMAnswer.Shape) {
+  private static func refuse(_ error: Rejection, _ call: HTTPCall, _ shape: GCMAnswer.Shape) {
     switch error.code {
     case .invalidParameters, .invalidJSON:
       call.answer(.text(400, "error:\(error.code.rawValue): \(error.reason)\n"))

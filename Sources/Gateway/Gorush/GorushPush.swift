@@ -3,9 +3,7 @@ import PushCore
 import StatusHTTP
 
 /// `POST /api/push`: gorush's interface, in its synchronous form.
-struct GorushPush {
-  let parts: GatewayParts
-
+enum GorushPush {
   /// gorush's default of `core.max_notification`.
   private static let most = 100
 
@@ -16,13 +14,13 @@ struct GorushPush {
     var isHigh: Bool
   }
 
-  func take(_ call: HTTPCall, _ key: GatewayKey) {
+  static func take(_ call: HTTPCall, _ key: GatewayKey) {
     let orders: [Order]
     do throws(Fault) { orders = try read(call, key) } catch { return call.refuse(error) }
-    parts.keys.charge(key, requests: orders.count - 1)
-    let answers = Gathering<SendService.Outcome>(orders.count) { call.answer(answer(orders, $0)) }
+    call.parts.keys.charge(key, requests: orders.count - 1)
+    let answers = Gathering<SendService.Outcome>(orders.count) { call.answer(answer(call, orders, $0)) }
     for (index, order) in orders.enumerated() {
-      parts.send.send(
+      call.parts.send.send(
         SendService.Request(
           app: order.app.id, key: key, body: order.body, isHigh: order.isHigh,
           idempotencyKey: call.idempotencyKey(ofPart: index), traceparent: call.header("traceparent"))
@@ -33,9 +31,9 @@ struct GorushPush {
   // MARK: the request
 
   /// Reads all notifications, so that nothing is sent if one of them is refused.
-  private func read(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) -> [Order] {
+  private static func read(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) -> [Order] {
     let document: JSONDocument
-    do throws(JSONError) { document = try JSONDocument(call.request.body, limits: parts.applications.limits.json) } catch {
+    do throws(JSONError) { document = try JSONDocument(call.request.body, limits: call.applications.limits.json) } catch {
       throw .badRequest(error.description)
     }
     guard let list = document.value("notifications", of: document.root), document.kind(list) == .array else {
@@ -56,10 +54,12 @@ struct GorushPush {
     return orders
   }
 
-  private func order(_ document: JSONDocument, _ node: Int, _ call: HTTPCall, _ key: GatewayKey) throws(Rejection) -> Order {
+  private static func order(
+    _ document: JSONDocument, _ node: Int, _ call: HTTPCall, _ key: GatewayKey
+  ) throws(Rejection) -> Order {
     let (notification, body) = try GorushNotification.read(document, node, key)
-    let name = notification.application.flatMap { parts.applications.named($0, of: key) == nil ? nil : $0 }
-    guard let app = parts.applications.only(of: key, name ?? call.header("project_id")) else {
+    let name = notification.application.flatMap { call.applications.named($0, of: key) == nil ? nil : $0 }
+    guard let app = call.applications.only(of: key, name ?? call.header("project_id")) else {
       throw Rejection(.invalidParameters, "topic: names none of the key's \(key.apps.count) applications")
     }
     let request = try SendRequest(parsing: body, limits: app.limits)
@@ -68,7 +68,7 @@ struct GorushPush {
 
   // MARK: the answer
 
-  private func answer(_ orders: [Order], _ outcomes: [SendService.Outcome]) -> HTTPAnswer {
+  private static func answer(_ call: HTTPCall, _ orders: [Order], _ outcomes: [SendService.Outcome]) -> HTTPAnswer {
     for outcome in outcomes {
       switch outcome {
       case .refused(let reason), .unknown(let reason): return ErrorFormat.gorush.answer(.unavailable(reason))
@@ -77,14 +77,16 @@ struct GorushPush {
       }
     }
     let logs = zip(orders, outcomes).flatMap { order, outcome in
-      failures(order, outcome).map { order.notification.log($0.target, $0.code) }
+      failures(call, order, outcome).map { order.notification.log($0.target, $0.code) }
     }
     let count = orders.reduce(0) { $0 + $1.notification.targets.count }
     return .json(200, ["counts": count, "logs": logs, "success": "ok"])
   }
 
   /// The failed targets with their codes; counts them all.
-  private func failures(_ order: Order, _ outcome: SendService.Outcome) -> [(target: [UInt8], code: [UInt8])] {
+  private static func failures(
+    _ call: HTTPCall, _ order: Order, _ outcome: SendService.Outcome
+  ) -> [(target: [UInt8], code: [UInt8])] {
     var failed: [(target: [UInt8], code: [UInt8])] = []
     let targets = order.notification.targets
     var success = 0
@@ -99,7 +101,7 @@ struct GorushPush {
         }
       }
     }
-    parts.context.figures.gorush.count(
+    call.context.figures.gorush.count(
       order.app.id, order.notification.platform, total: targets.count, success: success, errors: failed.count)
     return failed
   }

@@ -1,3 +1,4 @@
+import DeviceRegistry
 import Logging
 import PushCore
 import Reactor
@@ -12,29 +13,29 @@ final class HTTPCall {
   let path: [[UInt8]]
   private let query: [(name: [UInt8], value: [UInt8])]
   private let reply: HTTPReply
-  let context: GatewayContext
+  let parts: GatewayParts
   /// The route's error format; our own until the route is known.
   var errorFormat = ErrorFormat.own
   private let began = SystemClock.monotonic
 
   /// Nil if the target can't be read.
-  init?(_ request: HTTPRequest, _ reply: HTTPReply, _ context: GatewayContext) {
-    let parts = request.target.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.first?.first == UInt8(ascii: "/") else { return nil }
+  init?(_ request: HTTPRequest, _ reply: HTTPReply, _ parts: GatewayParts) {
+    let sides = request.target.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+    guard sides.first?.first == UInt8(ascii: "/") else { return nil }
     var path: [[UInt8]] = []
-    for part in parts[0].dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+    for part in sides[0].dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
       guard let decoded = PercentEncoding.decode(part), Self.isText(decoded) else { return nil }
       path.append(decoded)
     }
     // Accept one extra slash at either end.
     if path.first?.isEmpty == true { path.removeFirst() }
     if path.last?.isEmpty == true { path.removeLast() }
-    guard let query = parts.count == 2 ? PercentEncoding.fields(Array(parts[1])) : [],
+    guard let query = sides.count == 2 ? PercentEncoding.fields(Array(sides[1])) : [],
       query.allSatisfy({ Self.isText($0.value) })
     else { return nil }
     self.request = request
     self.reply = reply
-    self.context = context
+    self.parts = parts
     self.path = path
     self.query = query
   }
@@ -44,6 +45,8 @@ final class HTTPCall {
     bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && String(validating: bytes, as: UTF8.self) != nil
   }
 
+  var context: GatewayContext { parts.context }
+  var applications: GatewayApplications { parts.applications }
   var time: Turn { context.loop.time }
 
   func answer(_ answer: HTTPAnswer) {
@@ -89,5 +92,38 @@ final class HTTPCall {
     guard let header = header("content-type") else { return false }
     let type = header.lazy.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 }
     return TextForm.isAnyCase(type, of: mediaType.utf8)
+  }
+
+  // MARK: questions and refusals
+
+  func refuse(_ fault: Fault) { answer(errorFormat.answer(fault)) }
+
+  /// Asks the registry. If it doesn't answer, answers the call with an error instead.
+  func ask<Answer>(
+    _ question: RegistryCall<Answer>, orElse words: String = "the registry can't be read for now",
+    then: @escaping (Answer) -> Void
+  ) {
+    guard let registry = context.registry else { return refuse(.unavailable(words)) }
+    registry.call(question) { [self] result in
+      switch result {
+      case .success(let answer): then(answer)
+      case .failure: refuse(.unavailable(words))
+      }
+    }
+  }
+
+  /// Answers in our own form: an error code for programs and a reason for people.
+  func refuse(_ error: String, _ reason: String, status: Int = 400) { answer(.own(status, error, reason)) }
+
+  /// The body if it is a JSON object. Otherwise answers the call with an error and returns nil.
+  func object(_ limits: JSONLimits) -> JSONDocument? {
+    do throws(JSONError) {
+      let document = try JSONDocument(request.body, limits: limits)
+      if document.kind(document.root) == .object { return document }
+      refuse("InvalidParameters", "expected an object")
+    } catch {
+      refuse("InvalidJSON", error.description)
+    }
+    return nil
   }
 }

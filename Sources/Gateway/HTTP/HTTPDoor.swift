@@ -16,7 +16,6 @@ final class HTTPDoor: Door, TurnHook {
   private var isTurnScheduled = false
   private var isClosed = false
   private let parts: GatewayParts
-  private let routes: Routes
   private var rates = CallerRates(rate: 10, burst: 100)
   /// Of failed logins, by address.
   private var failures = CallerRates(rate: 1 / 60, burst: 10)
@@ -40,7 +39,6 @@ final class HTTPDoor: Door, TurnHook {
   init(_ settings: GatewayHTTPSettings, connections: Int, _ context: GatewayContext) throws {
     self.context = context
     parts = try GatewayParts(context, settings)
-    routes = Routes(parts)
     let side = LoopSide<HTTPDoor>(context.loop.mailbox)
     let certificate = try settings.loadCertificate()
     expiry = certificate?.expiry
@@ -142,11 +140,11 @@ final class HTTPDoor: Door, TurnHook {
   private func noteRefused(_ status: Int) { context.figures.answered(status, after: 0) }
 
   private func take(_ request: HTTPRequest, _ reply: HTTPReply) {
-    guard let call = HTTPCall(request, reply, context) else {
+    guard let call = HTTPCall(request, reply, parts) else {
       context.figures.answered(400, after: 0)
       return reply.send(ErrorFormat.legacy.answer(.badTarget))
     }
-    guard let route = routes.route(call) else { return call.refuse(.noSuchPlace) }
+    guard let route = Routes.route(call) else { return call.refuse(.noSuchPlace) }
     guard route.methods.contains(request.method) else {
       return call.refuse(.wrongMethod(request.method, allowed: route.methods.joined(separator: ", ")))
     }

@@ -5,21 +5,23 @@ import StatusHTTP
 import Wire
 
 /// The handler of a path.
-final class Route {
-  enum Work {
+final class Route: Sendable {
+  enum Work: Sendable {
     /// For all callers.
-    case open((HTTPCall) -> Void)
+    case open(@Sendable (HTTPCall) -> Void)
     /// For keys with one of the rights.
-    case keyed(Set<KeyRight>, (HTTPCall, GatewayKey) -> Void)
+    case keyed(Set<KeyRight>, KeyWork)
     /// The same, and for sessions of the console with such a key.
-    case console(Set<KeyRight>, (HTTPCall, GatewayKey) -> Void)
+    case console(Set<KeyRight>, KeyWork)
     /// For callers with such a key in the body.
-    case login((HTTPCall, GatewayKey) -> Void)
+    case login(KeyWork)
     /// For the installation in the path, by its secret, and for keys to its application with the right.
-    case installation(KeyRight, (HTTPCall, InstallationCaller) -> Void)
+    case installation(KeyRight, @Sendable (HTTPCall, InstallationCaller) -> Void)
     /// For callers with a signed assertion of a service account.
-    case account((HTTPCall, GatewayKey) -> Void)
+    case account(KeyWork)
   }
+
+  typealias KeyWork = @Sendable (HTTPCall, GatewayKey) -> Void
 
   let methods: [String]
   let errorFormat: ErrorFormat
@@ -34,25 +36,19 @@ final class Route {
 }
 
 extension Route {
-  typealias FleetWork = (HTTPCall, GatewayKey) -> Void
-
   /// Shows something of the fleet.
-  static func view(_ work: @escaping FleetWork) -> Route {
+  static func view(_ work: @escaping KeyWork) -> Route {
     Route(["GET"], .own, .console(ConsoleRoutes.rights, work))
   }
 
   /// Changes something of the fleet.
-  static func operate(_ work: @escaping FleetWork) -> Route {
+  static func operate(_ work: @escaping KeyWork) -> Route {
     Route(["POST"], .own, .console([.operate], work))
   }
 }
 
 /// The paths of the HTTP door (docs/openapi.yaml).
-final class Routes {
-  private let parts: GatewayParts
-
-  init(_ parts: GatewayParts) { self.parts = parts }
-
+enum Routes {
   /// The fixed words of paths. All other parts are names of applications or devices.
   static let words: Set = [
     "livez", "readyz", "token", "pages", "gcm", "fcm", "send", "notification", "iid", "info", "v1", "rel", "topics",
@@ -67,71 +63,66 @@ final class Routes {
   private static let senders: Set<KeyRight> = [.send, .register]
 
   /// Nil if the path doesn't exist. From now on the call refuses in the route's error format.
-  func route(_ call: HTTPCall) -> Route? {
+  static func route(_ call: HTTPCall) -> Route? {
     let route = find(call)
     if let route { call.errorFormat = route.errorFormat }
     return route
   }
 
-  private func find(_ call: HTTPCall) -> Route? {
+  private static func find(_ call: HTTPCall) -> Route? {
     let path = call.path.map { String(decoding: $0, as: UTF8.self) }
-    if parts.context.configuration.gateway?.isConsole == true, !Self.isOfConsole(path) { return nil }
-    if path.first == "console", path.count <= 2 { return ConsoleRoutes(parts: parts).route(call, path) }
+    if call.context.configuration.gateway?.isConsole == true, !Self.isOfConsole(path) { return nil }
+    if path.first == "console", path.count <= 2 { return ConsoleRoutes.route(call, path) }
     return rows[path.first ?? ""]?.first { $0.pattern.elementsEqual(path) { $0 == "*" || $0 == $1 } }?.route
   }
 
   /// By the first word of the path.
-  private lazy var rows = Dictionary(
+  private static let rows = Dictionary(
     grouping: table.map { (pattern: $0.pattern.split(separator: "/").map(String.init), route: $0.route) }
   ) { $0.pattern.first ?? "" }
 
-  private var table: Route.Table {
-    let context = parts.context
-    let (send, v1, gorush) = (GCMSend(parts: parts), V1Send(parts: parts), GorushPush(parts: parts))
-    let (messages, messageStates) = (Messages(parts: parts), MessageStates(parts: parts))
-    let (groups, instances) = (DeviceGroups(parts: parts), InstanceID(parts: parts))
-    let subscriptions = TopicSubscriptions(parts: parts)
-    return [
-      ("livez", probe { .text(200, "alive\n") }), ("readyz", probe { context.readiness }),
+  private static var table: Route.Table {
+    [
+      ("livez", probe { _ in .text(200, "alive\n") }), ("readyz", probe { $0.context.readiness }),
       ("token", Route(["POST"], .oauth, .account(Self.giveToken))),
       ("pages/*", Route(["GET", "HEAD"], .own, .open(ContentPages.take))),
-      ("gcm/send", Route(["POST"], .legacy, .keyed([.send], send.take))),
-      ("fcm/send", Route(["POST"], .legacy, .keyed([.send], send.take))),
-      ("gcm/notification", Route(["GET", "POST"], .instance, .keyed(Self.senders, groups.take))),
-      ("fcm/notification", Route(["GET", "POST"], .instance, .keyed(Self.senders, groups.take))),
-      ("iid/info/*", Route(["GET"], .instance, .keyed([.register], instances.info))),
-      ("iid/v1:batchAdd", Route(["POST"], .instance, .keyed(Self.senders, instances.batchAdd))),
-      ("iid/v1:batchRemove", Route(["POST"], .instance, .keyed(Self.senders, instances.batchRemove))),
-      ("iid/v1:batchImport", Route(["POST"], .instance, .keyed([.register], instances.batchImport))),
-      ("iid/v1/*/rel/topics/*", Route(["POST"], .instance, .keyed(Self.senders, instances.join))),
-      ("api/push", Route(["POST"], .gorush, .keyed([.send], gorush.take))),
-      ("api/stat/app", Route(["GET"], .gorush, .keyed([.send]) { Self.stat($0, $1, context) })),
+      ("gcm/send", Route(["POST"], .legacy, .keyed([.send], GCMSend.take))),
+      ("fcm/send", Route(["POST"], .legacy, .keyed([.send], GCMSend.take))),
+      ("gcm/notification", Route(["GET", "POST"], .instance, .keyed(Self.senders, DeviceGroups.take))),
+      ("fcm/notification", Route(["GET", "POST"], .instance, .keyed(Self.senders, DeviceGroups.take))),
+      ("iid/info/*", Route(["GET"], .instance, .keyed([.register], InstanceID.info))),
+      ("iid/v1:batchAdd", Route(["POST"], .instance, .keyed(Self.senders, InstanceID.batchAdd))),
+      ("iid/v1:batchRemove", Route(["POST"], .instance, .keyed(Self.senders, InstanceID.batchRemove))),
+      ("iid/v1:batchImport", Route(["POST"], .instance, .keyed([.register], InstanceID.batchImport))),
+      ("iid/v1/*/rel/topics/*", Route(["POST"], .instance, .keyed(Self.senders, InstanceID.join))),
+      ("api/push", Route(["POST"], .gorush, .keyed([.send], GorushPush.take))),
+      ("api/stat/app", Route(["GET"], .gorush, .keyed([.send], Self.stat))),
       ("api/stat/go", Self.unsupported), ("api/config", Self.unsupported), ("sys/stats", Self.unsupported),
       ("metrics", Self.unsupported),
-      ("v1/projects/*/messages:send", Route(["POST"], .google, .keyed([.send], v1.take))),
+      ("v1/projects/*/messages:send", Route(["POST"], .google, .keyed([.send], V1Send.take))),
       (
         "v1/projects/*/registrations/*/topicSubscriptions",
-        Route(["GET", "POST"], .google, .keyed(Self.senders, subscriptions.takeAll))
+        Route(["GET", "POST"], .google, .keyed(Self.senders, TopicSubscriptions.takeAll))
       ),
       (
         "v1/projects/*/registrations/*/topicSubscriptions/*",
-        Route(["GET", "DELETE", "PATCH"], .google, .keyed(Self.senders, subscriptions.takeOne))
+        Route(["GET", "DELETE", "PATCH"], .google, .keyed(Self.senders, TopicSubscriptions.takeOne))
       ),
-      ("v1/apps/*/acks", Route(["POST"], .own, acks)),
-      ("v1/apps/*/messages", Route(["POST"], .own, .keyed([.send], messages.take))),
+      ("v1/apps/*/acks", Route(["POST"], .own, .keyed([.ack], Acknowledgements.takeAny))),
+      ("v1/apps/*/messages", Route(["POST"], .own, .keyed([.send], Messages.take))),
       (
         "v1/apps/*/messages/*",
-        Route(["GET"], .own, .keyed([.send]) { messageStates.take($0, $1, app: $0.path[2], id: $0.path[4]) })
+        Route(["GET"], .own, .keyed([.send]) { MessageStates.take($0, $1, app: $0.path[2], id: $0.path[4]) })
       ),
-    ] + installationTable + FleetOperations(parts: parts).table
+    ] + installationTable + FleetOperations.table
   }
 
   private static func isOfConsole(_ path: [String]) -> Bool {
     ["livez", "readyz", "console"].contains(path.first) || path.starts(with: ["v1", "fleet"])
   }
 
-  private func probe(_ answer: @escaping () -> HTTPAnswer) -> Route {
-    Route(["GET", "HEAD"], .own, .open { $0.answer(answer()) })
+  private static func probe(_ answer: @escaping @Sendable (HTTPCall) -> HTTPAnswer) -> Route {
+    Route(["GET", "HEAD"], .own, .open { $0.answer(answer($0)) })
   }
 
   /// Answers a token request (RFC 6749 §5.1).
@@ -143,8 +134,8 @@ final class Routes {
         ["access_token": token.text, "expires_in": AccessToken.lifetime, "token_type": "Bearer"]))
   }
 
-  private static func stat(_ call: HTTPCall, _ key: GatewayKey, _ context: GatewayContext) {
-    call.answer(context.figures.gorush.answer(of: key, version: context.version))
+  private static func stat(_ call: HTTPCall, _ key: GatewayKey) {
+    call.answer(call.context.figures.gorush.answer(of: key, version: call.context.version))
   }
 
   /// Answers gorush's paths of figures about its own process.
@@ -157,41 +148,32 @@ final class Routes {
       })
   }
 
-  private var installationTable: Route.Table {
+  private static var installationTable: Route.Table {
     func row(
       _ rest: String, _ methods: [String], right: KeyRight = .register,
-      _ work: @escaping (HTTPCall, InstallationCaller) -> Void
+      _ work: @escaping @Sendable (HTTPCall, InstallationCaller) -> Void
     ) -> (String, Route) {
       ("v1/apps/*/installations/*" + rest, Route(methods, .own, .installation(right, work)))
     }
-    let (installations, acknowledgements) = (Installations(parts: parts), Acknowledgements(parts: parts))
     return [
       row("", ["GET", "PUT", "DELETE"]) { call, caller in
         switch call.request.method {
-        case "GET": installations.get(call, caller)
-        case "PUT": installations.put(call, caller)
-        default: installations.delete(call, caller)
+        case "GET": Installations.get(call, caller)
+        case "PUT": Installations.put(call, caller)
+        default: Installations.delete(call, caller)
         }
       },
       row("/user", ["PUT", "DELETE"]) { call, caller in
-        call.request.method == "PUT" ? installations.putUser(call, caller) : installations.deleteUser(call, caller)
+        call.request.method == "PUT" ? Installations.putUser(call, caller) : Installations.deleteUser(call, caller)
       },
-      row("/secret", ["POST"], installations.renewSecret), row("/groups/*", ["PUT", "DELETE"], installations.group),
-      row("/topics/*", ["PUT", "DELETE"], installations.topic),
+      row("/secret", ["POST"], Installations.renewSecret), row("/groups/*", ["PUT", "DELETE"], Installations.group),
+      row("/topics/*", ["PUT", "DELETE"], Installations.topic),
       row("/badge", ["PUT", "DELETE"], right: .ack) { call, caller in
-        call.request.method == "PUT" ? acknowledgements.badge(call, caller) : acknowledgements.clearBadge(call, caller)
+        call.request.method == "PUT" ? Acknowledgements.badge(call, caller) : Acknowledgements.clearBadge(call, caller)
       },
       row("/acks", ["POST"], right: .ack) { call, caller in
-        acknowledgements.take(call, caller.app, installation: caller.installation)
+        Acknowledgements.take(call, caller.app, installation: caller.installation)
       },
     ]
-  }
-
-  /// Acknowledgements by a backend, for any device of its application.
-  private var acks: Route.Work {
-    .keyed([.ack]) { [parts] call, key in
-      guard key.apps.contains(call.path[2]) else { return call.refuse(.foreignApp) }
-      Acknowledgements(parts: parts).take(call, call.path[2], installation: nil)
-    }
   }
 }

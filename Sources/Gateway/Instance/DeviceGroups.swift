@@ -3,17 +3,15 @@ import PushCore
 import StatusHTTP
 
 /// `/gcm/notification` and `/fcm/notification`: POST creates and changes device groups, GET looks up their keys.
-struct DeviceGroups {
-  let parts: GatewayParts
-
-  func take(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let app = parts.applications.only(of: key, call.header("project_id")) else {
+enum DeviceGroups {
+  static func take(_ call: HTTPCall, _ key: GatewayKey) {
+    guard let app = call.applications.only(of: key, call.header("project_id")) else {
       return call.answer(.instance(400, "project_id: the key is for several applications, name one"))
     }
     if call.request.method == "GET" { look(call, app.id) } else { change(call, app, key) }
   }
 
-  private func look(_ call: HTTPCall, _ app: [UInt8]) {
+  private static func look(_ call: HTTPCall, _ app: [UInt8]) {
     guard let name = call.query("notification_key_name"), !name.isEmpty else {
       return call.answer(.instance(400, "notification_key_name: missing"))
     }
@@ -23,7 +21,7 @@ struct DeviceGroups {
     }
   }
 
-  private func change(_ call: HTTPCall, _ app: GatewayApplications.App, _ key: GatewayKey) {
+  private static func change(_ call: HTTPCall, _ app: GatewayApplications.App, _ key: GatewayKey) {
     guard let document = try? JSONDocument(call.request.body), document.kind(document.root) == .object else {
       return call.answer(.instance(400, "InvalidJson"))
     }
@@ -41,15 +39,15 @@ struct DeviceGroups {
       }
     }
     let change = line.closed()
-    if case .failure(let refusal) = RegistryChange.parse(change, limits: parts.changes.limits) {
+    if case .failure(let refusal) = RegistryChange.parse(change, limits: call.parts.changes.limits) {
       return call.answer(.instance(400, refusal.reason))
     }
     let named = op == "group_remove" ? nil : document.value("registration_ids", of: document.root).flatMap(document.texts)
-    TokenImport(parts: parts).registerUnknown(named ?? [], app, key, for: call) { apply(call, change, app.id) }
+    TokenImport.registerUnknown(named ?? [], app, key, for: call) { apply(call, change, app.id) }
   }
 
-  private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8]) {
-    parts.changes.change(change, app: app, for: call) { answer in
+  private static func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8]) {
+    call.parts.changes.change(change, app: app, for: call) { answer in
       if let error = answer.string("error") {
         return call.answer(.instance(400, String(decoding: error, as: UTF8.self)))
       }

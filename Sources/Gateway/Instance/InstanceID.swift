@@ -3,14 +3,12 @@ import PushCore
 import StatusHTTP
 
 /// `/iid/…`: reads a device, joins and leaves topics, registers APNs tokens.
-struct InstanceID {
-  let parts: GatewayParts
-
+enum InstanceID {
   /// Most tokens of one import, and of one call that joins or leaves.
   private static let (mostImported, mostTogether) = (100, 1_000)
 
-  private func app(_ call: HTTPCall, _ key: GatewayKey) -> GatewayApplications.App? {
-    guard let app = parts.applications.only(of: key, call.header("project_id")) else {
+  private static func app(_ call: HTTPCall, _ key: GatewayKey) -> GatewayApplications.App? {
+    guard let app = call.applications.only(of: key, call.header("project_id")) else {
       call.answer(.instance(403, "PERMISSION_DENIED"))
       return nil
     }
@@ -19,7 +17,7 @@ struct InstanceID {
 
   // MARK: GET /iid/info/<token>
 
-  func info(_ call: HTTPCall, _ key: GatewayKey) {
+  static func info(_ call: HTTPCall, _ key: GatewayKey) {
     guard let app = app(call, key) else { return }
     guard let reference = DeviceReference(text: call.path[2]) else { return call.answer(.instance(400, "InvalidToken")) }
     let isDetailed = call.has("details")
@@ -55,7 +53,7 @@ struct InstanceID {
 
   // MARK: POST /iid/v1/<token>/rel/topics/<name>
 
-  func join(_ call: HTTPCall, _ key: GatewayKey) {
+  static func join(_ call: HTTPCall, _ key: GatewayKey) {
     guard let app = app(call, key) else { return }
     subscribe(call, app, key, "subscribe", topic: call.path[5], tokens: [call.path[2]]) { errors in
       switch errors.first.flatMap(\.self) {
@@ -68,10 +66,10 @@ struct InstanceID {
 
   // MARK: POST /iid/v1:batchAdd and :batchRemove
 
-  func batchAdd(_ call: HTTPCall, _ key: GatewayKey) { batch(call, key, "subscribe") }
-  func batchRemove(_ call: HTTPCall, _ key: GatewayKey) { batch(call, key, "unsubscribe") }
+  static func batchAdd(_ call: HTTPCall, _ key: GatewayKey) { batch(call, key, "subscribe") }
+  static func batchRemove(_ call: HTTPCall, _ key: GatewayKey) { batch(call, key, "unsubscribe") }
 
-  private func batch(_ call: HTTPCall, _ key: GatewayKey, _ op: String) {
+  private static func batch(_ call: HTTPCall, _ key: GatewayKey, _ op: String) {
     guard let app = app(call, key) else { return }
     guard let document = try? JSONDocument(call.request.body), let topic = document.string("to") else {
       return call.answer(.instance(400, "InvalidParameters"))
@@ -90,22 +88,22 @@ struct InstanceID {
     }
   }
 
-  private func subscribe(
+  private static func subscribe(
     _ call: HTTPCall, _ app: GatewayApplications.App, _ key: GatewayKey, _ op: String, topic: [UInt8], tokens: [[UInt8]],
     then: @escaping ([String?]) -> Void
   ) {
     let change = JSONObject.topicChange(op, app.id, topic, tokens: tokens).line
-    if case .failure(let refusal) = RegistryChange.parse(change, limits: parts.changes.limits) {
+    if case .failure(let refusal) = RegistryChange.parse(change, limits: call.parts.changes.limits) {
       let isTopic = refusal.reason.hasPrefix("topic")
       return call.answer(.instance(400, isTopic ? "Topic name format is invalid" : refusal.reason))
     }
-    TokenImport(parts: parts).registerUnknown(op == "subscribe" ? tokens : [], app, key, for: call) {
+    TokenImport.registerUnknown(op == "subscribe" ? tokens : [], app, key, for: call) {
       apply(call, change, app.id, then: then)
     }
   }
 
-  private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], then: @escaping ([String?]) -> Void) {
-    parts.changes.change(change, app: app, for: call) { answer in
+  private static func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], then: @escaping ([String?]) -> Void) {
+    call.parts.changes.change(change, app: app, for: call) { answer in
       guard let results = answer.value("results", of: answer.root) else {
         return call.answer(.instance(400, answer.string("error").map { String(decoding: $0, as: UTF8.self) } ?? "INTERNAL"))
       }
@@ -118,16 +116,16 @@ struct InstanceID {
 
   // MARK: POST /iid/v1:batchImport
 
-  func batchImport(_ call: HTTPCall, _ key: GatewayKey) {
+  static func batchImport(_ call: HTTPCall, _ key: GatewayKey) {
     guard let document = try? JSONDocument(call.request.body), let name = document.string("application"),
       let node = document.value("apns_tokens", of: document.root), let tokens = document.texts(of: node),
       (1...Self.mostImported).contains(tokens.count),
       let isSandbox = document.value("sandbox", of: document.root)
         .map({ document.kind($0) == .null ? false : document.bool($0) }) ?? false
     else { return call.answer(.instance(400, "InvalidParameters")) }
-    guard let app = parts.applications.named(name, of: key) else { return call.answer(.instance(403, "PERMISSION_DENIED")) }
-    TokenImport(parts: parts).register(
-      tokens.map { (.apns, $0) }, app.id, environment: isSandbox ? .sandbox : .production, sender: key.sender
+    guard let app = call.applications.named(name, of: key) else { return call.answer(.instance(403, "PERMISSION_DENIED")) }
+    TokenImport.register(
+      tokens.map { (.apns, $0) }, app.id, environment: isSandbox ? .sandbox : .production, sender: key.sender, for: call
     ) { result in
       switch result {
       case .success(let registrations):

@@ -5,13 +5,11 @@ import StatusHTTP
 
 /// `/v1/fleet/dead`, `/v1/fleet/apps/<app>/held` and `/v1/fleet/jobs`: the operations of `pushfleet dead`, `held`,
 /// `apps discard` and `lanes discard`. An operation that changes a queue is a job: the call answers with its number, and the job's progress can be asked for.
-struct LetterRoutes {
-  let parts: GatewayParts
-
+enum LetterRoutes {
   private static let mostShown = 200
   private static let usuallyShown = 50
 
-  var table: Route.Table {
+  static var table: Route.Table {
     [
       ("v1/fleet/dead", .view { look($0, $1, .dead) }),
       ("v1/fleet/dead/replay", .operate { begin($0, $1, "dead replay", .dead) }),
@@ -32,37 +30,37 @@ struct LetterRoutes {
 
   // MARK: looks
 
-  private func look(_ call: HTTPCall, _ key: GatewayKey, _ queue: LetterQueue) {
+  private static func look(_ call: HTTPCall, _ key: GatewayKey, _ queue: LetterQueue) {
     do throws(Fault) {
       let filter = try LetterBody.filter(call)
-      try check(filter.app, queue, key)
+      try check(call, filter.app, queue, key)
       let withContent = call.has("content")
       guard !withContent || key.rights.contains(.operate) else { throw .noRight([.operate]) }
       let order = LetterOrder(
         action: .look(shown: min(filter.limit ?? Self.usuallyShown, Self.mostShown), withContent: withContent),
         queue: queue, filter: filter)
-      try parts.letters.add(order, operation("look", order, call, key, nil), answer: call.answer)
+      try call.parts.letters.add(order, operation("look", order, call, key, nil), answer: call.answer)
     } catch { call.refuse(error) }
   }
 
   /// - Throws: if the key isn't for the application, or for all of them if none is named.
-  private func check(_ app: String?, _ queue: LetterQueue, _ key: GatewayKey) throws(Fault) {
+  private static func check(_ call: HTTPCall, _ app: String?, _ queue: LetterQueue, _ key: GatewayKey) throws(Fault) {
     if let app = queue.heldApp {
-      guard parts.applications.has(Array(app.utf8), of: key) else { throw .foreignApp }
+      guard call.applications.has(Array(app.utf8), of: key) else { throw .foreignApp }
     } else if let app {
       // A letter may be of an application that is no longer configured, or of none (`-`).
-      guard key.apps.contains(Array(app.utf8)) || parts.applications.areAll(in: key.apps) else { throw .foreignApp }
+      guard key.apps.contains(Array(app.utf8)) || call.applications.areAll(in: key.apps) else { throw .foreignApp }
     } else {
-      guard parts.applications.areAll(in: key.apps) else { throw .noApp }
+      guard call.applications.areAll(in: key.apps) else { throw .noApp }
     }
   }
 
   // MARK: changes
 
-  private func begin(_ call: HTTPCall, _ key: GatewayKey, _ name: String, _ queue: LetterQueue) {
+  private static func begin(_ call: HTTPCall, _ key: GatewayKey, _ name: String, _ queue: LetterQueue) {
     do throws(Fault) {
       let body = try LetterBody(call.request.body, with: name == "dead replay" ? ["filter", "rate"] : ["filter"])
-      try check(body.filter.app, queue, key)
+      try check(call, body.filter.app, queue, key)
       let order = LetterOrder(
         action: name == "dead replay" ? .replay(rate: body.rate.map(Double.init)) : .drop,
         queue: queue, filter: body.filter)
@@ -71,15 +69,15 @@ struct LetterRoutes {
   }
 
   /// Drops what waits in the queue of a paused application or lane. It must be paused now, and still when the job begins.
-  private func discard(_ call: HTTPCall, _ key: GatewayKey, _ subject: ControlSubject, _ queue: LetterQueue) {
+  private static func discard(_ call: HTTPCall, _ key: GatewayKey, _ subject: ControlSubject, _ queue: LetterQueue) {
     if case .lane(let name) = queue, !Topology.lanes.contains(name) { return call.refuse(.noSuchPlace) }
     do throws(Fault) {
       let body = try LetterBody(call.request.body, with: [])
-      try check(nil, queue, key)
+      try check(call, nil, queue, key)
       let order = LetterOrder(action: .drop, queue: queue, filter: body.filter)
       let (unknown, running) = ("the registry can't be used for now", subject.refusalOfDiscard)
       func ask(_ then: @escaping (Control.Mode?) -> Void) {
-        parts.registry.call(.read { try $0.control(subject) }) { then((try? $0.get())?.mode(at: call.time.wallClock)) }
+        call.parts.registry.call(.read { try $0.control(subject) }) { then((try? $0.get())?.mode(at: call.time.wallClock)) }
       }
       ask { mode in
         guard let mode else { return call.refuse(.unavailable(unknown)) }
@@ -98,22 +96,22 @@ struct LetterRoutes {
     } catch { call.refuse(error) }
   }
 
-  private func add(
+  private static func add(
     _ order: LetterOrder, _ name: String, _ call: HTTPCall, _ key: GatewayKey, _ reason: [UInt8]?,
     check: LetterJobs.Check? = nil
   ) throws(Fault) {
-    let number = try parts.letters.add(order, operation(name, order, call, key, reason), check: check)
+    let number = try call.parts.letters.add(order, operation(name, order, call, key, reason), check: check)
     call.answer(.json(202, ["job": number]))
   }
 
-  private func operation(
+  private static func operation(
     _ name: String, _ order: LetterOrder, _ call: HTTPCall, _ key: GatewayKey, _ reason: [UInt8]?
   ) -> FleetOperation {
     let app = order.queue.heldApp ?? order.filter.app
     let rate: [(String, [UInt8])] =
       if case .replay(let rate?) = order.action { [("rate", Array("\(Int(rate))/s".utf8))] } else { [] }
     let removal = FleetOperation.Removal(
-      name, app: app.map { Array($0.utf8) }, queue: order.queue.name(parts.context.topology), count: nil,
+      name, app: app.map { Array($0.utf8) }, queue: order.queue.name(call.context.topology), count: nil,
       filter: order.filter.members + rate)
     return FleetOperation(.messages(removal), by: key.title, from: call.origin, because: reason)
   }
@@ -121,34 +119,34 @@ struct LetterRoutes {
   // MARK: jobs
 
   /// A job is known to keys for its application, and to keys for all applications.
-  private func isKnown(_ job: LetterJobs.Job, to key: GatewayKey) -> Bool {
+  private static func isKnown(_ job: LetterJobs.Job, _ call: HTTPCall, _ key: GatewayKey) -> Bool {
     guard job.answer == nil, case .messages(let removal) = job.operation.action else { return false }
-    return removal.app.map(key.apps.contains) == true || parts.applications.areAll(in: key.apps)
+    return removal.app.map(key.apps.contains) == true || call.applications.areAll(in: key.apps)
   }
 
-  private func list(_ call: HTTPCall, _ key: GatewayKey) {
-    let known = parts.letters.jobs.filter { isKnown($0, to: key) }.reversed()
+  private static func list(_ call: HTTPCall, _ key: GatewayKey) {
+    let known = call.parts.letters.jobs.filter { isKnown($0, call, key) }.reversed()
     call.answer(.json(200, ["jobs": known.map(\.json)]))
   }
 
-  private func job(_ call: HTTPCall, _ key: GatewayKey) -> LetterJobs.Job? {
+  private static func job(_ call: HTTPCall, _ key: GatewayKey) -> LetterJobs.Job? {
     let number = Int(String(decoding: call.path[3], as: UTF8.self))
-    let job = parts.letters.jobs.first { $0.number == number && isKnown($0, to: key) }
+    let job = call.parts.letters.jobs.first { $0.number == number && isKnown($0, call, key) }
     if job == nil { call.refuse(.noSuchPlace) }
     return job
   }
 
-  private func show(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func show(_ call: HTTPCall, _ key: GatewayKey) {
     guard let job = job(call, key) else { return }
     call.answer(.json(200, job.json))
   }
 
-  private func stop(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func stop(_ call: HTTPCall, _ key: GatewayKey) {
     guard let job = job(call, key) else { return }
     do throws(Fault) {
       let reason = try OperationBody(call.request.body, with: []).reason
       let order = FleetOperation(job.operation.action, by: key.title, from: call.origin, because: reason)
-      guard parts.letters.stop(job.number, as: order) else {
+      guard call.parts.letters.stop(job.number, as: order) else {
         return call.refuse("InvalidParameters", "the job has ended", status: 409)
       }
       call.answer(.json(200, ["job": job.number]))

@@ -4,9 +4,7 @@ import StatusHTTP
 
 /// `GET /v1/apps/<app>/messages/<id>` and `GET /v1/fleet/apps/<app>/messages/<id>`: what became of a request, as far as this gateway
 /// or the registry knows.
-struct MessageStates {
-  let parts: GatewayParts
-
+enum MessageStates {
   private enum State: String {
     /// The broker has it, and no result is known.
     case accepted
@@ -17,12 +15,12 @@ struct MessageStates {
 
   private typealias Known = (state: State, result: [UInt8]?)
 
-  func take(_ call: HTTPCall, _ key: GatewayKey, app: [UInt8], id: [UInt8]) {
+  static func take(_ call: HTTPCall, _ key: GatewayKey, app: [UInt8], id: [UInt8]) {
     guard key.apps.contains(app) else { return call.refuse(.foreignApp) }
-    let remembered = parts.send.state(ofMessage: id, app: app).map(Self.known)
+    let remembered = call.parts.send.state(ofMessage: id, app: app).map(Self.known)
     if remembered?.state == .done { return answer(call, id, remembered) }
     let message = GatewayRequest.message(id, app: app)
-    parts.registry.call(
+    call.parts.registry.call(
       .read { (try $0.request(ofMessage: message, now: $1)?.state, try $0.campaign(ofMessage: id, app: app)) }
     ) { result in
       switch result {
@@ -51,7 +49,7 @@ struct MessageStates {
     return (.done, result)
   }
 
-  private func answer(_ call: HTTPCall, _ id: [UInt8], _ known: Known?) {
+  private static func answer(_ call: HTTPCall, _ id: [UInt8], _ known: Known?) {
     // The console asks again and again, and a browser logs each 404.
     guard known != nil || call.path[1].elementsEqual("fleet".utf8) else {
       return call.refuse(

@@ -3,9 +3,7 @@ import PushCore
 import StatusHTTP
 
 /// `POST /v1/apps/<app>/messages`: requests in the format of the send queues, one as JSON or many as NDJSON.
-struct Messages {
-  let parts: GatewayParts
-
+enum Messages {
   private static let mostLines = 1_000
   /// Bytes of the answers to the lines of a call. A result that has no room is answered as accepted.
   private static let mostAnswer = 4 << 20
@@ -18,31 +16,31 @@ struct Messages {
     var isHigh: Bool?
   }
 
-  func take(_ call: HTTPCall, _ key: GatewayKey) {
-    guard key.apps.contains(call.path[2]), let app = parts.applications[call.path[2]] else { return call.refuse(.foreignApp) }
+  static func take(_ call: HTTPCall, _ key: GatewayKey) {
+    guard key.apps.contains(call.path[2]), let app = call.applications[call.path[2]] else { return call.refuse(.foreignApp) }
     do throws(Fault) {
       let order = try order(call, key, app)
       if call.isOf("application/x-ndjson") { return try takeLines(call, order) }
-      send(call.request.body, order) { _, answer in call.answer(answer) }
+      send(call, call.request.body, order) { _, answer in call.answer(answer) }
     } catch { call.refuse(error) }
   }
 
-  func order(_ call: HTTPCall, _ key: GatewayKey, _ app: GatewayApplications.App) throws(Fault) -> Order {
+  static func order(_ call: HTTPCall, _ key: GatewayKey, _ app: GatewayApplications.App) throws(Fault) -> Order {
     let request = SendService.Request(
       app: app.id, key: key, body: [], isHigh: false, idempotencyKey: call.idempotencyKey,
       traceparent: call.header("traceparent"), wait: try wait(call))
     return Order(app: app, request: request, isHigh: try isHigh(call))
   }
 
-  private func wait(_ call: HTTPCall) throws(Fault) -> Int {
+  private static func wait(_ call: HTTPCall) throws(Fault) -> Int {
     guard let text = call.query("wait") else { return 0 }
-    guard let seconds = Int(String(decoding: text, as: UTF8.self)), (0...parts.send.wait).contains(seconds) else {
-      throw .badRequest("wait: expected 0 to \(parts.send.wait) seconds (gateway.http.wait)")
+    guard let seconds = Int(String(decoding: text, as: UTF8.self)), (0...call.parts.send.wait).contains(seconds) else {
+      throw .badRequest("wait: expected 0 to \(call.parts.send.wait) seconds (gateway.http.wait)")
     }
     return seconds
   }
 
-  private func isHigh(_ call: HTTPCall) throws(Fault) -> Bool? {
+  private static func isHigh(_ call: HTTPCall) throws(Fault) -> Bool? {
     guard let lane = call.query("lane") else { return nil }
     switch Priority(rawValue: String(decoding: lane, as: UTF8.self)) {
     case .high: return true
@@ -52,7 +50,9 @@ struct Messages {
   }
 
   /// - Parameter then: called once; during this call if the answer is known. The message id is empty for a refused request.
-  func send(_ body: [UInt8], _ order: Order, then: @escaping (_ messageID: [UInt8], HTTPAnswer) -> Void) {
+  static func send(
+    _ call: HTTPCall, _ body: [UInt8], _ order: Order, then: @escaping (_ messageID: [UInt8], HTTPAnswer) -> Void
+  ) {
     let request: SendRequest
     do throws(Rejection) { request = try SendRequest(parsing: body, limits: order.app.limits) } catch {
       return then([], .own(400, error.code.rawValue, error.reason))
@@ -60,7 +60,7 @@ struct Messages {
     var sent = order.request
     sent.body = body
     sent.isHigh = order.isHigh ?? request.isHigh(orElse: order.app.defaultPriority)
-    parts.send.send(sent) { messageID, outcome in then(messageID, Self.answer(messageID, outcome)) }
+    call.parts.send.send(sent) { messageID, outcome in then(messageID, Self.answer(messageID, outcome)) }
   }
 
   static func answer(_ messageID: [UInt8], _ outcome: SendService.Outcome) -> HTTPAnswer {
@@ -78,15 +78,15 @@ struct Messages {
 
   // MARK: NDJSON
 
-  private func takeLines(_ call: HTTPCall, _ order: Order) throws(Fault) {
+  private static func takeLines(_ call: HTTPCall, _ order: Order) throws(Fault) {
     let lines = try Self.lines(call.request.body)
-    parts.keys.charge(order.request.key, requests: lines.count - 1)
+    call.parts.keys.charge(order.request.key, requests: lines.count - 1)
     var bytes = 0
     let answers = Gathering(lines.count) { call.answer(Self.answer(zip(lines.map(\.number), $0))) }
     for (index, line) in lines.enumerated() {
       var order = order
       order.request.idempotencyKey = call.idempotencyKey(ofPart: line.number)
-      send(Array(call.request.body[line.range]), order) { messageID, answer in
+      send(call, Array(call.request.body[line.range]), order) { messageID, answer in
         let hasRoom = answer.status != 200 || bytes + answer.body.count <= Self.mostAnswer
         let answer = hasRoom ? answer : Self.answer(messageID, .accepted)
         bytes += answer.body.count

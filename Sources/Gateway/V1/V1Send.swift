@@ -3,20 +3,18 @@ import PushCore
 import StatusHTTP
 
 /// `POST /v1/projects/<id>/messages:send`: FCM's HTTP v1.
-struct V1Send {
-  let parts: GatewayParts
-
-  func take(_ call: HTTPCall, _ key: GatewayKey) {
+enum V1Send {
+  static func take(_ call: HTTPCall, _ key: GatewayKey) {
     let project = call.path[2]
-    guard let app = parts.applications.app(ofProject: project, key) else { return call.refuse(.foreignApp) }
+    guard let app = call.applications.app(ofProject: project, key) else { return call.refuse(.foreignApp) }
     let body = call.request.body
     let request: SendRequest
     do throws(Rejection) {
-      request = try SendRequest(try Self.envelope(body, parts.applications.limits.json), limits: app.limits)
+      request = try SendRequest(try Self.envelope(body, call.applications.limits.json), limits: app.limits)
     } catch {
       return call.answer(Self.error(error))
     }
-    parts.send.send(
+    call.parts.send.send(
       SendService.Request(
         app: app.id, key: key, body: body, isHigh: request.isHigh(orElse: app.defaultPriority),
         idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
