@@ -1,3 +1,4 @@
+import Reactor
 import Wire
 
 /// Writes Prometheus' text format 0.0.4.
@@ -62,5 +63,15 @@ package struct MetricsFormat {
   private static func escaped(_ value: String) -> String {
     guard value.utf8.contains(where: { $0 == 0x5C || $0 == 0x22 || $0 == 0x0A }) else { return value }
     return value.replacing("\\", with: #"\\"#).replacing("\"", with: #"\""#).replacing("\n", with: #"\n"#)
+  }
+
+  /// The program's version and process metrics, the same for workers and gateways.
+  package mutating func process(_ usage: ProcessUsage, version: String) {
+    gauges("pushfleet_build_info", "The version of the running program.", [([("version", version)], 1)])
+    family("process_cpu_seconds_total", "counter", "CPU time, user and system.", [([], "\(usage.cpuSeconds)")])
+    gauge("process_resident_memory_bytes", usage.residentBytes, "Resident memory.")
+    gauge("process_start_time_seconds", usage.startTime, "Start time of the process, in Unix time.")
+    gauge("process_open_fds", usage.openDescriptors, "Open file descriptors.")
+    gauge("process_max_fds", usage.descriptorLimit, "Maximum number of open file descriptors.")
   }
 }

@@ -135,4 +135,75 @@ public final class WebhookService {
     loop.schedule(after: Double(configuration.drainTimeout)) { [loop] in loop.stop() }
     everySecond()
   }
+
+  // MARK: the webhooks, at the start and after each reload
+
+  /// Starts, changes and ends senders as the configuration says. A webhook with a file that can't be used stays as it was.
+  func serve(_ next: Configuration) -> [ConfigurationError] {
+    var errors: [ConfigurationError] = []
+    var former = Dictionary(senders.map { ($0.name, $0) }) { first, _ in first }
+    senders = []
+    for app in next.apps {
+      for webhook in app.webhooks {
+        let name = "\(app.id)/\(webhook.name)"
+        let known = former.removeValue(forKey: name)
+        if let known { senders.append(known) }
+        do throws(ConfigurationError) {
+          let receiver = try WebhookReceiver(webhook, app: app.id)
+          if let known { known.reload(receiver) } else { senders.append(sender(name, receiver, app.id)) }
+        } catch { errors.append(error) }
+      }
+    }
+    for sender in former.values { sender.stop() }
+    leaving += former.values
+    gone.formIntersection(senders.map(\.name))
+    return errors
+  }
+
+  private func sender(_ name: String, _ receiver: WebhookReceiver, _ app: String) -> WebhookSender {
+    WebhookSender(
+      name: name, receiver, queue: configuration.topology.webhookQueue(app, receiver.webhook.name), service: self)
+  }
+
+  /// After an error the previous settings stay in use.
+  func reloadWebhooks(because reason: String) {
+    guard !isStopping else { return }
+    let next: Configuration
+    do throws(ConfigurationError) { next = try reload() } catch {
+      return log.error("the old configuration stays in force", ["reason": "\(error)"])
+    }
+    log.info("reloading", ["because": reason])
+    watch.follow(next.webhookFiles(configurationFile))
+    for error in serve(next) { log.error("a webhook can't use its new settings", ["reason": "\(error)"]) }
+    if let modes { follow(modes) }
+    let others = next.changesForWebhookRestart(from: configuration)
+    if !others.isEmpty { log.warning("some changed settings take effect only after a restart", ["settings": others]) }
+    log.info("reloaded", ["webhooks": senders.count])
+  }
+
+  // MARK: metrics and probes; the service works without them
+
+  func openFigures(_ endpoint: Endpoint) throws(ConfigurationError) {
+    do throws(HTTPServerError) {
+      figures = try FiguresServer(
+        endpoint, loop: loop, home: "there are /metrics, /livez and /readyz here\n",
+        metrics: { [unowned self] in WebhookFigures.text(senders, version: version) },
+        readiness: { [unowned self] in readiness }
+      ) { error in
+        log.warning(
+          "the metrics can't be served; trying again",
+          ["reason": "\(error)", "hint": "if another process uses this address, set another one in PUSHFLEET_METRICS"])
+      }
+    } catch {
+      throw ConfigurationError(key: "metrics", problem: "cannot be used: \(error)")
+    }
+  }
+
+  private var readiness: HTTPAnswer {
+    guard modes != nil else { return .text(503, "the registry hasn't said yet which webhooks are paused\n") }
+    let waiting = senders.filter { !$0.isReady }.map(\.name)
+    return waiting.isEmpty
+      ? .text(200, "ready\n")
+      : .text(503, "the queues of these webhooks can't be consumed: \(waiting.joined(separator: ", "))\n")
+  }
 }
