@@ -106,7 +106,7 @@ struct DeviceHistory {
 
   /// Why a request to a user reached no device; nil if the registry can't be read.
   static func unreachable(user: [UInt8], app: [UInt8], _ options: Options) -> String? {
-    guard let session = try? RegistrySession(options, isReading: true),
+    guard let session = try? RegistrySession(options),
       let devices = try? session.store.devices(ofUser: user, app: app, limit: 1_000)
     else { return nil }
     guard !devices.isEmpty else { return "no device is registered for the user" }

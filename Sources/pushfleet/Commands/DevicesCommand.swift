@@ -62,7 +62,7 @@ enum DevicesCommand: Command {
       .option("environment", "production|sandbox"), .option("sender", "S"), .option("name", "N"),
       .option("locale", "L"), .option("time-zone", "Z"), .option("app-version", "V"), .option("topics", "NAME,NAME"),
       .option("kind", "alert|voip|push_to_start|live_activity"), .option("activity", "A"),
-      OperatorSession.reasonOption, .flag("yes", "of forget: don't ask"),
+      RegistrySession.reasonOption, .flag("yes", "of forget: don't ask"),
     ],
     """
     Options of register: --installation I, --environment production|sandbox, --sender S, --user U, --name N, --locale L,
@@ -96,7 +96,7 @@ enum DevicesCommand: Command {
   private static func export(_ options: Options) throws {
     let format = try options.choice("format", of: BulkFormat.allCases.map(\.rawValue)).flatMap(BulkFormat.init(rawValue:))
     if options.asJSON, format == .csv { throw CommandFailure(.usage, "--json and --format csv exclude each other") }
-    let session = try RegistrySession(options, isReading: true, store: .bulk)
+    let session = try RegistrySession(options, store: .bulk)
     let app = try session.configuration.givenApp(options)
     let export = BulkExport(from: session.store, format: format ?? .ndjson, app: app, withTimes: options.has("times"))
     let interruption = try Interruption()
@@ -116,7 +116,7 @@ enum DevicesCommand: Command {
     guard let word, let state = states.first(where: { $0.word == word }) else { return }
     let now = RegistrySession.now
     let since = try options["since"].map { text throws(CommandFailure) in try LetterFilter.time(text, now: now) } ?? 0
-    let session = try RegistrySession(options, isReading: true)
+    let session = try RegistrySession(options)
     let app = try session.configuration.app(options)
     try options.printPortions(
       [
@@ -132,7 +132,7 @@ enum DevicesCommand: Command {
   }
 
   private static func count(_ options: Options) throws {
-    let session = try RegistrySession(options, isReading: true)
+    let session = try RegistrySession(options)
     let app = try session.configuration.givenApp(options)
     let counts = try session.store.deviceCounts(app: app)
     let table = TextTable(
@@ -173,7 +173,7 @@ enum DevicesCommand: Command {
 
   private static func forget(_ options: Options) throws {
     guard let user = options["user"] else { throw CommandFailure(.usage, "name a user by --user") }
-    let session = try OperatorSession(options)
+    let session = try RegistrySession(options)
     let app = try session.configuration.app(options)
     let isSure = options.has("yes")
     guard isSure || Terminal.canAsk else { throw CommandFailure(.usage, "forget deletes a user for good: use --yes") }
@@ -191,7 +191,7 @@ enum DevicesCommand: Command {
     guard given.count == 1, let (kind, text) = given.first else {
       throw CommandFailure(.usage, "name a device by one of \(names.map { "--" + $0 }.joined(separator: ", "))")
     }
-    let session = try RegistrySession(options, isReading: true)
+    let session = try RegistrySession(options)
     let app = try session.configuration.app(options)
     let records = try records(kind, Array(text.utf8), app, session.store)
     guard !records.isEmpty else {

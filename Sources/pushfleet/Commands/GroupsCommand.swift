@@ -76,7 +76,7 @@ enum GroupsCommand: Command {
   }
 
   private static func show(_ group: String, _ options: Options) throws {
-    let session = try RegistrySession(options, isReading: true)
+    let session = try RegistrySession(options)
     let app = try session.configuration.app(options)
     let record = try record(group, app, session.store)
     let members = record.users ?? record.devices

@@ -33,7 +33,7 @@ enum KeysCommand: Command {
         "service-account", "FILE",
         "write a service account for one application, for the gateway's endpoint /token"),
       .option("url", "URL", "for that file, the gateway's address as senders know it (gateway.http.listen)"),
-      OperatorSession.reasonOption, .json("one JSON object per line"),
+      RegistrySession.reasonOption, .json("one JSON object per line"),
     ],
     example: "pushfleet keys create --config pushfleet.json5 --app com.example.app --rights send")
 
@@ -51,7 +51,7 @@ enum KeysCommand: Command {
   private static func create(_ options: Options) throws {
     let rights = try self.rights(try options.required("rights", "what the key is for, of send, register, ack, view, operate"))
     let rate = try options.integer("rate", in: 1...1_000_000) ?? defaultRate
-    let session = try OperatorSession(options, isReading: false)
+    let session = try RegistrySession(options, isReading: false)
     let apps = try self.apps(options, session.configuration)
     let key = NewSecret(.key)
     var kept = GatewayKey(
@@ -117,7 +117,7 @@ enum KeysCommand: Command {
 
   /// Creates a key as a service account file, without printing a key.
   private static func create(
-    _ key: GatewayKey, _ file: String, _ tokenURI: [UInt8], _ session: OperatorSession, _ options: Options
+    _ key: GatewayKey, _ file: String, _ tokenURI: [UInt8], _ session: RegistrySession, _ options: Options
   ) throws {
     guard key.apps.count == 1, let app = key.apps.first else {
       throw CommandFailure(.usage, "--service-account is for one application: name it with --app")
@@ -181,7 +181,7 @@ enum KeysCommand: Command {
   }
 
   private static func list(_ options: Options) throws {
-    let keys = try RegistrySession(options, isReading: true).store.keys()
+    let keys = try RegistrySession(options).store.keys()
     guard options.asJSON || !keys.isEmpty else { return Terminal.say("no keys") }
     let objects = keys.map { key in
       description(key) + [
@@ -197,7 +197,7 @@ enum KeysCommand: Command {
       throw CommandFailure(.usage, "name the id of one key; `pushfleet keys list` shows them")
     }
     let id = Array(options.operands[0].utf8)
-    let session = try OperatorSession(options)
+    let session = try RegistrySession(options)
     guard let key = try session.store.key(id) else { throw CommandFailure(.badInput, "there is no key of this id") }
     guard key.revokedAt == nil else { return Terminal.notice("it has been revoked before") }
     try session.perform(.revokeKey(id: id))

@@ -6,10 +6,17 @@ import Settings
 struct RegistrySession {
   let configuration: Configuration
   let store: DeviceStore
+  /// Why the command does what it does, if the user says so.
+  let reason: [UInt8]?
 
-  /// - Parameter isReading: true if the command only reads or changes existing data; a missing registry is then not created.
+  /// - Parameters:
+  ///   - isReading: true if the command only reads or changes existing data; a missing registry is then not created.
+  ///   - option: the option with the reason.
   /// - Throws: status 78 if no registry is configured or it is unusable, 69 if it is unreachable.
-  init(_ options: Options, isReading: Bool, store settings: StoreOptions = StoreOptions()) throws {
+  init(
+    _ options: Options, isReading: Bool = true, store settings: StoreOptions = StoreOptions(), reasonIn option: String = "reason"
+  ) throws {
+    reason = try Self.reason(options, in: option)
     configuration = try options.configuration()
     guard let location = configuration.registry else {
       throw ConfigurationError(key: "registry", problem: "is missing: name one, such as \"sqlite:registry.db\"")

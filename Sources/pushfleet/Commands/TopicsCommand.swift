@@ -51,7 +51,7 @@ enum TopicsCommand: Command {
   }
 
   private static func list(_ options: Options) throws {
-    let session = try RegistrySession(options, isReading: true)
+    let session = try RegistrySession(options)
     let all = session.configuration.apps.map { Array($0.id.utf8) }
     for app in try session.configuration.application(options).map({ [$0] }) ?? all {
       if all.count > 1, !options.asJSON { Terminal.print("\(String(printing: app)):") }

@@ -83,7 +83,7 @@ struct TraceQuestion {
   /// - Throws: if the registry is needed and can't be read.
   func store(_ options: Options, _ configuration: Configuration) throws -> DeviceStore? {
     guard kind != .id || configuration.registry != nil else { return nil }
-    do { return try RegistrySession(options, isReading: true).store } catch {
+    do { return try RegistrySession(options).store } catch {
       guard kind == .id else { throw error }
       Terminal.notice("the registry can't be read, so broadcasts and acknowledgements are left out: \(error)")
       return nil

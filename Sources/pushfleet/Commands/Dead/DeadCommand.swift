@@ -23,7 +23,7 @@ enum DeadCommand: Command {
     """,
     .list(
       [.config()] + LetterFilter.entries(of: "letters", since: "given up") + [
-        .option("rate", "N/s", "replay at most N letters a second; also N/m and N/h"), OperatorSession.becauseOption,
+        .option("rate", "N/s", "replay at most N letters a second; also N/m and N/h"), RegistrySession.becauseOption,
         .flag("dry-run", "only say what would be done"), .flag("yes", "don't ask"),
         .json("one JSON object per group or letter; replay and drop print one at the end"), .option("id", "ID"),
       ]),
@@ -47,7 +47,7 @@ enum DeadCommand: Command {
     if isDry {
       try replay.run()
     } else {
-      try OperatorSession.recording(options, "dead replay", .dead, filter, reasonIn: "because", replay)
+      try RegistrySession.recording(options, "dead replay", .dead, filter, reasonIn: "because", replay)
     }
     if options.asJSON { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
     if replay.isStopped { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }

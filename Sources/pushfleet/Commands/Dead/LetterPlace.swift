@@ -120,7 +120,7 @@ struct LetterPlace {
       }
     }
     watch()
-    try OperatorSession.recording(
+    try RegistrySession.recording(
       options, action ?? "\(name) drop", self, filter, reasonIn: action == nil ? "because" : "reason", look)
     tell(look.matched, options, isDry: false)
     if let ended { throw ended }

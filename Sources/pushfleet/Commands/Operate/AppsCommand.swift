@@ -6,7 +6,7 @@ import Settings
 enum AppsCommand: Command {
   static let page = CommandPage(
     "apps", "pause, resume, drain and slow down applications",
-    forms: OperatorSession.forms("APP", .action("rate", "--config", ["--reason"], ["--json"], "APP", "RATE")),
+    forms: RegistrySession.forms("APP", .action("rate", "--config", ["--reason"], ["--json"], "APP", "RATE")),
     """
     Every worker follows within two seconds. The state is in the registry, so it outlives restarts.
 
@@ -22,7 +22,7 @@ enum AppsCommand: Command {
     needs --yes.
     """,
     .list(
-      OperatorSession.options + [
+      RegistrySession.options + [
         .operand("APP", "the application's id"),
         .operand("RATE", "pushes per second of the fleet, such as 200/s, or none"),
         .json("one JSON object for each application"),
@@ -30,7 +30,7 @@ enum AppsCommand: Command {
     example: "pushfleet apps pause com.example.app --config pushfleet.json5 --until 2h --reason \"wrong text\"")
 
   static func run(_ options: Options) throws {
-    let session = try OperatorSession(options)
+    let session = try RegistrySession(options)
     let operands = options.action == "rate" ? 2 : 1
     try session.control(session.configuration.apps.map(\.id), "an application", options, operands: operands, ControlSubject.app)
     { app in

@@ -16,7 +16,7 @@ enum AuditCommand: Command {
     example: "pushfleet audit --config pushfleet.json5 --app com.example.app")
 
   static func run(_ options: Options) throws {
-    let session = try RegistrySession(options, isReading: true)
+    let session = try RegistrySession(options)
     let limit = try options.integer("limit", in: 1...100_000) ?? 50
     let events = try session.store.auditEvents(of: session.configuration.givenApp(options).map { [$0] }, limit: limit)
     guard options.asJSON || !events.isEmpty else { return Terminal.say("no operations") }

@@ -30,7 +30,7 @@ enum CampaignsCommand: Command {
       .config(", which names the registry"), .option("app", "APP", "only this application's campaigns"),
       .option("limit", "N", "at most N campaigns that are over (20)"),
       .flag("follow", "refresh every second until none is running"),
-      OperatorSession.reasonOption, .json("one JSON object per campaign, each on its own line"),
+      RegistrySession.reasonOption, .json("one JSON object per campaign, each on its own line"),
     ],
     example: "pushfleet campaigns --config pushfleet.json5 --follow")
 
@@ -40,14 +40,15 @@ enum CampaignsCommand: Command {
       throw CommandFailure(.usage, "name a campaign by its id; `pushfleet campaigns` lists them")
     }
     try options.refuseOperands(after: 1)
-    let store = try RegistrySession(options, isReading: true).store
+    let session = try RegistrySession(options)
+    let store = session.store
     let campaign = try find(id, in: store)
     if options.action == "show" {
       let whole = try store.withFailures(campaign)
       return options.print(whole.json, text: whole.text)
     }
     if options.action == "unreached" { return try listUnreached(options, campaign, store) }
-    try change(campaign, options.action, OperatorSession(options))
+    try change(campaign, options.action, session)
     let now = try store.campaign(campaign.description.id) ?? campaign
     options.print(now.json, text: "\(now.id) is \(now.state.name)")
   }
@@ -67,7 +68,7 @@ enum CampaignsCommand: Command {
   }
 
   /// - Throws: status 65 if the campaign's state doesn't allow the change.
-  private static func change(_ campaign: Campaign, _ verb: String, _ session: OperatorSession) throws {
+  private static func change(_ campaign: Campaign, _ verb: String, _ session: RegistrySession) throws {
     let state: CampaignState = verb == "pause" ? .paused : verb == "resume" ? .running : .cancelled
     guard try !session.changes(campaign, to: state) else { return }
     guard let current = try session.store.campaign(campaign.description.id) else {
@@ -93,7 +94,7 @@ enum CampaignsCommand: Command {
   private static let mostListed = 100_000
 
   private static func list(_ options: Options) throws {
-    let session = try RegistrySession(options, isReading: true)
+    let session = try RegistrySession(options)
     let app = try session.configuration.givenApp(options)
     let limit = try options.integer("limit", in: 0...mostListed) ?? 20
     var last = ""

@@ -4,7 +4,7 @@ import Settings
 enum CredentialsCommand: Command {
   static let page = CommandPage(
     "credentials", "pause, resume and drain credentials and senders",
-    forms: OperatorSession.forms("CREDENTIAL"),
+    forms: RegistrySession.forms("CREDENTIAL"),
     """
     Every worker follows within two seconds. Pushes with other credentials continue, also those of the same request. A sender's
     order counts for all its credentials that it doesn't share with its application. To stop a whole application, see
@@ -21,14 +21,14 @@ enum CredentialsCommand: Command {
     it asks first; elsewhere it needs --yes.
     """,
     .list(
-      OperatorSession.options + [
+      RegistrySession.options + [
         .operand("CREDENTIAL", "APP/apns, APP/fcm or APP/webpush; APP/senders/SENDER, or one of its: APP/senders/SENDER/fcm"),
         .json("one JSON object for each credential"),
       ]),
     example: "pushfleet credentials pause com.example.app/fcm --config pushfleet.json5 --until 2h --reason \"quota\"")
 
   static func run(_ options: Options) throws {
-    let session = try OperatorSession(options)
+    let session = try RegistrySession(options)
     let names = session.configuration.apps.flatMap(\.pausable.keys).sorted()
     try session.control(names, "a credential", options, ControlSubject.credential) { credential in
       if !options.has("yes") { try confirm(session, credential) }
@@ -37,7 +37,7 @@ enum CredentialsCommand: Command {
   }
 
   /// Asks the operator, with the number of waiting pushes that the workers know.
-  private static func confirm(_ session: OperatorSession, _ credential: ControlSubject) throws {
+  private static func confirm(_ session: RegistrySession, _ credential: ControlSubject) throws {
     guard Terminal.canAsk else { throw CommandFailure(.usage, "discard ends pushes for good: use --yes") }
     guard try session.store.control(credential).mode(at: RegistrySession.now) == .paused else { return }
     var count = 0

@@ -22,7 +22,7 @@ enum HeldCommand: Command {
     """,
     .list(
       [.config()] + LetterFilter.entries(of: "requests", since: "held") + [
-        OperatorSession.becauseOption, .flag("dry-run", "only say what would be done"), .flag("yes", "don't ask"),
+        RegistrySession.becauseOption, .flag("dry-run", "only say what would be done"), .flag("yes", "don't ask"),
         .json("one JSON object per group or request; drop prints one at the end"), .option("id", "ID"),
       ]),
     example: "pushfleet held list --config pushfleet.json5 --app com.example.app")
@@ -38,7 +38,7 @@ enum HeldCommand: Command {
   }
 
   /// Drops what waits in the queue of a paused application or lane.
-  static func discard(_ options: Options, _ session: OperatorSession, _ subject: ControlSubject, _ queue: LetterQueue) throws {
+  static func discard(_ options: Options, _ session: RegistrySession, _ subject: ControlSubject, _ queue: LetterQueue) throws {
     try LetterPlace(queue).drop(options, LetterFilter(app: queue.heldApp), as: "discard") {
       guard try session.store.control(subject).mode(at: RegistrySession.now) == .paused else {
         throw CommandFailure(.badInput, subject.refusalOfDiscard)

@@ -4,7 +4,7 @@ import DeviceRegistry
 enum LanesCommand: Command {
   static let page = CommandPage(
     "lanes", "pause, resume, drain and empty the queues of requests",
-    forms: OperatorSession.forms("LANE"),
+    forms: RegistrySession.forms("LANE"),
     """
     A lane has the requests of all applications. To stop one application, see `pushfleet apps`. Every worker follows within two
     seconds.
@@ -18,14 +18,14 @@ enum LanesCommand: Command {
     --yes.
     """,
     .list(
-      OperatorSession.options + [
+      RegistrySession.options + [
         .operand("LANE", "send.high or send.normal; fanout.high or fanout.normal for the pages of broadcasts"),
         .json("one JSON object for each lane"),
       ]),
     example: "pushfleet lanes pause fanout.normal --config pushfleet.json5 --until 30m")
 
   static func run(_ options: Options) throws {
-    let session = try OperatorSession(options)
+    let session = try RegistrySession(options)
     try session.control(Topology.lanes, "a lane", options, ControlSubject.lane) { lane in
       try HeldCommand.discard(options, session, lane, .lane(lane.text))
       return nil

@@ -22,7 +22,7 @@ enum WebhooksCommand: Command {
     pause and resume need a registry. The events of a paused webhook wait in its queue, which keeps the newest 250,000.
     """,
     [
-      .config(), OperatorSession.untilOption, OperatorSession.reasonOption,
+      .config(), RegistrySession.untilOption, RegistrySession.reasonOption,
       .operand("WEBHOOK", "the application and the webhook's name: APP/NAME"),
       .json("one JSON object for each webhook"),
     ],
@@ -30,7 +30,7 @@ enum WebhooksCommand: Command {
 
   static func run(_ options: Options) throws {
     if options.action == "serve" { return try serve(options) }
-    let session = try OperatorSession(options)
+    let session = try RegistrySession(options)
     let names = session.configuration.apps.flatMap { app in app.webhooks.map { "\(app.id)/\($0.name)" } }
     try session.control(names, "a webhook", options, ControlSubject.webhook)
   }

@@ -5,13 +5,8 @@ import PushCore
 import Reactor
 import Settings
 
-/// A command that performs operations in the name of the system's user. Each one is recorded in the registry, and a worker
-/// publishes the record.
-struct OperatorSession {
-  let configuration: Configuration
-  let store: DeviceStore
-  private let reason: [UInt8]?
-
+/// Operations in the name of the system's user. Each one is recorded in the registry, and a worker publishes the record.
+extension RegistrySession {
   static let reasonOption = PageEntry.option("reason", "TEXT", "why; shown wherever the state is shown, and in the audit")
   static let untilOption = PageEntry.option(
     "until", "TIME", "resume then: in 90s, 15m, 2h, 7d, or at 2026-11-20T21:22:00Z")
@@ -30,19 +25,10 @@ struct OperatorSession {
     .config(", which names the registry"), untilOption, reasonOption, .flag("yes", "don't ask"),
   ]
 
-  /// - Parameters:
-  ///   - option: the option with the reason.
-  ///   - isReading: as for ``RegistrySession``.
-  init(_ options: Options, reasonIn option: String = "reason", isReading: Bool = true) throws {
-    reason = try Self.reason(options, in: option)
-    let session = try RegistrySession(options, isReading: isReading)
-    (configuration, store) = (session.configuration, session.store)
-  }
-
   /// For commands whose `--reason` selects messages.
   static let becauseOption = PageEntry.option("because", "TEXT", "why; shown in the audit")
 
-  private static func reason(_ options: Options, in option: String) throws(CommandFailure) -> [UInt8]? {
+  static func reason(_ options: Options, in option: String) throws(CommandFailure) -> [UInt8]? {
     guard let reason = options[option].map({ Array($0.utf8) }) else { return nil }
     guard FleetOperation.isReason(reason) else {
       throw CommandFailure(.usage, "--\(option): at most \(FleetOperation.longestReason) bytes, without control characters")
@@ -120,7 +106,7 @@ struct OperatorSession {
     func record(_ count: Int?) throws {
       guard try options.configuration().registry != nil else { return }
       do {
-        let session = try OperatorSession(options, reasonIn: option)
+        let session = try RegistrySession(options, reasonIn: option)
         let queue = place.queue(session.configuration.topology)
         let selection = filter.members + (options["rate"].map { [("rate", Array($0.utf8))] } ?? [])
         try session.perform(
