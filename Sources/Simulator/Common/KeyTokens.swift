@@ -3,12 +3,8 @@ struct KeyTokens {
   /// The least time between two tokens.
   let minutes: Int64
 
-  private struct Key: Hashable {
-    let keyID: [UInt8]
-    let issuer: [UInt8]
-  }
-
-  private var latest: [Key: (text: [UInt8], issuedAt: Int64)] = [:]
+  /// By key id and issuer.
+  private var latest: [[[UInt8]]: (text: [UInt8], issuedAt: Int64)] = [:]
   /// Most keys that are remembered; a client may name any number of them.
   private static let most = 100_000
 
@@ -17,7 +13,7 @@ struct KeyTokens {
   /// Notes a connection's first use of a token.
   /// - Returns: the violation, if there is one.
   mutating func note(_ authorization: JournalEntry.Authorization, _ text: [UInt8]) -> String? {
-    let key = Key(keyID: authorization.keyID, issuer: authorization.issuer)
+    let key = [authorization.keyID, authorization.issuer]
     if latest[key] == nil, latest.count >= Self.most { latest.removeAll() }
     let former = latest.updateValue((text, authorization.issuedAt), forKey: key)
     guard let former, former.text != text, abs(former.issuedAt - authorization.issuedAt) < minutes * 60 else { return nil }

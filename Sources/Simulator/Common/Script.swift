@@ -6,13 +6,15 @@ import PushCore
 /// each step to one or to `times` requests. Later requests get the normal answer. `*` applies to all tokens without an entry;
 /// its `times` are counted for each token.
 public struct Script: Sendable {
-  struct Entry: Sendable {
+  private struct Entry: Sendable {
     var steps: [Step]
     var isSequence: Bool
   }
 
-  var entries: [[UInt8]: Entry] = [:]
-  var fallback: Entry?
+  private var entries: [[UInt8]: Entry] = [:]
+  private var fallback: Entry?
+  private var visits: [[UInt8]: Int] = [:]
+  private var everyCounts: [[UInt8]: Int] = [:]
 
   public init() {}
 
@@ -36,10 +38,34 @@ public struct Script: Sendable {
   }
 
   /// FCM accepts an installation id as `fid` and as `token`. It is one device, with or without `fid:`.
-  static func key(_ token: [UInt8]) -> [UInt8] { token.starts(with: "fid:".utf8) ? Array(token.dropFirst(4)) : token }
+  private static func key(_ token: [UInt8]) -> [UInt8] { token.starts(with: "fid:".utf8) ? Array(token.dropFirst(4)) : token }
 
   private mutating func add(_ token: String, _ entry: Entry) {
     if token == "*" { fallback = entry } else { entries[Self.key(Array(token.utf8))] = entry }
+  }
+
+  /// The step for the next request of `token`; nil for the normal answer.
+  mutating func next(_ given: [UInt8]) -> Step? {
+    let token = Self.key(given)
+    let own = entries[token]
+    guard let entry = own ?? fallback else { return nil }
+    if !entry.isSequence, entry.steps[0].times == nil { return every(entry.steps[0], own == nil ? [] : token) }
+    let visit = visits[token, default: 0]
+    visits[token] = visit + 1
+    var end = 0
+    for step in entry.steps {
+      end += step.times ?? 1
+      if visit < end { return every(step, own == nil ? [] : token) }
+    }
+    return nil
+  }
+
+  /// Counts the requests of each entry; for `*`, those of all its tokens.
+  private mutating func every(_ step: Step, _ entry: [UInt8]) -> Step? {
+    guard let every = step.every else { return step }
+    let count = everyCounts[entry, default: 0] + 1
+    everyCounts[entry] = count
+    return count % every == 0 ? step : nil
   }
 }
 

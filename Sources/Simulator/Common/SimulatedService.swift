@@ -7,7 +7,7 @@ public class SimulatedService {
 
   public let journal: Journal
   let environment: SimulatorEnvironment
-  private var player: ScriptPlayer
+  private var script: Script
   /// Called before the script with a token, or with a subscription's id. The script decides if it returns nil.
   public var decide: (([UInt8]) -> Step?)?
   private var connections: [Int: AnyObject] = [:]
@@ -16,7 +16,7 @@ public class SimulatedService {
   init(_ script: Script, _ journal: Journal, _ environment: SimulatorEnvironment) {
     self.journal = journal
     self.environment = environment
-    player = ScriptPlayer(script)
+    self.script = script
   }
 
   /// Only APNs asks for client certificates.
@@ -30,10 +30,10 @@ public class SimulatedService {
   public var openConnections: Int { connections.count }
 
   /// Replaces the script for later requests. Connections stay open.
-  public func play(_ script: Script) { player = ScriptPlayer(script) }
+  public func play(_ script: Script) { self.script = script }
 
   /// The step for the next request of `token`; nil for the normal answer.
-  func step(for token: [UInt8]) -> Step? { decide?(token) ?? player.next(token) }
+  func step(for token: [UInt8]) -> Step? { decide?(token) ?? script.next(token) }
 
   /// Keeps a new connection until it ends.
   func keep<Connection: AnyObject>(_ make: (_ number: Int) -> Connection) -> Connection {

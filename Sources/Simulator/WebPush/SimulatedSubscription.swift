@@ -2,20 +2,24 @@ import PushCore
 import TLS
 import Wire
 
-/// A browser's subscription at the simulator. It depends only on the address, so a file of subscriptions outlives the simulator.
+/// A browser's subscription at the simulator. Its keys depend only on the path of its endpoint, so a file of subscriptions outlives
+/// the simulator, and a simulator that is started again knows all of them.
 public struct SimulatedSubscription: Sendable {
   public let endpoint: [UInt8]
-  public let publicKey: [UInt8]
+  let pair: KeyPair
+  /// The authentication secret, 16 bytes.
   public let auth: [UInt8]
+  public var publicKey: [UInt8] { pair.publicPoint }
 
   /// - Parameters:
   ///   - path: such as `/wpush/v2/abc`.
   ///   - origin: the simulator's, such as `https://localhost:8445`.
   public init(path: String, origin: String) throws(CredentialError) {
-    let keys = try SubscriptionKeys(path: Array(path.utf8))
+    let secret = Digest.sha256(Array("pushfleet simulator key \(path)".utf8))
+    // One hash in 2³² is no private key.
+    do { pair = try KeyPair(privateKey: secret) } catch { pair = try KeyPair(privateKey: Digest.sha256(secret)) }
     endpoint = Array((origin + path).utf8)
-    publicKey = keys.pair.publicPoint
-    auth = keys.auth
+    auth = Array(Digest.sha256(Array("pushfleet simulator auth \(path)".utf8)).prefix(16))
   }
 
   /// The subscription with a number from 1. Successive numbers are at different vendors.

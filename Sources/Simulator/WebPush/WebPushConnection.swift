@@ -30,13 +30,11 @@ final class WebPushConnection: ServiceConnection<WebPushService>, ServerSessionH
       let headers = try WebPushHeaders(request)
       try target.vendor.check(headers, of: request)
       try decrypt(request.body, target, &entry)
-      return target.vendor.accept(
-        WebPushAcceptance(
-          headers: headers, origin: origin ?? "", subscription: target.id, messageID: service.environment.makeUUID(),
-          time: entry.time))
+      return target.vendor.accept(entry, headers, origin: origin ?? "", id: service.environment.makeUUID())
     } catch {
       if let violation = error.violation { entry.violations.append(violation) }
-      return target.vendor.answer(to: error)
+      let (status, reason) = target.vendor.code(of: error)
+      return target.vendor.refuse(status, reason)
     }
   }
 
@@ -62,9 +60,10 @@ final class WebPushConnection: ServiceConnection<WebPushService>, ServerSessionH
     _ body: [UInt8], _ target: WebPushTarget, _ entry: inout JournalEntry
   ) throws(WebPushRefusal) {
     guard !body.isEmpty else { return }
-    guard let keys = try? SubscriptionKeys(path: target.path), let plaintext = keys.pair.decrypt(body, auth: keys.auth) else {
-      throw .undecryptable
-    }
+    let path = String(decoding: target.path, as: UTF8.self)
+    guard let browser = try? SimulatedSubscription(path: path, origin: ""),
+      let plaintext = browser.pair.decrypt(body, auth: browser.auth)
+    else { throw .undecryptable }
     entry.payload = plaintext
     entry.isJSON = (try? JSONDocument(plaintext)) != nil
   }

@@ -11,7 +11,8 @@ protocol WebPushVendor: Sendable {
   func accepts(subject: [UInt8]?) -> Bool
   func check(_ headers: WebPushHeaders, of request: ServerRequest) throws(WebPushRefusal)
 
-  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer
+  /// - Parameter id: a new UUID.
+  func accept(_ push: JournalEntry, _ headers: WebPushHeaders, origin: String, id: [UInt8]) -> SimulatedAnswer
   /// The status and the vendor's own name of a refusal.
   func code(of refusal: WebPushRefusal) -> (status: Int, reason: String)
   /// The reason for a scripted status without one.
@@ -25,20 +26,4 @@ extension WebPushVendor {
   var limitsRenewals: Bool { false }
   func accepts(subject: [UInt8]?) -> Bool { true }
   func check(_ headers: WebPushHeaders, of request: ServerRequest) throws(WebPushRefusal) {}
-
-  func answer(to refusal: WebPushRefusal) -> SimulatedAnswer {
-    let (status, reason) = code(of: refusal)
-    return refuse(status, reason)
-  }
-}
-
-/// A push that a vendor accepts.
-struct WebPushAcceptance {
-  let headers: WebPushHeaders
-  let origin: String
-  let subscription: [UInt8]
-  /// A new UUID.
-  let messageID: [UInt8]
-  /// Unix milliseconds.
-  let time: Int64
 }

@@ -8,8 +8,8 @@ struct ApplePush: WebPushVendor {
   /// Seconds.
   private static let longestLife: Int64 = 2_592_000
 
-  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer {
-    SimulatedAnswer(status: 201, headers: [HeaderField(name: Array("apns-id".utf8), value: push.messageID)])
+  func accept(_ push: JournalEntry, _ headers: WebPushHeaders, origin: String, id: [UInt8]) -> SimulatedAnswer {
+    SimulatedAnswer(status: 201, headers: [HeaderField(name: Array("apns-id".utf8), value: id)])
   }
 
   /// Wants an address for mail or an `https` address, and neither at localhost. Decorated addresses are refused.

@@ -2,9 +2,9 @@ import HTTP2
 
 /// FCM's endpoints for browsers. Errors are pages of HTML, or plain text about the VAPID token.
 struct GooglePush: WebPushVendor {
-  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer {
-    let message = String(decoding: push.messageID.filter { $0 != UInt8(ascii: "-") }, as: UTF8.self)
-    return SimulatedAnswer(status: 201, headers: [HeaderField("location", "\(push.origin)/0:\(push.time)%\(message)")])
+  func accept(_ push: JournalEntry, _ headers: WebPushHeaders, origin: String, id: [UInt8]) -> SimulatedAnswer {
+    let message = String(decoding: id.filter { $0 != UInt8(ascii: "-") }, as: UTF8.self)
+    return SimulatedAnswer(status: 201, headers: [HeaderField("location", "\(origin)/0:\(push.time)%\(message)")])
   }
 
   func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {

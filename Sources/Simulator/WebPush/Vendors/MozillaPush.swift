@@ -10,12 +10,12 @@ struct MozillaPush: WebPushVendor {
   /// Seconds; a longer life is cut.
   private static let longestLife: Int64 = 2_592_000
 
-  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer {
+  func accept(_ push: JournalEntry, _ headers: WebPushHeaders, origin: String, id: [UInt8]) -> SimulatedAnswer {
     SimulatedAnswer(
       status: 201,
       headers: [
-        HeaderField("location", "\(push.origin)/m/\(String(decoding: push.messageID, as: UTF8.self))"),
-        HeaderField("ttl", String(min(push.headers.timeToLive, Self.longestLife))),
+        HeaderField("location", "\(origin)/m/\(String(decoding: id, as: UTF8.self))"),
+        HeaderField("ttl", String(min(headers.timeToLive, Self.longestLife))),
       ])
   }
 

@@ -5,9 +5,9 @@ import PushCore
 struct UnifiedPush: WebPushVendor {
   var requiresToken: Bool { false }
 
-  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer {
+  func accept(_ push: JournalEntry, _ headers: WebPushHeaders, origin: String, id: [UInt8]) -> SimulatedAnswer {
     let json: JSONObject = [
-      "id": push.messageID, "time": push.time / 1000, "event": "message", "topic": push.subscription,
+      "id": id, "time": push.time / 1000, "event": "message", "topic": push.token,
     ]
     return SimulatedAnswer(status: 200, headers: Self.headers, body: json.line)
   }

@@ -8,10 +8,10 @@ struct WindowsPush: WebPushVendor {
     guard request.header("x-wns-cache-policy") == Array("no-cache".utf8) else { throw .badTTL }
   }
 
-  func accept(_ push: WebPushAcceptance) -> SimulatedAnswer {
+  func accept(_ push: JournalEntry, _ headers: WebPushHeaders, origin: String, id: [UInt8]) -> SimulatedAnswer {
     SimulatedAnswer(
       status: 201,
-      headers: Self.headers("received") + [HeaderField(name: Array("x-wns-msg-id".utf8), value: push.messageID)])
+      headers: Self.headers("received") + [HeaderField(name: Array("x-wns-msg-id".utf8), value: id)])
   }
 
   func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {
