@@ -27,7 +27,7 @@ final class FleetTraces {
     }
     lastNumber += 1
     running[lastNumber] = call
-    let order = TraceOrder(app: String(decoding: app, as: UTF8.self), kind: kind, text: String(decoding: text, as: UTF8.self))
+    let order = TraceOrder(kind, String(decoding: text, as: UTF8.self), app: String(decoding: app, as: UTF8.self))
     worker.trace(order) { [side, number = lastNumber] outcome in
       side.note { $0.running.removeValue(forKey: number)?.answer(outcome) }
     }

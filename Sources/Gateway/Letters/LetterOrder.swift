@@ -36,10 +36,17 @@ public struct LetterOutcome: Sendable {
 public struct TraceOrder: Sendable {
   public enum Kind: String, CaseIterable, Sendable { case id, token, user, installation }
 
-  public var app: String
-  public var kind: Kind
+  public let kind: Kind
   /// A message id, a provider's token or a registration, or a name.
-  public var text: String
+  public let text: String
+  /// Nil for all applications.
+  public let app: String?
+  /// The only broadcast to look at: its campaign id, or the beginning of the id.
+  public let campaign: String?
+
+  public init(_ kind: Kind, _ text: String, app: String? = nil, campaign: String? = nil) {
+    (self.kind, self.text, self.app, self.campaign) = (kind, text, app, campaign)
+  }
 }
 
 /// Carries out orders, each on a thread of its own.

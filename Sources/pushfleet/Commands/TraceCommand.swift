@@ -33,12 +33,15 @@ enum TraceCommand: Command {
     example: "pushfleet trace 7f1c0c1e-52f7-4d7e-9a43-0d1f6a0a3b55 --config pushfleet.json5")
 
   static func run(_ options: Options) throws {
-    let question = try TraceQuestion(options)
+    let question = try TraceOrder(options)
     let configuration = try options.configuration()
     let store = try question.store(options, configuration)
     let app = try configuration.application(options)
     let history = try store.flatMap {
       try question.history(of: app.map { [$0] } ?? configuration.apps.map { Array($0.id.utf8) }, in: $0)
+    }
+    guard history != nil || question.kind == .id || question.kind == .token && question.campaign == nil else {
+      throw CommandFailure(.badInput, "--\(question.kind.rawValue): the registry has no such device")
     }
     let reader = try TraceReader(configuration, subject: TraceSubject(question, history))
     // A fleet without a trace still has a registry.
@@ -53,31 +56,18 @@ enum TraceCommand: Command {
   }
 }
 
-struct TraceQuestion {
-  let kind: TraceOrder.Kind
-  let text: String
-  /// Nil for all applications.
-  let app: String?
-  let campaign: String?
-
-  init(_ kind: TraceOrder.Kind, _ text: String, app: String? = nil) {
-    (self.kind, self.text, self.app, campaign) = (kind, text, app, nil)
-  }
-
+extension TraceOrder {
   init(_ options: Options) throws(CommandFailure) {
-    let given = [TraceOrder.Kind.token, .user, .installation].compactMap { kind in options[kind.rawValue].map { (kind, $0) } }
+    let given = [Kind.token, .user, .installation].compactMap { kind in options[kind.rawValue].map { (kind, $0) } }
     let all = given + options.operands.map { (.id, $0) }
     guard all.count == 1, let (kind, text) = all.first, !text.isEmpty else {
       throw CommandFailure(
         .usage, "one ID is needed (a message id, an apns-id, a token or a registration), or --token, --user or --installation")
     }
-    campaign = options["campaign"]
-    guard campaign == nil || kind != .id else {
+    guard options["campaign"] == nil || kind != .id else {
       throw CommandFailure(.usage, "--campaign needs a device: name it by --token, --user or --installation")
     }
-    self.kind = kind
-    self.text = text
-    app = options["app"]
+    self.init(kind, text, app: options["app"], campaign: options["campaign"])
   }
 
   /// - Throws: if the registry is needed and can't be read.
@@ -95,10 +85,7 @@ struct TraceQuestion {
     of apps: [[UInt8]], in store: DeviceStore, most: Int = DeviceHistory.mostCampaigns
   ) throws -> DeviceHistory? {
     let devices = try apps.flatMap { try records($0, store) }
-    guard !devices.isEmpty else {
-      if kind == .id || kind == .token && campaign == nil { return nil }
-      throw CommandFailure(.badInput, "--\(kind.rawValue): the registry has no such device")
-    }
+    guard !devices.isEmpty else { return nil }
     return try DeviceHistory(
       of: devices, campaign: campaign.map { try CampaignsCommand.find($0, in: store) }, in: store, most: most)
   }

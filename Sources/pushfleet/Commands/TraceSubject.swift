@@ -1,6 +1,7 @@
 import Broker
 import DeviceRegistry
 import Foundation
+import Gateway
 import PushCore
 
 /// The names by which a trace refers to a request or a device.
@@ -12,7 +13,7 @@ struct TraceSubject {
   private let app: String?
   private let campaign: String?
 
-  init(_ question: TraceQuestion, _ history: DeviceHistory?) {
+  init(_ question: TraceOrder, _ history: DeviceHistory?) {
     var names: Set = [question.text]
     let text = Array(question.text.utf8)
     func add(_ target: Target, app: [UInt8] = []) {

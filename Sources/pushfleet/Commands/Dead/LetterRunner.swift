@@ -85,17 +85,12 @@ struct LetterRunner: LetterWorker {
   }
 
   private func answer(_ order: TraceOrder) throws -> [UInt8] {
-    let question = TraceQuestion(order.kind, order.text, app: order.app)
     let store = try configuration.registry.map { try RegistrySession.open($0, configuration, isReading: true) }
-    var history: DeviceHistory?
-    if let store {
-      // An unknown device may still be in the trace.
-      do { history = try question.history(of: [Array(order.app.utf8)], in: store, most: Self.mostCampaigns) } catch let failure
-        as CommandFailure
-        where failure.status == .badInput
-      {}
+    // A device that is unknown may still be in the trace.
+    let history = try store.flatMap {
+      try order.history(of: [Array((order.app ?? "").utf8)], in: $0, most: Self.mostCampaigns)
     }
-    let reader = try TraceReader(configuration, subject: TraceSubject(question, history), within: Self.longestTrace)
+    let reader = try TraceReader(configuration, subject: TraceSubject(order, history), within: Self.longestTrace)
     reader.handlesSignals = false
     reader.complain = { _ in }
     // A fleet without a trace still has a registry.
