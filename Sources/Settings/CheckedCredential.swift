@@ -4,19 +4,21 @@ import Providers
 package struct CheckedCredential {
   /// The name in logs.
   package let name: String
-  package let app: String
   /// The app's own topic at APNs; nil for other platforms.
   package let topic: String?
   package let value: LoadedCredential.Value
 }
 
 extension ConfigurationCheck {
-  /// Credentials of pushes to devices, in the configuration's order, without duplicates of credential and topic.
-  package var credentials: [CheckedCredential] {
+  /// Credentials of pushes to devices, in the configuration's order, without duplicates of credential and topic. One that several
+  /// applications share has the name that it has in the first of them.
+  /// - Parameter only: the application whose credentials are wanted; nil for all.
+  package func credentials(of only: String?) -> [CheckedCredential] {
     guard let configuration else { return [] }
     var seen: Set<String> = []
-    return configuration.apps.flatMap { app in
-      app.sets.flatMap { sender, set -> [CheckedCredential] in
+    var wanted: Set<String> = []
+    let all = configuration.apps.flatMap { app in
+      app.sets.flatMap { sender, set -> [(key: String, credential: CheckedCredential)] in
         set.sources.compactMap { reach, source in
           let place = CredentialPlace(app: app.id, sender: sender, reach: reach)
           guard let loaded = credentialStore.credentials[place] else { return nil }
@@ -26,10 +28,13 @@ extension ConfigurationCheck {
           case .broadcasts: return nil
           case .fcm, .webpush: break
           }
-          guard seen.insert("\(loaded.fingerprint) \(topic ?? "")").inserted else { return nil }
-          return CheckedCredential(name: place.name, app: app.id, topic: topic, value: loaded.value)
+          let key = "\(loaded.fingerprint) \(topic ?? "")"
+          if only == nil || only == app.id { wanted.insert(key) }
+          guard seen.insert(key).inserted else { return nil }
+          return (key, CheckedCredential(name: place.name, topic: topic, value: loaded.value))
         }
       }
     }
+    return all.filter { wanted.contains($0.key) }.map(\.credential)
   }
 }

@@ -71,7 +71,8 @@ enum DoorFuzz {
         _ = call.loginKey
         work(call, key)
       case .installation(_, let work):
-        work(call, InstallationCaller(app: call.path[2], installation: call.path[4], isBackend: isBackend))
+        call.isBackend = isBackend
+        work(call)
       case .account(let work):
         do throws(Fault) {
           _ = try Assertion(request.body)

@@ -5,40 +5,40 @@ import StatusHTTP
 /// `POST …/acks` and `PUT …/badge`: receipts of devices and their badges. Each is published, and a worker stores it.
 enum Acknowledgements {
   /// `DELETE /v1/apps/<app>/installations/<id>/badge`: sets the badge to 0.
-  static func clearBadge(_ call: HTTPCall, _ caller: InstallationCaller) {
-    publish(call, (caller.message("badge") + ["badge_option": "reset"]).line, caller.app)
+  static func clearBadge(_ call: HTTPCall) {
+    publish(call, (call.message("badge") + ["badge_option": "reset"]).line)
   }
 
   /// `PUT /v1/apps/<app>/installations/<id>/badge` with `{"badge": N}`.
-  static func badge(_ call: HTTPCall, _ caller: InstallationCaller) {
+  static func badge(_ call: HTTPCall) {
     guard let document = call.object(JSONLimits()) else { return }
     guard let badge = document.value("badge", of: document.root) else {
       return call.refuse("InvalidParameters", "badge: expected {\"badge\": 1 to 1000}")
     }
-    publish(call, (caller.message("badge") + ["badge": JSONRaw(document.raw(badge))]).line, caller.app)
+    publish(call, (call.message("badge") + ["badge": JSONRaw(document.raw(badge))]).line)
   }
 
   /// By a backend, for any device of its application.
   static func takeAny(_ call: HTTPCall, _ key: GatewayKey) {
-    guard key.apps.contains(call.path[2]) else { return call.refuse(.foreignApp) }
-    take(call, call.path[2], installation: nil)
+    guard key.apps.contains(call.app) else { return call.refuse(.foreignApp) }
+    take(call, installation: nil)
   }
 
   /// Accepts one object or an array.
   /// - Parameter installation: nil for any device.
-  static func take(_ call: HTTPCall, _ app: [UInt8], installation: [UInt8]?) {
+  static func take(_ call: HTTPCall, installation: [UInt8]?) {
     let document: JSONDocument
     do throws(JSONError) {
       document = try JSONDocument(call.request.body, limits: JSONLimits(bytes: Acknowledgement.mostBytes))
     } catch { return call.refuse("InvalidJSON", error.description) }
     do throws(Fault) {
       guard document.kind(document.root) == .array else {
-        return publish(call, try one(document, document.root, app, installation), app)
+        return publish(call, try one(document, document.root, call.app, installation))
       }
       let each = try document.elements(of: document.root).map { element throws(Fault) in
-        try one(document, element, app, installation)
+        try one(document, element, call.app, installation)
       }
-      publish(call, JSONObjectWriter.array(each), app)
+      publish(call, JSONObjectWriter.array(each))
     } catch { call.refuse(error) }
   }
 
@@ -81,11 +81,11 @@ enum Acknowledgements {
     UUIDText.named(Digest.sha256(Digest.sha256(key) + Digest.sha256(body)))
   }
 
-  private static func publish(_ call: HTTPCall, _ body: [UInt8], _ app: [UInt8]) {
+  private static func publish(_ call: HTTPCall, _ body: [UInt8]) {
     let id = call.idempotencyKey.map { Self.id(of: body, key: $0) }
-    let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: app, messageID: id, now: call.time.wallClock)
+    let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: call.app, messageID: id, now: call.time.wallClock)
     if case .failure(let refusal) = parsed { return call.refuse(refusal.code.rawValue, refusal.reason) }
-    call.parts.changes.acknowledge(body, app: app, id: id) { outcome in
+    call.parts.changes.acknowledge(body, app: call.app, id: id) { outcome in
       switch outcome {
       case .success: call.answer(.json(202, [:]))
       case .failure(let fault): call.refuse(fault)

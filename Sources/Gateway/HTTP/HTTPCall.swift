@@ -46,6 +46,12 @@ final class HTTPCall {
   }
 
   var context: GatewayContext { parts.context }
+  /// On an installation's path: true for a backend with a key for the application, false for the device with its secret.
+  var isBackend = false
+  var app: [UInt8] { path[2] }
+  var installation: [UInt8] { path[4] }
+  func message(_ operation: String) -> JSONObject { ["op": operation, "app": app, "installation": installation] }
+
   var applications: GatewayApplications { parts.applications }
   var time: Turn { context.loop.time }
 

@@ -220,13 +220,14 @@ final class HTTPDoor: Door, TurnHook {
   }
 
   private func admitInstallationCaller(
-    _ call: HTTPCall, _ route: Route, _ right: KeyRight, _ work: @escaping (HTTPCall, InstallationCaller) -> Void
+    _ call: HTTPCall, _ route: Route, _ right: KeyRight, _ work: @escaping (HTTPCall) -> Void
   ) {
-    let (app, installation) = (call.path[2], call.path[4])
+    let (app, installation) = (call.app, call.installation)
     guard let secret = call.credential, NewSecret.id(in: secret, .device) != nil else {
       let verdict = enter(call, route, [right]) { call, key in
         guard key.apps.contains(app) else { return call.refuse(.foreignApp) }
-        work(call, InstallationCaller(app: app, installation: installation, isBackend: true))
+        call.isBackend = true
+        work(call)
       }
       return parts.keys.admit(call.credential, then: verdict)
     }
@@ -234,7 +235,7 @@ final class HTTPDoor: Door, TurnHook {
       guard let self else { return }
       guard let hash, Digest.areEqual(Digest.sha256(secret), hash) else { return deny(call, route, .wrongKey) }
       guard rates.admits([app, installation], at: context.loop.now) else { return call.refuse(.tooMany) }
-      work(call, InstallationCaller(app: app, installation: installation, isBackend: false))
+      work(call)
     }
   }
 

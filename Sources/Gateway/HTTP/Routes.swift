@@ -16,7 +16,7 @@ final class Route: Sendable {
     /// For callers with such a key in the body.
     case login(KeyWork)
     /// For the installation in the path, by its secret, and for keys to its application with the right.
-    case installation(KeyRight, @Sendable (HTTPCall, InstallationCaller) -> Void)
+    case installation(KeyRight, @Sendable (HTTPCall) -> Void)
     /// For callers with a signed assertion of a service account.
     case account(KeyWork)
   }
@@ -150,30 +150,27 @@ enum Routes {
 
   private static var installationTable: Route.Table {
     func row(
-      _ rest: String, _ methods: [String], right: KeyRight = .register,
-      _ work: @escaping @Sendable (HTTPCall, InstallationCaller) -> Void
+      _ rest: String, _ methods: [String], right: KeyRight = .register, _ work: @escaping @Sendable (HTTPCall) -> Void
     ) -> (String, Route) {
       ("v1/apps/*/installations/*" + rest, Route(methods, .own, .installation(right, work)))
     }
     return [
-      row("", ["GET", "PUT", "DELETE"]) { call, caller in
+      row("", ["GET", "PUT", "DELETE"]) { call in
         switch call.request.method {
-        case "GET": Installations.get(call, caller)
-        case "PUT": Installations.put(call, caller)
-        default: Installations.delete(call, caller)
+        case "GET": Installations.get(call)
+        case "PUT": Installations.put(call)
+        default: Installations.delete(call)
         }
       },
-      row("/user", ["PUT", "DELETE"]) { call, caller in
-        call.request.method == "PUT" ? Installations.putUser(call, caller) : Installations.deleteUser(call, caller)
+      row("/user", ["PUT", "DELETE"]) { call in
+        call.request.method == "PUT" ? Installations.putUser(call) : Installations.deleteUser(call)
       },
       row("/secret", ["POST"], Installations.renewSecret), row("/groups/*", ["PUT", "DELETE"], Installations.group),
       row("/topics/*", ["PUT", "DELETE"], Installations.topic),
-      row("/badge", ["PUT", "DELETE"], right: .ack) { call, caller in
-        call.request.method == "PUT" ? Acknowledgements.badge(call, caller) : Acknowledgements.clearBadge(call, caller)
+      row("/badge", ["PUT", "DELETE"], right: .ack) { call in
+        call.request.method == "PUT" ? Acknowledgements.badge(call) : Acknowledgements.clearBadge(call)
       },
-      row("/acks", ["POST"], right: .ack) { call, caller in
-        Acknowledgements.take(call, caller.app, installation: caller.installation)
-      },
+      row("/acks", ["POST"], right: .ack) { call in Acknowledgements.take(call, installation: call.installation) },
     ]
   }
 }

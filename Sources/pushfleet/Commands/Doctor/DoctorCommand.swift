@@ -72,7 +72,7 @@ enum DoctorCommand: Command {
       tell(DoctorMachine.look(configuration))
       if configuration.gateway != nil || configuration.metrics != nil { tell(try DoctorDoors(configuration).look()) }
       tell(try DoctorProxies(configuration, app: options["app"]).look())
-      tell(try DoctorProviders(credentials(check, configuration, of: options["app"])).look())
+      tell(try DoctorProviders(check.credentials(of: options["app"])).look())
     }
     let status = Finding.status(of: findings)
     guard status == .done else {
@@ -88,30 +88,6 @@ enum DoctorCommand: Command {
     }
     guard let configuration = check.configuration else { return findings }
     return findings + [Finding(.ok, "configuration", configuration.verdict)]
-  }
-
-  // MARK: the providers
-
-  private static func credentials(
-    _ check: ConfigurationCheck, _ configuration: Configuration, of app: String?
-  ) -> [CheckedCredential] {
-    guard let app else { return check.credentials }
-    // A credential that several applications share, with the same topic if any, is listed under the first of them.
-    let own = Set(configuration.credentials.filter { $0.place.app == app }.map(\.source))
-    let lenders = configuration.credentials.filter { own.contains($0.source) }
-    let sets = configuration.apps.filter { $0.id == app }.flatMap(\.sets).map(\.set)
-    let topics = Set(sets.flatMap { $0.apns.map(\.topic) })
-    return check.credentials.filter { credential in
-      credential.app == app
-        || lenders.contains { lender in
-          guard lender.place.app == credential.app else { return false }
-          return switch (lender.source.kind, credential.value) {
-          case (.apns, .apns): credential.topic.map(topics.contains) == true
-          case (.fcm, .fcm), (.webpush, .webpush): true
-          default: false
-          }
-        }
-    }
   }
 
   // MARK: the workers
