@@ -60,9 +60,7 @@ extension Configuration {
     let files = MaterialCache()
     var trusts = TrustCache()
     let trust = try trusts.trust(apns.ca, files, for: "\(place.setting).ca")
-    let source = apns.source(apns.channelsEndpoint)
-    let loaded = try LoadedCredential(source, setting: place.setting, fingerprint: 0, files: files, trust: trust)
-    guard case .apns(let credentials) = loaded.value else {
+    guard case .apns(let credentials) = try apns.source(apns.channelsEndpoint).load(place.setting, files, trust) else {
       throw ConfigurationError(key: "\(place.setting)", problem: "is not an APNs credential")
     }
     return ChannelAccess(credentials: credentials, bundleID: apns.topic)

@@ -26,8 +26,7 @@ package struct CredentialStore {
           let trust = try trusts.trust(source.ca, files, for: "\(place.setting).ca")
           let fingerprint = try Self.fingerprint(of: source, place.setting, trust, files)
           if byContent[fingerprint] == nil {
-            byContent[fingerprint] = try LoadedCredential(
-              source, setting: place.setting, fingerprint: fingerprint, files: files, trust: trust)
+            byContent[fingerprint] = LoadedCredential(try source.load(place.setting, files, trust), fingerprint: fingerprint)
           }
           known[source] = byContent[fingerprint]
         } catch {

@@ -3,9 +3,7 @@ import TLS
 /// The loaded certificate chain and key of one of the gateway's listeners.
 package struct DoorCertificate {
   package let setting: String
-  /// PEM.
-  package let certificate: [UInt8]
-  package let key: [UInt8]
+  package let pem: (certificate: [UInt8], key: [UInt8])
   package let identity: Identity
 
   package var expiry: CertificateExpiry { CertificateExpiry(name: setting, notAfter: identity.notAfter) }
@@ -13,11 +11,10 @@ package struct DoorCertificate {
   /// - Parameter door: the path of the listener's settings, such as `gateway.http`.
   init(_ material: (certificate: Material, key: Material), of door: String) throws(ConfigurationError) {
     setting = "\(door).certificate"
-    certificate = try material.certificate.bytes(for: setting)
-    key = try material.key.bytes(for: "\(door).key")
+    pem = (try material.certificate.bytes(for: setting), try material.key.bytes(for: "\(door).key"))
     let names = (certificate: material.certificate.description, key: material.key.description)
     do throws(CredentialError) {
-      identity = try Identity(pem: certificate, file: names.certificate, key: key, keyFile: names.key)
+      identity = try Identity(pem: pem.certificate, file: names.certificate, key: pem.key, keyFile: names.key)
     } catch {
       let isKey = error.file == names.key && names.key != names.certificate
       throw ConfigurationError(key: isKey ? "\(door).key" : setting, problem: "cannot be used: \(error)")

@@ -18,76 +18,53 @@ package final class LoadedCredential: Sendable {
     self.value = value
     self.fingerprint = fingerprint
   }
-
-  /// - Parameter setting: the credential's setting, for errors.
-  /// - Throws: an error that names the unusable setting.
-  init(
-    _ source: CredentialSource, setting: String, fingerprint: Int, files: MaterialCache, trust: Trust
-  ) throws(ConfigurationError) {
-    self.fingerprint = fingerprint
-    let loading = Loading(setting: setting, files: files, trust: trust, proxy: source.proxy)
-    switch source.kind {
-    case .apns(let credential, let endpoint): value = .apns(try loading.apns(credential, endpoint))
-    case .fcm(let account, let endpoint): value = .fcm(try loading.fcm(account, endpoint))
-    case .webpush(_, let subject, let hosts):
-      value = .webpush(try loading.webpush(source.materials, subject, hosts))
-    }
-  }
 }
 
-/// The common inputs of a credential's loading.
-private struct Loading {
-  let setting: String
-  let files: MaterialCache
-  let trust: Trust
-  let proxy: ProxyChoice
-
-  func apns(_ credential: APNsConfiguration.Credential, _ endpoint: Endpoint) throws(ConfigurationError) -> APNsCredentials {
-    switch credential {
-    case .token(let key, let keyID, let teamID):
+extension CredentialSource {
+  /// Loads and checks the credential's files.
+  /// - Parameter setting: the credential's setting, for errors.
+  /// - Throws: an error that names the unusable setting.
+  func load(
+    _ setting: String, _ files: MaterialCache, _ trust: Trust
+  ) throws(ConfigurationError) -> LoadedCredential.Value {
+    switch kind {
+    case .apns(.token(let key, let keyID, let teamID), let endpoint):
       let pem = try files.bytes(of: key, for: "\(setting).key")
       return try usable("\(setting).key") { () throws(CredentialError) in
         let token = try TokenCredential(pem: pem, keyID: keyID, teamID: teamID)
-        return APNsCredentials(
-          authentication: .token(token), target: DialTarget(endpoint, tls: trust.anonymous, through: proxy))
+        let target = DialTarget(endpoint, tls: trust.anonymous, through: proxy)
+        return .apns(APNsCredentials(authentication: .token(token), target: target))
       }
-    case .certificate(let material):
+    case .apns(.certificate(let material), let endpoint):
       let identity = try material.load(files, .inCredential.inside(setting))
       return try usable("\(setting).certificate") { () throws(CredentialError) in
         let tls = try TLSClientContext.provider(trust: trust.store, identity: identity)
-        return APNsCredentials(
-          authentication: .certificate(notAfter: identity.notAfter, topics: identity.topics),
-          target: DialTarget(endpoint, tls: tls, through: proxy))
+        return .apns(
+          APNsCredentials(
+            authentication: .certificate(notAfter: identity.notAfter, topics: identity.topics),
+            target: DialTarget(endpoint, tls: tls, through: proxy)))
       }
-    }
-  }
-
-  func fcm(_ serviceAccount: Material, _ endpoint: Endpoint?) throws(ConfigurationError) -> FCMCredentials {
-    let file = try files.bytes(of: serviceAccount, for: "\(setting).serviceAccount")
-    return try usable("\(setting).serviceAccount") { () throws(CredentialError) in
-      try FCMCredentials(account: ServiceAccount(file: file), endpoint: endpoint, tls: trust.anonymous, proxy: proxy)
-    }
-  }
-
-  func webpush(
-    _ materials: [(name: String, material: Material)], _ subject: String, _ hosts: [String]
-  ) throws(ConfigurationError) -> WebPushCredentials {
-    var keys: [VAPIDKey] = []
-    for (name, material) in materials {
-      let pem = try files.bytes(of: material, for: "\(setting).\(name)")
-      let key = try usable("\(setting).\(name)") { () throws(CredentialError) in
-        try VAPIDKey(pem: pem, subject: subject)
+    case .fcm(let account, let endpoint):
+      let file = try files.bytes(of: account, for: "\(setting).serviceAccount")
+      return try usable("\(setting).serviceAccount") { () throws(CredentialError) in
+        .fcm(try FCMCredentials(account: ServiceAccount(file: file), endpoint: endpoint, tls: trust.anonymous, proxy: proxy))
       }
-      if keys.contains(where: { $0.id == key.id }) {
-        throw ConfigurationError(key: "\(setting).\(name)", problem: "is the same key as one before it")
+    case .webpush(_, let subject, let hosts):
+      var keys: [VAPIDKey] = []
+      for (name, material) in materials {
+        let pem = try files.bytes(of: material, for: "\(setting).\(name)")
+        let key = try usable("\(setting).\(name)") { () throws(CredentialError) in try VAPIDKey(pem: pem, subject: subject) }
+        if keys.contains(where: { $0.id == key.id }) {
+          throw ConfigurationError(key: "\(setting).\(name)", problem: "is the same key as one before it")
+        }
+        keys.append(key)
       }
-      keys.append(key)
-    }
-    guard let policy = HostPolicy(hosts) else {
-      throw ConfigurationError(key: "\(setting).hosts", problem: "cannot be used: a host is a name, *. and a domain, or *")
-    }
-    return try usable("\(setting).ca") { () throws(CredentialError) in
-      WebPushCredentials(keys: keys, hosts: policy, tls: try .pushService(trust: trust.store), proxy: proxy)
+      guard let policy = HostPolicy(hosts) else {
+        throw ConfigurationError(key: "\(setting).hosts", problem: "cannot be used: a host is a name, *. and a domain, or *")
+      }
+      return try usable("\(setting).ca") { [keys] () throws(CredentialError) in
+        .webpush(WebPushCredentials(keys: keys, hosts: policy, tls: try .pushService(trust: trust.store), proxy: proxy))
+      }
     }
   }
 }

@@ -64,16 +64,8 @@ public struct HTTPServerLimits: Sendable {
   }
 }
 
-/// PEM certificate chain and key.
-public struct HTTPServerIdentity: Sendable {
-  var certificate: [UInt8]
-  var key: [UInt8]
-
-  public init(certificate: [UInt8], key: [UInt8]) {
-    self.certificate = certificate
-    self.key = key
-  }
-}
+/// Certificate chain and key, in PEM.
+public typealias HTTPServerIdentity = (certificate: [UInt8], key: [UInt8])
 
 public struct HTTPServerError: Error, CustomStringConvertible {
   let reason: String

@@ -41,7 +41,7 @@ struct TraceTextTests {
     #expect(round.narrowed(to: [["token_name": "t"]]).others == 0)
     let site = try RegistrySite()
     let configuration = try Configuration.load(path: site.configuration, environment: [:])
-    let reader = try TraceReader(configuration, subject: TraceSubject(TraceOrder(.id, "m-1"), nil))
+    let reader = try TraceReader(configuration, subject: TraceSubject(.init(.id, "m-1"), nil))
     for (place, left) in [(0, 0), (1, 3), (1, Int.max), (1, Int.max), (1, -3)] {
       var delivery = Delivery()
       delivery.consumer = place
@@ -60,7 +60,7 @@ struct TraceTextTests {
     let lines = try TraceText(prefix: "push").text(of: TraceStory(rounds, nil)).split(separator: "\n")
     #expect(lines.filter { $0.hasPrefix("message m, application") }.count == 2, "\(lines)")
     for (app, chosen) in [(nil, ["a", "b"]), ("b", ["b"]), ("c", [])] as [(String?, [String])] {
-      let subject = TraceSubject(TraceOrder(.id, "m", app: app), nil)
+      let subject = TraceSubject(.init(.id, "m", app: app), nil)
       #expect(rounds.compactMap { subject.part(of: $0)?.text("app") } == chosen)
     }
   }

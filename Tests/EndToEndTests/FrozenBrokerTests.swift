@@ -67,7 +67,7 @@ struct FrozenBrokerTests {
     let configuration = try Configuration.load(path: site.file("pushfleet.json5"), environment: [:])
     let clients: [BrokerClient] = [
       // An empty stream is read for seconds.
-      try TraceReader(configuration, subject: TraceSubject(TraceOrder(.id, "m-1"), nil)),
+      try TraceReader(configuration, subject: TraceSubject(.init(.id, "m-1"), nil)),
       try FleetWatch(configuration, every: nil) { _ in },
       try FeedbackReader(configuration, FeedbackSelection(), follows: false, command: nil),
     ]

@@ -124,8 +124,9 @@ struct ProxySettingsTests {
     var trusts = TrustCache()
     let cache = MaterialCache()
     let trust = try trusts.trust(.file(files.authority), cache, for: "ca")
-    let loaded = try LoadedCredential(source, setting: "apps.a.fcm", fingerprint: 0, files: cache, trust: trust)
-    guard case .fcm(let fcm) = loaded.value else { throw ConfigurationError(key: "apps.a.fcm", problem: "is another") }
+    guard case .fcm(let fcm) = try source.load("apps.a.fcm", cache, trust) else {
+      throw ConfigurationError(key: "apps.a.fcm", problem: "is another")
+    }
     #expect(fcm.target.options.proxy?.endpoint.host == "proxy" && fcm.tokenTarget.options.proxy == nil)
   }
 }

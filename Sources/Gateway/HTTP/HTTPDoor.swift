@@ -50,7 +50,7 @@ final class HTTPDoor: Door, TurnHook {
       server = try HTTPServer(
         host: settings.listen.host, port: settings.listen.port, limits: limits,
         headers: Self.headers + (settings.login?.headers ?? []), single: settings.login?.ofUser ?? [],
-        identity: certificate?.served, isDriven: !isTLS,
+        identity: certificate?.pem, isDriven: !isTLS,
         refused: { status in
           if isTLS { side.note { $0.noteRefused(status) } } else { side.note(here: { $0.noteRefused(status) }) }
         },
@@ -123,7 +123,7 @@ final class HTTPDoor: Door, TurnHook {
   func reload(_ configuration: Configuration) throws(ConfigurationError) {
     parts.reload(configuration)
     guard isTLS, let certificate = try configuration.gateway?.http?.loadCertificate() else { return }
-    do throws(HTTPServerError) { try server.renew(certificate.served) } catch {
+    do throws(HTTPServerError) { try server.renew(certificate.pem) } catch {
       throw ConfigurationError(key: "gateway.http.certificate", problem: "cannot be used: \(error)")
     }
     expiry = certificate.expiry
@@ -254,8 +254,4 @@ final class HTTPDoor: Door, TurnHook {
       call.answer(answer)
     }
   }
-}
-
-extension DoorCertificate {
-  fileprivate var served: HTTPServerIdentity { HTTPServerIdentity(certificate: certificate, key: key) }
 }
