@@ -152,20 +152,14 @@ public final class Fleet: TurnHook {
 
   /// Serves metrics. An occupied port is tried again until it is free; meanwhile the worker delivers without metrics.
   /// - Throws: `ConfigurationError` if trying again would not help.
-  private func serveFigures(at endpoint: Endpoint) throws(ConfigurationError) {
-    do throws(HTTPServerError) { metrics = try MetricsServer(endpoint, board, version: version) } catch {
-      guard error.isPassing else { throw ConfigurationError(key: "metrics", problem: "cannot be used: \(error)") }
-      log.warning("the metrics can't be served; trying again", ["reason": "\(error)"])
-      loop.schedule(after: Self.figuresPause) { [weak self] in self?.serveFiguresAgain(at: endpoint) }
-    }
-  }
-
-  private func serveFiguresAgain(at endpoint: Endpoint) {
+  private func serveFigures(at endpoint: Endpoint, isAgain: Bool = false) throws(ConfigurationError) {
     do throws(HTTPServerError) {
       metrics = try MetricsServer(endpoint, board, version: version)
-      log.info("the figures are served", ["address": "\(endpoint)"])
+      if isAgain { log.info("the figures are served", ["address": "\(endpoint)"]) }
     } catch {
-      loop.schedule(after: Self.figuresPause) { [weak self] in self?.serveFiguresAgain(at: endpoint) }
+      guard isAgain || error.isPassing else { throw ConfigurationError(key: "metrics", problem: "cannot be used: \(error)") }
+      if !isAgain { log.warning("the metrics can't be served; trying again", ["reason": "\(error)"]) }
+      loop.schedule(after: Self.figuresPause) { [weak self] in try? self?.serveFigures(at: endpoint, isAgain: true) }
     }
   }
 

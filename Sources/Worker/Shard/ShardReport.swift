@@ -124,14 +124,11 @@ package struct ShardReport: Sendable {
     at = min(at, other.at)
     isReady = isReady && other.isReady
     isBrokerBlocked = isBrokerBlocked || other.isBrokerBlocked
-    brokerConnectionsEnded += other.brokerConnectionsEnded
     isDraining = isDraining || other.isDraining
-    inHand += other.inHand
-    ahead += other.ahead
-    orphans += other.orphans
-    unconfirmed += other.unconfirmed
-    stuck += other.stuck
-    inFlight += other.inFlight
+    let sums: [WritableKeyPath<Self, Int>] = [
+      \.brokerConnectionsEnded, \.inHand, \.ahead, \.orphans, \.unconfirmed, \.stuck, \.inFlight,
+    ]
+    for sum in sums { self[keyPath: sum] += other[keyPath: sum] }
     oldestAge = max(oldestAge, other.oldestAge)
     loopLag = max(loopLag, other.loopLag)
     if let its = other.registry {

@@ -34,16 +34,12 @@ struct MetricsText {
 
   private mutating func addPushes() {
     let rows = report.rows
-    let pushes = whole.counters.pushes
-    func amount(_ field: PushCounts.Field, _ row: WorkerReport.Row) -> Int {
-      pushes.amount(field, row.series, row.provider, row.lane)
-    }
     func labels(_ row: WorkerReport.Row) -> MetricsFormat.Labels {
       [("app", row.app), ("provider", row.providerName), ("lane", row.lane.name)]
     }
     func plain(_ field: PushCounts.Field, _ isExpected: (WorkerReport.Row) -> Bool) -> [(MetricsFormat.Labels, Int)] {
       rows.compactMap { row in
-        let amount = amount(field, row)
+        let amount = report.amount(field, row)
         return amount != 0 || row.isExpected && isExpected(row) ? (labels(row), amount) : nil
       }
     }
@@ -53,7 +49,7 @@ struct MetricsText {
       rows.flatMap { row in
         let codes = row.isExpected ? expected(row.provider) : []
         return PushError.allCases.compactMap { code in
-          let amount = amount(field(code), row)
+          let amount = report.amount(field(code), row)
           return amount != 0 || codes.contains(code) ? (labels(row) + [("code", code.rawValue)], amount) : nil
         }
       }

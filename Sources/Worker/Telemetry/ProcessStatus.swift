@@ -91,17 +91,10 @@ struct ProcessStatus {
   /// Histograms of the last minute that are not empty.
   private func latencies(_ now: PushTimes) -> [JSONObject] {
     let recent = times.first.map { now.since($0.times) } ?? now
-    var histograms: [(of: String, provider: Platform, lane: PushCounts.Lane?, histogram: Histogram)] = []
-    for provider in Platform.allCases {
-      histograms.append(("provider_answer", provider, nil, recent[answersOf: provider]))
-      for lane in PushCounts.Lane.allCases {
-        histograms.append(("publish_to_answer", provider, lane, recent.publishToAnswer(provider, lane)))
-      }
-    }
-    return histograms.filter { $0.histogram.count > 0 }.map { part in
+    return recent.ofProviders.filter { $0.histogram.count > 0 }.map { part in
       [
-        "of": part.of, "provider": part.provider.word, "lane": part.lane?.name, "count": part.histogram.count,
-        "whole_seconds": part.lane.map { recent.wholeSeconds(part.provider, $0) },
+        "of": part.name, "provider": part.provider?.word, "lane": part.lane?.name, "count": part.histogram.count,
+        "whole_seconds": part.provider.flatMap { provider in part.lane.map { recent.wholeSeconds(provider, $0) } },
         // null means longer than the last bound.
         "p50": Self.seconds(part.histogram.quantile(0.5)), "p99": Self.seconds(part.histogram.quantile(0.99)),
         "bounds": JSONRaw(Array("\(part.histogram.bounds)".utf8)), "counts": JSONRaw(Array("\(part.histogram.counts)".utf8)),

@@ -67,35 +67,23 @@ extension WorkerReport {
   }
 
   private func isEmpty(_ row: Row) -> Bool {
-    let pushes = whole.counters.pushes
-    func amount(_ field: PushCounts.Field) -> Int { pushes.amount(field, row.series, row.provider, row.lane) }
-    return amount(.delivered) == 0 && amount(.parked) == 0
-      && PushError.allCases.allSatisfy { amount(.failed($0)) == 0 && amount(.retried($0)) == 0 && amount(.deadLetter($0)) == 0 }
+    let byCode = PushError.allCases.flatMap { [PushCounts.Field.failed($0), .retried($0), .deadLetter($0)] }
+    return ([.delivered, .parked] + byCode).allSatisfy { amount($0, row) == 0 }
   }
 
   private func pushes(_ row: Row) -> JSONObject {
-    let pushes = whole.counters.pushes
-    func amount(_ field: PushCounts.Field) -> Int { pushes.amount(field, row.series, row.provider, row.lane) }
     func byCode(_ field: (PushError) -> PushCounts.Field) -> JSONObject {
-      JSONObject(PushError.allCases.filter { amount(field($0)) != 0 }.map { ($0.rawValue, amount(field($0))) })
+      JSONObject(PushError.allCases.map { ($0.rawValue, amount(field($0), row)) }.filter { $1 != 0 })
     }
     return [
-      "provider": row.providerName, "lane": row.lane.name, "delivered": amount(.delivered), "parked": amount(.parked),
+      "provider": row.providerName, "lane": row.lane.name, "delivered": amount(.delivered, row), "parked": amount(.parked, row),
       "failed": byCode { .failed($0) }, "retried": byCode { .retried($0) }, "dead_letters": byCode { .deadLetter($0) },
     ]
   }
 
   /// Counts per bucket, not cumulative; the last one is above the last bound.
   private var times: JSONObject {
-    var histograms: [(name: String, provider: Platform?, lane: PushCounts.Lane?, histogram: Histogram)] = []
-    for provider in Platform.allCases {
-      for lane in PushCounts.Lane.allCases {
-        histograms.append(("publish_to_answer", provider, lane, whole.times.publishToAnswer(provider, lane)))
-      }
-      histograms.append(("provider_answer", provider, nil, whole.times[answersOf: provider]))
-    }
-    histograms.append(("broker_confirm", nil, nil, whole.times.confirms))
-    let parts = histograms.map { part -> JSONObject in
+    let parts = (whole.times.ofProviders + [("broker_confirm", nil, nil, whole.times.confirms)]).map { part -> JSONObject in
       let wholeSeconds = part.provider.flatMap { provider in part.lane.map { whole.times.wholeSeconds(provider, $0) } }
       return [
         "name": part.name, "provider": part.provider?.word, "lane": part.lane?.name,
@@ -142,14 +130,17 @@ extension WorkerReport {
 }
 
 extension RequestLedger.Entry {
-  var name: String {
-    switch self {
-    case .accepted: "accepted"
-    case .resumed: "resumed"
-    case .settled: "settled"
-    case .putOff: "put_off"
-    case .givenBack: "given_back"
-    case .inHand: "in_hand"
+  var name: String { spelling("\(self)", separator: "_") }
+}
+
+extension PushTimes {
+  typealias Part = (name: String, provider: Platform?, lane: PushCounts.Lane?, histogram: Histogram)
+
+  /// The histograms of providers.
+  var ofProviders: [Part] {
+    Platform.allCases.flatMap { provider -> [Part] in
+      [("provider_answer", provider, nil, self[answersOf: provider])]
+        + PushCounts.Lane.allCases.map { ("publish_to_answer", provider, $0, publishToAnswer(provider, $0)) }
     }
   }
 }

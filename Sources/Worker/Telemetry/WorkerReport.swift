@@ -30,6 +30,10 @@ struct WorkerReport: Sendable {
     var providerName: String { provider?.word ?? "none" }
   }
 
+  func amount(_ field: PushCounts.Field, _ row: Row) -> Int {
+    whole.counters.pushes.amount(field, row.series, row.provider, row.lane)
+  }
+
   /// Rows for each application with its own series, and for the series that sum up others.
   var rows: [Row] {
     var rows: [Row] = []
