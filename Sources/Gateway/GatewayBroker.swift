@@ -26,6 +26,8 @@ final class GatewayBroker {
 
   /// Unconfirmed publications before further ones are refused.
   private static let window = 8_192
+  /// Seconds to wait for the broker's confirm.
+  static let confirmTime = 15.0
   /// Seconds that the broker may block before impatient callers are answered.
   private static let blockedGrace = 2.0
   /// Longest accepted answer in bytes: results of a thousand devices, or the failed devices of an audience.

@@ -83,9 +83,10 @@ enum Acknowledgements {
 
   private static func publish(_ call: HTTPCall, _ body: [UInt8]) {
     let id = call.idempotencyKey.map { Self.id(of: body, key: $0) }
-    let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: call.app, messageID: id, now: call.time.wallClock)
+    let (app, now) = (call.app, call.time.wallClock)
+    let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: app, messageID: id, now: now)
     if case .failure(let refusal) = parsed { return call.refuse(refusal.code.rawValue, refusal.reason) }
-    call.parts.changes.acknowledge(body, app: call.app, id: id) { outcome in
+    call.parts.changes.acknowledge(body, app: app, id: id) { outcome in
       switch outcome {
       case .success: call.answer(.json(202, [:]))
       case .failure(let fault): call.refuse(fault)

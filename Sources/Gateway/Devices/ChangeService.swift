@@ -11,9 +11,6 @@ final class ChangeService {
   /// sent again.
   typealias Outcome = Result<JSONDocument?, Fault>
 
-  /// Seconds to wait for the broker's confirm.
-  private static let confirmTime = 15.0
-
   private let context: GatewayContext
   let limits: RegistryLimits
   /// Seconds to wait for a worker's answer.
@@ -71,7 +68,7 @@ final class ChangeService {
     _ body: [UInt8], to exchange: String, _ routingKey: String, _ properties: BasicProperties, _ question: UInt64?,
     _ outcome: Awaited<Outcome>, confirmed: @escaping () -> Void
   ) {
-    outcome.end(after: Self.confirmTime, as: .failure(.unavailable("the broker has not confirmed it in time")))
+    outcome.end(after: GatewayBroker.confirmTime, as: .failure(.unavailable("the broker has not confirmed it in time")))
     context.broker.publish(
       exchange: Array(exchange.utf8), routingKey: Array(routingKey.utf8), properties: properties, body: body,
       question: question
@@ -111,6 +108,13 @@ extension JSONObject {
 }
 
 extension JSONDocument {
+  /// The error of each result in a worker's answer; nil for an answer without results.
+  var resultErrors: [String?]? {
+    value("results", of: root).map { results in
+      elements(of: results).map { result in value("error", of: result).map { text($0) } }
+    }
+  }
+
   /// The source text of a value.
   func raw(_ node: Int) -> [UInt8] {
     let end = source(node).upperBound + (kind(node) == .string ? 1 : 0)

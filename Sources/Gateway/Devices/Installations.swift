@@ -188,10 +188,8 @@ enum Installations {
       let op = call.request.method == "PUT" ? "subscribe" : "unsubscribe"
       let line = JSONObject.topicChange(op, call.app, call.path[6], tokens: records.map(\.registration)).line
       change(call, line) { answer in
-        let results = answer.value("results", of: answer.root).map { Array(answer.elements(of: $0)) } ?? []
-        for result in results {
-          guard let error = answer.value("error", of: result) else { continue }
-          return call.refuse(answer.text(error), "the topic was not joined or left")
+        if let error = answer.resultErrors?.compactMap(\.self).first {
+          return call.refuse(error, "the topic was not joined or left")
         }
         call.answer(.json(200, [:]))
       }

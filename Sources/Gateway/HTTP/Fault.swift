@@ -3,25 +3,40 @@ import PushCore
 import StatusHTTP
 
 /// Why a request is refused, for all HTTP interfaces.
-enum Fault: Error, Equatable {
-  case badTarget
-  case wrongMethod(String, allowed: String)
-  case noSuchPlace
-  case noKey
-  case wrongKey
-  /// The key is valid, but not for this application or operation; the text names the missing right or application.
-  case notAllowed(String)
+struct Fault: Error, Equatable {
+  let status: Int
+  let words: String
+  /// `Retry-After` is in whole seconds, because old clients can't read dates. Only for statuses that ask for a repeat: with the
+  /// header, old clients repeat any request.
+  var headers: [String: String] = [:]
+
+  static let badTarget = Fault(status: 400, words: "the path can't be read")
+  static let noKey = Fault(
+    status: 401, words: "the header Authorization is missing, or is neither key=KEY nor Bearer KEY")
+  static let wrongKey = Fault(status: 401, words: "the key is not valid")
   /// A request with the console's cookie, but without its header: another site's page may have made it.
-  case foreign
-  case tooMany
-  case badEncoding
-  /// The caller may try again later.
-  case unavailable(String)
-  case badRequest(String)
+  static let foreign = Fault(status: 403, words: "the header X-Pushfleet-Console is missing")
+  static let noSuchPlace = Fault(status: 404, words: "there is nothing here")
+  static let badEncoding = Fault(status: 415, words: "the body must not be compressed")
   /// An `Idempotency-Key` that came with another body before.
-  case reused
+  static let reused = Fault(status: 422, words: "this Idempotency-Key came with another body before")
+  static let tooMany = Fault(status: 429, words: "too many requests with this key or secret", headers: ["Retry-After": "1"])
   /// A token request without an assertion.
-  case badGrant
+  static let badGrant = Fault(status: 400, words: "grant_type: expected \(Assertion.grantType)")
+
+  static func badRequest(_ reason: String) -> Fault { Fault(status: 400, words: reason) }
+
+  /// The key is valid, but not for this application or operation; the text names the missing right or application.
+  static func notAllowed(_ reason: String) -> Fault { Fault(status: 403, words: reason) }
+
+  static func wrongMethod(_ method: String, allowed: String) -> Fault {
+    let shown = method.filter { $0.isASCII && $0.isLetter }.prefix(16)
+    return Fault(
+      status: 405, words: "HTTP method \(shown) is not supported by this URL", headers: ["Allow": allowed])
+  }
+
+  /// The caller may try again later.
+  static func unavailable(_ reason: String) -> Fault { Fault(status: 503, words: reason, headers: ["Retry-After": "5"]) }
 
   static let foreignApp = Fault.notAllowed(
     "the key is not for this application, or it isn't configured; `pushfleet keys create --app` makes a key")
@@ -36,20 +51,6 @@ enum Fault: Error, Equatable {
     return .notAllowed("the request needs a key with the right \(names); `pushfleet keys create --rights` makes one")
   }
 
-  var status: Int {
-    switch self {
-    case .badTarget, .badRequest, .badGrant: 400
-    case .noKey, .wrongKey: 401
-    case .notAllowed, .foreign: 403
-    case .noSuchPlace: 404
-    case .wrongMethod: 405
-    case .badEncoding: 415
-    case .reused: 422
-    case .tooMany: 429
-    case .unavailable: 503
-    }
-  }
-
   /// The codes in our own form and in that of Google's APIs: the name of a google.rpc.Code.
   var code: (own: String, google: String) {
     switch status {
@@ -59,34 +60,6 @@ enum Fault: Error, Equatable {
     case 429: ("TooManyRequests", "RESOURCE_EXHAUSTED")
     case 503: ("Unavailable", "UNAVAILABLE")
     default: ("InvalidParameters", "INVALID_ARGUMENT")
-    }
-  }
-
-  var words: String {
-    switch self {
-    case .badTarget: "the path can't be read"
-    case .wrongMethod(let method, _):
-      "HTTP method \(method.filter { $0.isASCII && $0.isLetter }.prefix(16)) is not supported by this URL"
-    case .noSuchPlace: "there is nothing here"
-    case .noKey: "the header Authorization is missing, or is neither key=KEY nor Bearer KEY"
-    case .wrongKey: "the key is not valid"
-    case .foreign: "the header X-Pushfleet-Console is missing"
-    case .tooMany: "too many requests with this key or secret"
-    case .badEncoding: "the body must not be compressed"
-    case .unavailable(let reason), .badRequest(let reason), .notAllowed(let reason): reason
-    case .badGrant: "grant_type: expected \(Assertion.grantType)"
-    case .reused: "this Idempotency-Key came with another body before"
-    }
-  }
-
-  /// `Retry-After` in whole seconds, because old clients can't read dates. Only for statuses that ask for a repeat: with the
-  /// header, old clients repeat any request.
-  var headers: [String: String] {
-    switch self {
-    case .tooMany: ["Retry-After": "1"]
-    case .unavailable: ["Retry-After": "5"]
-    case .wrongMethod(_, let allowed): ["Allow": allowed]
-    default: [:]
     }
   }
 }
@@ -126,11 +99,10 @@ enum ErrorFormat {
   // MARK: legacy
 
   private func legacy(_ fault: Fault) -> HTTPAnswer {
-    switch fault {
-    case .noKey: Self.page(401, "Unauthorized", fault)
-    case .wrongKey: Self.page(401, "INVALID_KEY", fault)
-    case .notAllowed: Self.page(401, "INVALID_KEY_TYPE", fault)
-    case .wrongMethod: Self.page(405, fault.words, fault)
+    switch fault.status {
+    case 401: Self.page(401, fault == .noKey ? "Unauthorized" : "INVALID_KEY", fault)
+    case 403 where fault != .foreign: Self.page(401, "INVALID_KEY_TYPE", fault)
+    case 405: Self.page(405, fault.words, fault)
     default: .text(fault.status, fault.words + "\n", headers: fault.headers)
     }
   }
@@ -155,22 +127,21 @@ enum ErrorFormat {
   // MARK: words
 
   private static func instanceWord(_ fault: Fault) -> String {
-    switch fault {
-    case .noKey, .wrongKey: "Unauthorized"
-    case .notAllowed: "PERMISSION_DENIED"
-    case .noSuchPlace: "NOT_FOUND"
-    case .tooMany: "RESOURCE_EXHAUSTED"
-    case .unavailable: "Unavailable"
+    switch fault.status {
+    case 401: "Unauthorized"
+    case 403 where fault != .foreign: "PERMISSION_DENIED"
+    case 404: "NOT_FOUND"
+    case 429: "RESOURCE_EXHAUSTED"
+    case 503: "Unavailable"
     default: fault.words
     }
   }
 
   private static func oauthWord(_ fault: Fault) -> String {
-    switch fault {
-    case .wrongKey, .noKey: "invalid_grant"
-    case .badGrant: "unsupported_grant_type"
-    case .tooMany, .unavailable: "temporarily_unavailable"
-    default: "invalid_request"
+    switch fault.status {
+    case 401: "invalid_grant"
+    case 429, 503: "temporarily_unavailable"
+    default: fault == .badGrant ? "unsupported_grant_type" : "invalid_request"
     }
   }
 }

@@ -104,13 +104,10 @@ enum InstanceID {
 
   private static func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], then: @escaping ([String?]) -> Void) {
     call.parts.changes.change(change, app: app, for: call) { answer in
-      guard let results = answer.value("results", of: answer.root) else {
+      guard let errors = answer.resultErrors else {
         return call.answer(.instance(400, answer.string("error").map { String(decoding: $0, as: UTF8.self) } ?? "INTERNAL"))
       }
-      then(
-        answer.elements(of: results).map { result in
-          answer.value("error", of: result).map { answer.text($0) }
-        })
+      then(errors)
     }
   }
 

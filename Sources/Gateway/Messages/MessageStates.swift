@@ -5,20 +5,13 @@ import StatusHTTP
 /// `GET /v1/apps/<app>/messages/<id>` and `GET /v1/fleet/apps/<app>/messages/<id>`: what became of a request, as far as this gateway
 /// or the registry knows.
 enum MessageStates {
-  private enum State: String {
-    /// The broker has it, and no result is known.
-    case accepted
-    case done
-    /// The broker has perhaps not accepted it.
-    case unknown
-  }
-
-  private typealias Known = (state: State, result: [UInt8]?)
+  /// The result if there is one. Until then, the broker has the request, or it has perhaps not accepted it.
+  private typealias Known = (isAccepted: Bool, result: [UInt8]?)
 
   static func take(_ call: HTTPCall, _ key: GatewayKey, app: [UInt8], id: [UInt8]) {
     guard key.apps.contains(app) else { return call.refuse(.foreignApp) }
     let remembered = call.parts.send.state(ofMessage: id, app: app).map(Self.known)
-    if remembered?.state == .done { return answer(call, id, remembered) }
+    if remembered?.result != nil { return answer(call, id, remembered) }
     let message = GatewayRequest.message(id, app: app)
     call.parts.registry.call(
       .read { (try $0.request(ofMessage: message, now: $1)?.state, try $0.campaign(ofMessage: id, app: app)) }
@@ -33,20 +26,20 @@ enum MessageStates {
 
   private static func known(_ remembered: RequestWindow.State) -> Known {
     switch remembered {
-    case .answered(.result(let body)), .failed(.result(let body)): (.done, body)
-    case .answered, .failed: (.accepted, nil)
-    case .waiting, .again: (.unknown, nil)
+    case .answered(.result(let body)), .failed(.result(let body)): (true, body)
+    case .answered, .failed: (true, nil)
+    case .waiting, .again: (false, nil)
     }
   }
 
   private static func known(_ stored: GatewayRequest.State?, _ campaign: Campaign?) -> Known? {
-    if case .result(let body)? = stored { return (.done, body) }
-    guard let campaign else { return stored.map { ($0 == .accepted ? .accepted : .unknown, nil) } }
-    guard campaign.finishedAt != nil else { return (.accepted, nil) }
+    if case .result(let body)? = stored { return (true, body) }
+    guard let campaign else { return stored.map { ($0 == .accepted, nil) } }
+    guard campaign.finishedAt != nil else { return (true, nil) }
     let result = SendResult.fanOut(
       messageID: campaign.description.messageID, success: Int(campaign.sent), failure: Int(campaign.failed),
       unknown: Int(campaign.unknown), failures: campaign.failures)
-    return (.done, result)
+    return (true, result)
   }
 
   private static func answer(_ call: HTTPCall, _ id: [UInt8], _ known: Known?) {
@@ -58,9 +51,8 @@ enum MessageStates {
           + "pushfleet trace may know more",
         status: 404)
     }
+    let state = known.map { $0.result != nil ? "done" : $0.isAccepted ? "accepted" : "unknown" }
     call.answer(
-      .json(
-        200,
-        ["message_id": id, "state": known?.state.rawValue, "result": JSONOptional(known?.result.map { JSONRaw($0) })]))
+      .json(200, ["message_id": id, "state": state, "result": JSONOptional(known?.result.map { JSONRaw($0) })]))
   }
 }

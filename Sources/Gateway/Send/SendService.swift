@@ -63,8 +63,6 @@ final class SendService {
   private static let (leastAnswerTimeout, answerMargin) = (2.0, 1.0)
   /// The most results to wait for after their answers. Beyond these, a result is noted only within the service's time.
   private static let mostExpected = 16_384
-  /// Seconds to wait for the broker's confirm.
-  private static let confirmTime = 15.0
 
   private let context: GatewayContext
   private let exchange: [UInt8]
@@ -189,7 +187,7 @@ final class SendService {
         if flight.isConfirmed { ended.end(as: .result(result)) }
       }
     }
-    ended.end(after: max(wait, Self.confirmTime), as: .unknown("the broker has not confirmed it in time"))
+    ended.end(after: max(wait, GatewayBroker.confirmTime), as: .unknown("the broker has not confirmed it in time"))
     let began = context.loop.now
     context.broker.publish(
       exchange: exchange, routingKey: request.isHigh ? Self.high : Self.normal, properties: properties(request, name.messageID),

@@ -7,8 +7,6 @@ import Wire
 struct SharedRequests {
   /// Seconds between checks of a request that another gateway is publishing.
   private static let pause = 0.1
-  /// Seconds that a gateway waits for the broker's confirm.
-  private static let confirmTime = 15.0
 
   let registry: RegistryClient
   let loop: EventLoop
@@ -30,7 +28,7 @@ struct SharedRequests {
   ) {
     let deadline = deadline ?? loop.now.advanced(bySeconds: answerTimeout)
     // An unanswered request is remembered for at least the wait for an answer and for the confirm.
-    let until = until(after: max(lifetime, answerTimeout + Self.confirmTime))
+    let until = until(after: max(lifetime, answerTimeout + GatewayBroker.confirmTime))
     registry.call(.claimRequest(name, message: message, body: body, until: until)) { result in
       guard case .success(let known?) = result else { return then(nil, false) }
       guard known.body == body else { return then(.reused, false) }

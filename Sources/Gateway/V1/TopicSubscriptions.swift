@@ -99,9 +99,7 @@ enum TopicSubscriptions {
       return refuse(call, 400, "INVALID_ARGUMENT", refusal.reason)
     }
     call.parts.changes.change(change, app: app, for: call) { answer in
-      let results = answer.value("results", of: answer.root).map { Array(answer.elements(of: $0)) } ?? []
-      let error = results.first.flatMap { answer.value("error", of: $0) } ?? answer.value("error", of: answer.root)
-      switch error.map({ answer.text($0) }) {
+      switch answer.resultErrors?.first.flatMap(\.self) ?? answer.value("error", of: answer.root).map({ answer.text($0) }) {
       case nil: then()
       case "NOT_FOUND"?: missing(call)
       case "TOO_MANY_TOPICS"?: refuse(call, 429, "RESOURCE_EXHAUSTED", "the device has as many topics as it may")
