@@ -1,4 +1,6 @@
+import DeviceRegistry
 import Logging
+import PushCore
 import Reactor
 import Settings
 import StatusHTTP
@@ -76,4 +78,49 @@ final class GatewayFigures {
     format.process(.current(), version: version)
     return format.text
   }
+}
+
+/// Counts the devices that were sent to through gorush's interface, by application. Confined to the loop's thread.
+final class GorushFigures {
+  private struct Counts {
+    var total = 0
+    var success: [GorushNotification.Platform: Int] = [:]
+    var error: [GorushNotification.Platform: Int] = [:]
+  }
+
+  private var counts: [[UInt8]: Counts] = [:]
+
+  /// - Parameters:
+  ///   - app: a configured application.
+  ///   - total: targets; those without a result in time are neither successes nor errors.
+  func count(_ app: [UInt8], _ platform: GorushNotification.Platform, total: Int, success: Int, errors: Int) {
+    counts[app, default: Counts()].total += total
+    counts[app, default: Counts()].success[platform, default: 0] += success
+    counts[app, default: Counts()].error[platform, default: 0] += errors
+  }
+
+  /// The answer of `GET /api/stat/app` about a key's applications.
+  func answer(of key: GatewayKey, version: String) -> HTTPAnswer {
+    let known = key.apps.compactMap { counts[$0] }
+    func sum(_ count: (Counts) -> Int) -> Int { known.reduce(0) { $0 + count($1) } }
+    let platforms = GorushNotification.Platform.allCases.map { platform -> (String, any JSONMember) in
+      let counts: JSONObject = [
+        "push_success": sum { $0.success[platform, default: 0] }, "push_error": sum { $0.error[platform, default: 0] },
+      ]
+      return (platform.name, counts)
+    }
+    return .json(200, ["version": version, "total_count": sum(\.total)] + JSONObject(platforms))
+  }
+}
+
+/// Counters of the doors of APNs' binary interface.
+final class BinaryFigures {
+  /// Open connections of senders.
+  var open = 0
+  /// Notifications that the broker confirmed, and notifications given up.
+  var taken = 0
+  var lost = 0
+  var responses: [BinaryStatus: Int] = [:]
+  /// Entries of feedback lists that were read to the end.
+  var feedback = 0
 }

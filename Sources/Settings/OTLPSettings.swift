@@ -1,3 +1,4 @@
+import Broker
 import Foundation
 import Providers
 import TLS
@@ -93,5 +94,14 @@ extension [String: String] {
   func given(_ variables: String...) -> (variable: String, value: String)? {
     for variable in variables { if let value = self[variable], !value.isEmpty { return (variable, value) } }
     return nil
+  }
+}
+
+extension TraceSettings {
+  /// - Returns: nil for `keep: "none"`.
+  static func read(_ reader: ConfigurationReader) -> TraceSettings? {
+    let megabytes = reader.number("megabytes")
+    let perSecond = reader.number("perSecond")
+    return reader.time("keep").map { TraceSettings(keep: $0 / 1_000, megabytes: megabytes, perSecond: perSecond) }
   }
 }

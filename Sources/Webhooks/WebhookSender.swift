@@ -7,6 +7,20 @@ import Reactor
 import Settings
 import Wire
 
+/// A webhook's settings with the contents of its files. A reload replaces it.
+struct WebhookReceiver {
+  let webhook: WebhookConfiguration
+  let secrets: [[UInt8]]
+  let target: DialTarget
+
+  init(_ webhook: WebhookConfiguration, app: String) throws(ConfigurationError) {
+    let setting = webhook.setting(of: app)
+    self.webhook = webhook
+    secrets = try webhook.loadSecrets(setting)
+    target = try webhook.target(setting, timeout: WebhookSender.timeout)
+  }
+}
+
 /// Posts the events of one webhook's queue. An event is acknowledged after the receiver has accepted its batch with a 2xx status.
 /// Confined to the loop's thread.
 final class WebhookSender {
@@ -145,7 +159,7 @@ final class WebhookSender {
     case .answered(200..<300, _): accepted()
     case .answered(410, _):
       log.warning("a webhook's receiver wants no more events (410): it is paused", ["webhook": name])
-      service.noteGone(self)
+      service.noteGone(name)
       want(false)
     case .answered(413, _) where batch.map { waiting.makeSmaller($0) } == true:
       log.warning("a call was too large for a webhook's receiver (413): it gets smaller ones", ["webhook": name])

@@ -82,3 +82,11 @@ extension HTTPCall {
   /// The key in the body of a login: `{"key": …}`.
   var loginKey: [UInt8]? { (try? JSONDocument(request.body, limits: JSONLimits(bytes: 4_096)))?.string("key") }
 }
+
+extension PageFiles {
+  static let console = PageFiles([
+    "": PackageResources.console_html, "console.js": PackageResources.console_js, "letters.js": PackageResources.letters_js,
+    "pages.js": PackageResources.pages_js, "runbook.md": PackageResources.runbook_md, "search.js": PackageResources.search_js,
+    "testsend.js": PackageResources.testsend_js,
+  ])
+}

@@ -55,3 +55,13 @@ struct WorkerResult {
     if targets.count == 1, case .failed(let code) = targets[0] { code } else { nil }
   }
 }
+
+extension PushError {
+  /// True if a later repeat may succeed.
+  var isPassing: Bool {
+    switch self {
+    case .unavailable, .internalServerError, .deviceMessageRateExceeded, .topicsMessageRateExceeded: true
+    default: false
+    }
+  }
+}

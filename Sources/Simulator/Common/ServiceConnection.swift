@@ -42,3 +42,23 @@ class ServiceConnection<Service: SimulatedService> {
   func protocolViolated(_ what: String, on session: ServerSession) { noteViolation(what) }
   func sessionEnded(_ reason: TransportEnd, of session: ServerSession) { connectionEnded() }
 }
+
+/// A connection to a simulator, for its answers and faults. Streams are numbered by the protocol.
+protocol SimulatedConnection: AnyObject {
+  func respond(_ stream: Int32, status: Int, headers: [HeaderField], body: [UInt8])
+  func reset(_ stream: Int32, _ code: ErrorCode)
+  func goAway(lastStreamID: Int32, code: ErrorCode, debugData: [UInt8])
+  func setMaxConcurrentStreams(_ limit: Int)
+  func abort()
+}
+
+extension ServerSession: SimulatedConnection {}
+
+/// An answer to a request.
+struct SimulatedAnswer {
+  var status: Int
+  /// For the journal; nil if the request is accepted.
+  var reason: String?
+  var headers: [HeaderField] = []
+  var body: [UInt8] = []
+}

@@ -59,3 +59,12 @@ struct InputFile {
     throw CommandFailure(.badInput, "standard input has more than \(mostInput >> 20) MiB, too much to be read at once")
   }
 }
+
+extension SafeText {
+  /// Why a file can't be read, as the end of a sentence that names it.
+  static func reason(_ path: String) -> String {
+    guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return ": there is no such file" }
+    if facts[.type] as? FileAttributeType == .typeDirectory { return ": it is a folder" }
+    return FileManager.default.isReadableFile(atPath: path) ? "" : ": permission denied"
+  }
+}

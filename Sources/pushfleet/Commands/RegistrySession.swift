@@ -14,7 +14,8 @@ struct RegistrySession {
   ///   - option: the option with the reason.
   /// - Throws: status 78 if no registry is configured or it is unusable, 69 if it is unreachable.
   init(
-    _ options: Options, isReading: Bool = true, store settings: StoreOptions = StoreOptions(), reasonIn option: String = "reason"
+    _ options: Options, isReading: Bool = true, store settings: StoreOptions = StoreOptions(),
+    reasonIn option: String = "reason"
   ) throws {
     reason = try Self.reason(options, in: option)
     configuration = try options.configuration()

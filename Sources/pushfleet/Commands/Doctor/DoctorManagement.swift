@@ -1,3 +1,4 @@
+import AMQP
 import Broker
 import Foundation
 import Providers
@@ -153,5 +154,58 @@ final class DoctorManagement: DoctorLook {
 
   private func report(_ level: Finding.Level, _ sentence: String, _ remedy: String?) {
     report(level, "management \(address.authority)", sentence, remedy)
+  }
+}
+
+/// A policy that makes a queue lose messages.
+struct LossyPolicy: Hashable {
+  /// The name of the policy or operator policy; both names if there are both.
+  var policy: String
+  var effect: String
+
+  /// The effects of a policy's definition that lose messages. A policy's overflow replaces the queue's own. A length limit
+  /// without an overflow in the policy only refuses publications.
+  /// - Parameter isList: true for a queue that may drop its oldest messages.
+  static func effects(of definition: [String: Any], isList: Bool) -> [String] {
+    var effects: [String] = []
+    let isBounded = definition["max-length"] != nil || definition["max-length-bytes"] != nil
+    if let overflow = definition["overflow"] as? String, overflow != "reject-publish", isBounded, !isList {
+      effects.append("drops messages beyond a length (overflow \(overflow))")
+    }
+    if let ttl = definition["message-ttl"] { effects.append("lets messages expire (message-ttl \(ttl) ms)") }
+    if let expires = definition["expires"] {
+      effects.append("deletes unused queues with their messages (expires \(expires) ms)")
+    }
+    if let limit = definition["delivery-limit"] {
+      effects.append("gives up messages that workers return (delivery-limit \(limit))")
+    }
+    return effects
+  }
+}
+
+/// A queue's binding, from the topology or the management API.
+struct QueueBinding: Equatable {
+  var queue: String
+  var key: String
+  /// Text arguments by name; the fleet's bindings have no others.
+  var arguments: [String: String]
+
+  init(_ binding: (queue: String, exchange: String, routingKey: String, arguments: FieldTable)) {
+    queue = binding.queue
+    key = binding.routingKey
+    arguments = [:]
+    for (name, value) in binding.arguments.entries {
+      if case .string(let text) = value {
+        arguments[String(decoding: name, as: UTF8.self)] = String(decoding: text, as: UTF8.self)
+      }
+    }
+  }
+
+  /// A binding of a lane's exchange, which has the name of the lane's first queue, is like the binding of that queue.
+  init?(_ object: [String: Any]) {
+    guard let queue = object["destination"] as? String, let key = object["routing_key"] as? String else { return nil }
+    self.queue = queue
+    self.key = key
+    arguments = (object["arguments"] as? [String: Any] ?? [:]).mapValues { $0 as? String ?? "\($0)" }
   }
 }
