@@ -39,7 +39,7 @@ struct APNsOverTLSTests {
     place.certificate = files.server
     place.key = files.serverKey
     return try RunningSimulator(at: place) { [configuration] in
-      try APNsService(configuration: configuration, journal: $0, environment: $1)
+      try APNsService(configuration: configuration, journal: $0, time: $1)
     }
   }
 

@@ -46,7 +46,7 @@ struct FCMOverTLSTests {
     place.certificate = files.server
     place.key = files.serverKey
     return try RunningSimulator(at: place) { [configuration] in
-      try FCMService(configuration: configuration, journal: $0, environment: $1)
+      try FCMService(configuration: configuration, journal: $0, time: $1)
     }
   }
 

@@ -17,7 +17,7 @@ import Wire
     place.certificate = certificates.server
     place.key = certificates.serverKey
     let simulator = try RunningSimulator(at: place, journal: Journal(path: path)) {
-      try APNsService(configuration: APNsConfiguration(), journal: $0, environment: $1)
+      try APNsService(configuration: APNsConfiguration(), journal: $0, time: $1)
     }
     // It has tokens and payloads.
     #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
@@ -55,7 +55,7 @@ import Wire
     place.key = certificates.serverKey
     let loop = try EventLoop()
     let service = try APNsService(
-      configuration: configuration, journal: Journal(keepsEntries: true), environment: SimulatorEnvironment(loop: loop))
+      configuration: configuration, journal: Journal(keepsEntries: true), time: loop.time)
     let simulator = try ProviderSimulator(service, at: place, loop: loop)
     for identity in [nil, try Identity.pem(certificates.clientCombined)] {
       let sender = Sender(total: 1)

@@ -21,8 +21,14 @@ final class APNsTalk: ClientSessionHandler {
   private let template: HeaderTemplate
 
   final class Clock {
-    var milliseconds: Int64 = 1_764_000_000_000
-    var later: [(due: Int64, body: () -> Void)] = []
+    let turn = Turn(now: MonotonicTime(nanoseconds: 0), wallClock: 1_764_000_000_000)
+    /// Setting it doesn't run timers.
+    var milliseconds: Int64 {
+      get { turn.wallClock }
+      set {
+        turn.begin(now: turn.now.advanced(bySeconds: Double(newValue - turn.wallClock) / 1000), wallClock: newValue)
+      }
+    }
   }
 
   static let team = "DEF123GHIJ"
@@ -38,9 +44,7 @@ final class APNsTalk: ClientSessionHandler {
       try other?.service
       ?? APNsService(
         configuration: configuration, journal: Journal(keepsEntries: true),
-        environment: SimulatorEnvironment(
-          wallClock: { clock.milliseconds },
-          later: { seconds, body in clock.later.append((clock.milliseconds + Int64(seconds * 1000), body)) }))
+        time: clock.turn)
     client = ClientSession(
       configuration: {
         var configuration = ClientConfiguration()
@@ -100,9 +104,7 @@ final class APNsTalk: ClientSessionHandler {
   /// Lets so much time pass for the simulator's delays.
   func wait(_ milliseconds: Int64) {
     clock.milliseconds += milliseconds
-    let due = clock.later.filter { $0.due <= clock.milliseconds }
-    clock.later.removeAll { $0.due <= clock.milliseconds }
-    for entry in due { entry.body() }
+    clock.turn.runTimers()
     pair.exchange()
   }
 

@@ -26,8 +26,7 @@ final class FCMTalk: ClientSessionHandler {
     let clock = APNsTalk.Clock()
     self.clock = clock
     service = try FCMService(
-      configuration: configuration, journal: Journal(keepsEntries: true),
-      environment: SimulatorEnvironment(wallClock: { clock.milliseconds }, later: { _, _ in }))
+      configuration: configuration, journal: Journal(keepsEntries: true), time: clock.turn)
     client = ClientSession(configuration: .init())
     pair = MachinePair(client: client, server: service.accept())
     client.handler = self

@@ -14,7 +14,7 @@ import Wire
     configuration.script = try Script(parsing: Array(script.utf8))
     let service = WebPushService(
       configuration: configuration, journal: try Journal(keepsEntries: true),
-      environment: SimulatorEnvironment(wallClock: { 1_764_000_000_000 }, later: { _, body in body() }))
+      time: Turn(now: now, wallClock: 1_764_000_000_000))
     let driver = MachineDriver(service.accept())
     driver.open(at: now)
     return (service, driver)

@@ -32,8 +32,7 @@ final class WebPushTalk: ClientSessionHandler {
     self.clock = clock
     self.key = try key ?? KeyPair()
     service = WebPushService(
-      configuration: configuration, journal: try Journal(keepsEntries: true),
-      environment: SimulatorEnvironment(wallClock: { clock.milliseconds }, later: { _, _ in }))
+      configuration: configuration, journal: try Journal(keepsEntries: true), time: clock.turn)
     client = ClientSession(
       configuration: {
         var configuration = ClientConfiguration()

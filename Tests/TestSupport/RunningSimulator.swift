@@ -17,7 +17,7 @@ public final class RunningSimulator: Sendable {
     let thread = try startThread(named: "simulator") {
       do {
         let loop = try EventLoop()
-        let simulator = try ProviderSimulator(make(journal, SimulatorEnvironment(loop: loop)), at: place, loop: loop)
+        let simulator = try ProviderSimulator(make(journal, loop.time), at: place, loop: loop)
         beginning.settle(.success((simulator.port, loop.mailbox)))
         loop.run()
         simulator.close()

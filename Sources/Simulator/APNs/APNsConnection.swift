@@ -13,7 +13,7 @@ final class APNsConnection: ServiceConnection<APNsService>, ServerSessionHandler
   }
 
   func requestReceived(_ request: ServerRequest, on session: ServerSession) {
-    var entry = JournalEntry(request, connection: number, at: service.environment.wallClock())
+    var entry = JournalEntry(request, connection: number, at: service.time.wallClock)
     entry.token =
       entry.path.starts(with: BroadcastCheck.pathPrefix)
       ? request.header("apns-channel-id") ?? [] : APNsRequestCheck.token(in: entry.path)
@@ -121,7 +121,7 @@ final class APNsConnection: ServiceConnection<APNsService>, ServerSessionHandler
     let name = entry.path.starts(with: BroadcastCheck.pathPrefix) ? Self.requestID : Self.apnsID
     var headers = [HeaderField(name: name, value: id(given: name, entry))]
     if service.configuration.isSandbox {
-      headers.append(HeaderField(name: Self.uniqueID, value: service.environment.makeUUID()))
+      headers.append(HeaderField(name: Self.uniqueID, value: service.makeID()))
     }
     if answer.status != 200 { headers.append(HeaderField("content-type", "application/json")) }
     return headers
@@ -130,7 +130,7 @@ final class APNsConnection: ServiceConnection<APNsService>, ServerSessionHandler
   /// The id in the request, or a new one.
   private func id(given name: [UInt8], _ entry: JournalEntry) -> [UInt8] {
     let given = entry.headers.first { $0.name == name }?.value
-    return given.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? service.environment.makeUUID()
+    return given.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? service.makeID()
   }
 
   private func body(_ answer: APNsVerdict, _ step: Step?, _ now: Int64) -> [UInt8] {

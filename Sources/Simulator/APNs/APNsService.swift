@@ -14,11 +14,11 @@ public final class APNsService: SimulatedService {
   var trustsCertificates: Bool { clientAuthority != nil }
 
   /// - Throws: if the provider key can't be read.
-  public init(configuration: APNsConfiguration, journal: Journal, environment: SimulatorEnvironment) throws(CredentialError) {
+  public init(configuration: APNsConfiguration, journal: Journal, time: Turn) throws(CredentialError) {
     topics = configuration.topics.map { Array($0.utf8) }
     if let pem = configuration.providerKey { providerKey = try VerifyingKey(pem: pem) } else { providerKey = nil }
     self.configuration = configuration
-    super.init(configuration.script, journal, environment)
+    super.init(configuration.script, journal, time)
   }
 
   public override func accept() -> any Machine {
@@ -29,7 +29,7 @@ public final class APNsService: SimulatedService {
 
   /// Base64 of random bytes, like the ids of APNs.
   func makeChannelID() -> [UInt8] {
-    let bytes = environment.makeUUID().filter { $0 != UInt8(ascii: "-") }
+    let bytes = makeID().filter { $0 != UInt8(ascii: "-") }
     return Array(Data(bytes.prefix(24)).base64EncodedString().utf8)
   }
 }

@@ -33,7 +33,7 @@ class ServiceConnection<Service: SimulatedService> {
       if let answer { connection.respond(stream, status: answer.status, headers: answer.headers, body: answer.body) }
     }
     guard let step, step.delayMilliseconds > 0 else { return act() }
-    service.environment.later(Double(step.delayMilliseconds) / 1000, act)
+    service.time.schedule(after: Double(step.delayMilliseconds) / 1000, act)
   }
 
   final func noteViolation(_ what: String) { service.noteViolation(what, connection: number) }

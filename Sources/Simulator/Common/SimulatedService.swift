@@ -1,21 +1,22 @@
+import PushCore
 import Wire
 
 /// A provider's simulator without sockets: makes a machine for each connection. Tests can drive it in memory. Each provider has a
 /// subclass with its settings.
 public class SimulatedService {
-  public typealias Make = @Sendable (Journal, SimulatorEnvironment) throws -> SimulatedService
+  public typealias Make = @Sendable (Journal, Turn) throws -> SimulatedService
 
   public let journal: Journal
-  let environment: SimulatorEnvironment
+  let time: Turn
   private var script: Script
   /// Called before the script with a token, or with a subscription's id. The script decides if it returns nil.
   public var decide: (([UInt8]) -> Step?)?
   private var connections: [Int: AnyObject] = [:]
   private var connectionCount = 0
 
-  init(_ script: Script, _ journal: Journal, _ environment: SimulatorEnvironment) {
+  init(_ script: Script, _ journal: Journal, _ time: Turn) {
     self.journal = journal
-    self.environment = environment
+    self.time = time
     self.script = script
   }
 
@@ -32,6 +33,9 @@ public class SimulatedService {
   /// Replaces the script for later requests. Connections stay open.
   public func play(_ script: Script) { self.script = script }
 
+  /// A new id, or the random part of an access token.
+  func makeID() -> [UInt8] { UUIDText.random(using: &time.random) }
+
   /// The step for the next request of `token`; nil for the normal answer.
   func step(for token: [UInt8]) -> Step? { decide?(token) ?? script.next(token) }
 
@@ -46,6 +50,6 @@ public class SimulatedService {
   func connectionEnded(_ number: Int) { connections[number] = nil }
 
   func noteViolation(_ what: String, connection: Int) {
-    journal.noteViolation(what, connection: connection, at: environment.wallClock())
+    journal.noteViolation(what, connection: connection, at: time.wallClock)
   }
 }

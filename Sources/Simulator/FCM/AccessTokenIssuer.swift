@@ -14,16 +14,14 @@ final class AccessTokenIssuer {
   /// Valid tokens and their ends in Unix seconds.
   private var ends: [[UInt8]: Int64] = [:]
 
-  private let makeUUID: () -> [UInt8]
-
-  init(_ configuration: FCMConfiguration, makeUUID: @escaping () -> [UInt8]) throws(CredentialError) {
-    self.makeUUID = makeUUID
+  init(_ configuration: FCMConfiguration) throws(CredentialError) {
     self.configuration = configuration
     if let pem = configuration.accountKey { key = try VerifyingKey(pem: pem) } else { key = nil }
   }
 
+  /// - Parameter id: the random part of a new token.
   /// - Returns: the body of the answer, and the account that asked.
-  func exchange(_ form: [UInt8], at milliseconds: Int64) -> (Result<[UInt8], Refusal>, JournalEntry.Authorization?) {
+  func exchange(_ form: [UInt8], id: [UInt8], at time: Int64) -> (Result<[UInt8], Refusal>, JournalEntry.Authorization?) {
     let fields = Self.fields(form)
     guard fields["grant_type"] == Array("urn:ietf:params:oauth:grant-type:jwt-bearer".utf8) else {
       return (.failure(Refusal(error: "unsupported_grant_type", description: "Invalid grant_type")), nil)
@@ -32,9 +30,9 @@ final class AccessTokenIssuer {
       let issuer = token.claim("iss"), let issuedAt = token.time("iat"), let expires = token.time("exp")
     else { return (.failure(Refusal(error: "invalid_grant", description: "Bad Request")), nil) }
     let asker = JournalEntry.Authorization(keyID: token.header("kid") ?? [], issuer: issuer, issuedAt: issuedAt)
-    if let refusal = judge(token, issuer, issuedAt, expires, now: milliseconds / 1000) { return (.failure(refusal), asker) }
-    let access = Array("ya29.".utf8) + makeUUID()
-    let now = milliseconds / 1000
+    if let refusal = judge(token, issuer, issuedAt, expires, now: time / 1000) { return (.failure(refusal), asker) }
+    let access = Array("ya29.".utf8) + id
+    let now = time / 1000
     ends = ends.filter { $0.value > now }
     ends[access] = now + Int64(configuration.tokenLifetime)
     let answer: JSONObject = ["access_token": access, "expires_in": configuration.tokenLifetime, "token_type": "Bearer"]

@@ -10,7 +10,7 @@ final class FCMConnection: ServiceConnection<FCMService>, ServerSessionHandler {
   }
 
   func requestReceived(_ request: ServerRequest, on session: ServerSession) {
-    var entry = JournalEntry(request, connection: number, at: service.environment.wallClock())
+    var entry = JournalEntry(request, connection: number, at: service.time.wallClock)
     let isToken = entry.path == Self.tokenPath
     let answer = isToken ? exchange(request, &entry) : send(request, &entry)
     let key = isToken ? Self.tokenPath : entry.token
@@ -25,7 +25,7 @@ final class FCMConnection: ServiceConnection<FCMService>, ServerSessionHandler {
     if !(request.header("content-type") ?? []).starts(with: "application/x-www-form-urlencoded".utf8) {
       entry.violations.append("the content type is not application/x-www-form-urlencoded")
     }
-    let (result, asker) = service.issuer.exchange(request.body, at: entry.time)
+    let (result, asker) = service.issuer.exchange(request.body, id: service.makeID(), at: entry.time)
     entry.authorization = asker
     return .token(result)
   }

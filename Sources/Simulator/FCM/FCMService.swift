@@ -9,10 +9,10 @@ public final class FCMService: SimulatedService {
   private var messageCount = 0
 
   /// - Throws: if the account key can't be read.
-  public init(configuration: FCMConfiguration, journal: Journal, environment: SimulatorEnvironment) throws(CredentialError) {
-    issuer = try AccessTokenIssuer(configuration, makeUUID: environment.makeUUID)
+  public init(configuration: FCMConfiguration, journal: Journal, time: Turn) throws(CredentialError) {
+    issuer = try AccessTokenIssuer(configuration)
     self.configuration = configuration
-    super.init(configuration.script, journal, environment)
+    super.init(configuration.script, journal, time)
   }
 
   public override func accept() -> any Machine {
@@ -22,6 +22,6 @@ public final class FCMService: SimulatedService {
   /// `0:<milliseconds>%<number>`, similar to the ids of the real service.
   func nextMessageID() -> [UInt8] {
     messageCount += 1
-    return Array("0:\(environment.wallClock())%\(messageCount)".utf8)
+    return Array("0:\(time.wallClock)%\(messageCount)".utf8)
   }
 }

@@ -5,7 +5,7 @@ final class WebPushConnection: ServiceConnection<WebPushService>, ServerSessionH
   func requestReceived(_ request: ServerRequest, on session: ServerSession) { answer(request, on: session) }
 
   func answer(_ request: ServerRequest, on connection: any SimulatedConnection) {
-    var entry = JournalEntry(request, connection: number, at: service.environment.wallClock())
+    var entry = JournalEntry(request, connection: number, at: service.time.wallClock)
     if let target = WebPushTarget(entry.path) {
       entry.token = target.id
       let verdict = judge(request, target, &entry)
@@ -30,7 +30,7 @@ final class WebPushConnection: ServiceConnection<WebPushService>, ServerSessionH
       let headers = try WebPushHeaders(request)
       try target.vendor.check(headers, of: request)
       try decrypt(request.body, target, &entry)
-      return target.vendor.accept(entry, headers, origin: origin ?? "", id: service.environment.makeUUID())
+      return target.vendor.accept(entry, headers, origin: origin ?? "", id: service.makeID())
     } catch {
       if let violation = error.violation { entry.violations.append(violation) }
       let (status, reason) = target.vendor.code(of: error)

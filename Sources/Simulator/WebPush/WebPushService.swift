@@ -7,10 +7,10 @@ public final class WebPushService: SimulatedService {
   var tokens: VAPIDTokens
   override var protocols: [String] { configuration.isHTTP1 ? ["http/1.1"] : ["h2", "http/1.1"] }
 
-  public init(configuration: WebPushConfiguration, journal: Journal, environment: SimulatorEnvironment) {
+  public init(configuration: WebPushConfiguration, journal: Journal, time: Turn) {
     tokens = VAPIDTokens(onlyKey: configuration.applicationServerKey)
     self.configuration = configuration
-    super.init(configuration.script, journal, environment)
+    super.init(configuration.script, journal, time)
   }
 
   public override func accept() -> any Machine {

@@ -147,14 +147,14 @@ enum SimulateCommand: Command {
     configuration.isSandbox = options.has("sandbox")
     if let topic = options["topic"] { configuration.topics = [topic] }
     if let streams = try options.integer("streams", in: 1...100_000) { configuration.maxConcurrentStreams = streams }
-    return { [configuration] in try APNsService(configuration: configuration, journal: $0, environment: $1) }
+    return { [configuration] in try APNsService(configuration: configuration, journal: $0, time: $1) }
   }
 
   private static func fcm(_ options: Options) throws(CommandFailure) -> SimulatedService.Make {
     var configuration = Simulator.FCMConfiguration()
     (configuration.project, configuration.accountKey) = (options["project"], try file("provider-key", options))
     if let lifetime = try options.integer("token-lifetime", in: 1...3_600) { configuration.tokenLifetime = lifetime }
-    return { [configuration] in try FCMService(configuration: configuration, journal: $0, environment: $1) }
+    return { [configuration] in try FCMService(configuration: configuration, journal: $0, time: $1) }
   }
 
   private static func webpush(_ options: Options) throws(CommandFailure) -> SimulatedService.Make {
@@ -166,7 +166,7 @@ enum SimulateCommand: Command {
       }
       configuration.applicationServerKey = point
     }
-    return { [configuration] in WebPushService(configuration: configuration, journal: $0, environment: $1) }
+    return { [configuration] in WebPushService(configuration: configuration, journal: $0, time: $1) }
   }
 
   /// Prints the address, then serves until a signal; SIGHUP reloads the script.
@@ -191,7 +191,7 @@ enum SimulateCommand: Command {
     defer { signals.close() }
     let simulator: ProviderSimulator
     do {
-      simulator = try ProviderSimulator(make(journal, SimulatorEnvironment(loop: loop)), at: listener, loop: loop)
+      simulator = try ProviderSimulator(make(journal, loop.time), at: listener, loop: loop)
     } catch { throw failure(error, name, endpoint) }
     play = simulator.service.play
     play?(script)

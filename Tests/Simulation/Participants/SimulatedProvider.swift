@@ -47,14 +47,10 @@ final class SimulatedProvider: Participant {
     clock = Turn(now: world.now, wallClock: world.wallClock)
     chance = world.fork()
     super.init(service?.host ?? platform.label, in: world)
-    var ids = world.fork()
-    let environment = SimulatorEnvironment(
-      wallClock: { [unowned world] in world.wallClock },
-      later: { [unowned self] seconds, body in clock.schedule(after: seconds, body) },
-      makeUUID: { UUIDText.random(using: &ids) })
+    clock.random = world.fork()
     let hasOnlyHTTP1 = service?.hasOnlyHTTP1 == true
     for place in places.sorted() {
-      let accept = try Self.serve(platform, hasOnlyHTTP1: hasOnlyHTTP1, journal, environment) { [unowned self] token in
+      let accept = try Self.serve(platform, hasOnlyHTTP1: hasOnlyHTTP1, journal, clock) { [unowned self] token in
         step(for: token, at: place)
       }
       world.network.listen(at: place, self, applicationProtocol: hasOnlyHTTP1 ? "http/1.1" : nil) { [unowned self] _ in
@@ -65,22 +61,22 @@ final class SimulatedProvider: Participant {
   }
 
   private static func serve(
-    _ platform: Platform, hasOnlyHTTP1: Bool, _ journal: Journal, _ environment: SimulatorEnvironment,
+    _ platform: Platform, hasOnlyHTTP1: Bool, _ journal: Journal, _ clock: Turn,
     _ decide: @escaping ([UInt8]) -> Step?
   ) throws -> () -> any Machine {
     switch platform {
     case .apns:
-      let service = try APNsService(configuration: APNsConfiguration(), journal: journal, environment: environment)
+      let service = try APNsService(configuration: APNsConfiguration(), journal: journal, time: clock)
       service.decide = decide
       return { service.accept() }
     case .fcm:
-      let service = try FCMService(configuration: FCMConfiguration(), journal: journal, environment: environment)
+      let service = try FCMService(configuration: FCMConfiguration(), journal: journal, time: clock)
       service.decide = decide
       return { service.accept() }
     case .webpush:
       var configuration = WebPushConfiguration()
       configuration.isHTTP1 = hasOnlyHTTP1
-      let service = WebPushService(configuration: configuration, journal: journal, environment: environment)
+      let service = WebPushService(configuration: configuration, journal: journal, time: clock)
       service.decide = decide
       return { service.accept() }
     }
