@@ -35,10 +35,7 @@ struct APNsOverTLSTests {
   private func simulate(_ adjust: (inout APNsConfiguration) -> Void = { _ in }) throws -> RunningSimulator {
     var configuration = APNsConfiguration()
     adjust(&configuration)
-    var place = SimulatorListener()
-    place.certificate = files.server
-    place.key = files.serverKey
-    return try RunningSimulator(at: place) { [configuration] in
+    return try RunningSimulator(files) { [configuration] in
       try APNsService(configuration: configuration, journal: $0, time: $1)
     }
   }

@@ -42,10 +42,7 @@ struct FCMOverTLSTests {
     configuration.clientEmail = "sender@example-project.iam.gserviceaccount.com"
     configuration.accountKey = TestKeys.rsa
     adjust(&configuration)
-    var place = SimulatorListener()
-    place.certificate = files.server
-    place.key = files.serverKey
-    return try RunningSimulator(at: place) { [configuration] in
+    return try RunningSimulator(files) { [configuration] in
       try FCMService(configuration: configuration, journal: $0, time: $1)
     }
   }

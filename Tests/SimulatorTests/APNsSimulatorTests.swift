@@ -13,10 +13,7 @@ import Wire
     let certificates = try TestCertificates.make()
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("journal-\(UUID().uuidString).ndjson").path
     defer { try? FileManager.default.removeItem(atPath: path) }
-    var place = SimulatorListener()
-    place.certificate = certificates.server
-    place.key = certificates.serverKey
-    let simulator = try RunningSimulator(at: place, journal: Journal(path: path)) {
+    let simulator = try RunningSimulator(certificates, journal: Journal(path: path)) {
       try APNsService(configuration: APNsConfiguration(), journal: $0, time: $1)
     }
     // It has tokens and payloads.
@@ -50,13 +47,11 @@ import Wire
     let certificates = try TestCertificates.make()
     var configuration = APNsConfiguration()
     configuration.clientAuthority = certificates.authority
-    var place = SimulatorListener()
-    place.certificate = certificates.server
-    place.key = certificates.serverKey
     let loop = try EventLoop()
     let service = try APNsService(
       configuration: configuration, journal: Journal(keepsEntries: true), time: loop.time)
-    let simulator = try ProviderSimulator(service, at: place, loop: loop)
+    let simulator = try ProviderSimulator(
+      service, at: (Endpoint(host: "127.0.0.1", port: 0), certificates.server, certificates.serverKey), loop: loop)
     for identity in [nil, try Identity.pem(certificates.clientCombined)] {
       let sender = Sender(total: 1)
       let session = ClientSession(handler: sender)

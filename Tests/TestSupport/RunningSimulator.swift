@@ -10,9 +10,10 @@ public final class RunningSimulator: Sendable {
   private let mailbox: Mailbox
   private let thread: Mutex<ThreadHandle?>
 
-  /// Returns once the simulator listens.
-  public init(at place: SimulatorListener, journal: Journal? = nil, _ make: @escaping SimulatedService.Make) throws {
+  /// Returns once the simulator listens, with the certificate of 127.0.0.1.
+  public init(_ certificates: TestCertificates, journal: Journal? = nil, _ make: @escaping SimulatedService.Make) throws {
     let journal = try journal ?? Journal(keepsEntries: true)
+    let place = (Endpoint(host: "127.0.0.1", port: 0), certificates.server, certificates.serverKey)
     let beginning = Beginning()
     let thread = try startThread(named: "simulator") {
       do {

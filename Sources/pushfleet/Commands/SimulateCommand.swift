@@ -78,17 +78,16 @@ enum SimulateCommand: Command {
     try options.refuseOperands(after: options["subscriptions"] == nil ? 1 : 2)
     let endpoint = try endpoint(options, port: 8443 + UInt16(platform.rawValue))
     let files = try files(options, endpoint, platform)
-    var listener = SimulatorListener()
-    listener.endpoint = endpoint
-    listener.certificate = try files?.certificate ?? ownFile("certificate", "the server's certificate", options)
-    listener.key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
+    let certificate = try files?.certificate ?? ownFile("certificate", "the server's certificate", options)
+    let key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
+    let place = (endpoint, certificate, key)
     let script = try script(options)
     switch platform {
-    case .apns: try serve(platform, listener, script, options, files, apns(options))
-    case .fcm: try serve(platform, listener, script, options, files, fcm(options))
+    case .apns: try serve(platform, place, script, options, files, apns(options))
+    case .fcm: try serve(platform, place, script, options, files, fcm(options))
     case .webpush:
       let subscriptions = try SubscriptionFile(options)
-      try serve(platform, listener, script, options, files, webpush(options)) { port throws(CommandFailure) in
+      try serve(platform, place, script, options, files, webpush(options)) { port throws(CommandFailure) in
         try subscriptions?.write(Endpoint(host: endpoint.host, port: port))
       }
     }
@@ -172,10 +171,10 @@ enum SimulateCommand: Command {
   /// Prints the address, then serves until a signal; SIGHUP reloads the script.
   /// - Parameter begin: called with the port once the simulator listens.
   private static func serve(
-    _ platform: Platform, _ listener: SimulatorListener, _ script: Script, _ options: Options, _ files: SimulatorFiles?,
+    _ platform: Platform, _ place: ProviderSimulator.Place, _ script: Script, _ options: Options, _ files: SimulatorFiles?,
     _ make: SimulatedService.Make, begin: (UInt16) throws(CommandFailure) -> Void = { _ in }
   ) throws {
-    let (name, endpoint) = (platform.label, listener.endpoint)
+    let (name, endpoint) = (platform.label, place.endpoint)
     let journal = try journal(options)
     let loop = try EventLoop()
     var play: ((Script) -> Void)?
@@ -191,7 +190,7 @@ enum SimulateCommand: Command {
     defer { signals.close() }
     let simulator: ProviderSimulator
     do {
-      simulator = try ProviderSimulator(make(journal, loop.time), at: listener, loop: loop)
+      simulator = try ProviderSimulator(make(journal, loop.time), at: place, loop: loop)
     } catch { throw failure(error, name, endpoint) }
     play = simulator.service.play
     play?(script)
