@@ -14,7 +14,7 @@ import Testing
 
   static func question(_ body: String, target: String? = nil, topic: String? = "com.example.app") -> ExplainQuestion {
     ExplainQuestion(
-      body: Array(body.utf8), target: target.map { Array($0.utf8) }, app: ExplainedApp(topic: topic), now: now)
+      body: Array(body.utf8), target: target.map { Array($0.utf8) }, app: topic, now: now)
   }
 
   static func compare(_ text: String, with name: String) throws {
@@ -255,8 +255,10 @@ import Testing
 
   // MARK: as a worker with the configuration
 
+  typealias App = (configuration: Configuration, id: String?)
+
   /// Two applications; neither keys nor a broker are there.
-  static func app(_ settings: String, limits: String = "", id: String? = "com.example.app") throws -> ExplainedApp {
+  static func app(_ settings: String, limits: String = "", id: String? = "com.example.app") throws -> App {
     let text = """
       { broker: "amqp://127.0.0.1/", limits: { \(limits) }, apps: { "com.example.app": { \(settings) },
         "com.example.other": { fcm: { serviceAccount: "none.json", package: "a.b.c" } } } }
@@ -264,16 +266,17 @@ import Testing
     let file = FileManager.default.temporaryDirectory.appending(path: "explain-\(UUID().uuidString).json5")
     defer { try? FileManager.default.removeItem(at: file) }
     try text.write(to: file, atomically: true, encoding: .utf8)
-    return ExplainedApp(configuration: try Configuration.load(path: file.path, environment: [:]), id: id)
+    return (try Configuration.load(path: file.path, environment: [:]), id)
   }
 
   static let apns = #"apns: [{ key: "none.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "t.one" }]"#
   static let fcm = #"fcm: { serviceAccount: "none.json", package: "p.one" }"#
 
-  static func sending(_ body: String, _ app: ExplainedApp, _ platform: Platform, age: Int64 = 0) throws -> (
+  static func sending(_ body: String, _ app: App, _ platform: Platform, age: Int64 = 0) throws -> (
     headers: [String: String], payload: String
   ) {
-    let question = ExplainQuestion(body: Array(body.utf8), app: app, published: now - age * 1000, now: now)
+    let question = ExplainQuestion(
+      body: Array(body.utf8), configuration: app.configuration, app: app.id, published: now - age * 1000, now: now)
     let view = try #require(question.answer().views.first { $0.way.platform == platform })
     let sending = try view.outcome.get()
     let headers = Dictionary(uniqueKeysWithValues: sending.headers.map { ($0.name, $0.value) })
@@ -283,9 +286,10 @@ import Testing
   @Test("an application without a credential for a platform sends nothing there, and its packages are its own")
   func application() throws {
     let app = try Self.app(Self.apns + "," + Self.fcm)
-    func refusal(_ package: String, _ app: ExplainedApp) -> PushError? {
+    func refusal(_ package: String, _ app: App) -> PushError? {
       ExplainQuestion(
-        body: Array(#"{"to":"x","restricted_package_name":"\#(package)"}"#.utf8), app: app, now: Self.now
+        body: Array(#"{"to":"x","restricted_package_name":"\#(package)"}"#.utf8), configuration: app.configuration, app: app.id,
+        now: Self.now
       ).answer().refusal
     }
     #expect(refusal("a.b", app) == .invalidPackageName)
@@ -306,7 +310,9 @@ import Testing
     let large = #"{"to":"x:y","notification":{"title":"\#(String(repeating: "t", count: 3000))"}}"#
     #expect(try Self.sending(large, high, .fcm).payload.count > 3000)
     let plain = try Self.app(Self.apns)
-    #expect(ExplainQuestion(body: Array(large.utf8), app: plain, now: Self.now).answer().refusal == .messageTooBig)
+    #expect(
+      ExplainQuestion(body: Array(large.utf8), configuration: plain.configuration, app: plain.id, now: Self.now).answer()
+        .refusal == .messageTooBig)
     #expect(try Self.sending(body, plain, .apns).headers["apns-priority"] == "5")
   }
 
@@ -324,12 +330,15 @@ import Testing
     #expect(try ttl(#""time_to_live":100,"android":{"ttl":"600s"}"#, 30) == "570s")
     #expect(try ttl(#""time_to_live":100"#, 30) == "70s")
     let expired = ExplainQuestion(
-      body: Array(#"{"to":"x:y","time_to_live":100}"#.utf8), app: app, published: Self.now - 101_000, now: Self.now)
+      body: Array(#"{"to":"x:y","time_to_live":100}"#.utf8), configuration: app.configuration, app: app.id,
+      published: Self.now - 101_000, now: Self.now)
     #expect(expired.answer().refusal == .expired)
     let apns = try Self.sending(#"{"to":"x","time_to_live":100,"notification":{"title":"t"}}"#, app, .apns, age: 30)
     #expect(apns.headers["apns-expiration"] == "\(Self.now / 1000 + 70)")
     #expect(
-      ExplainQuestion(body: expired.body, app: app, published: Self.now - 30_000, now: Self.now).answer().text(withBar: false)
+      ExplainQuestion(
+        body: expired.body, configuration: app.configuration, app: app.id, published: Self.now - 30_000, now: Self.now
+      ).answer().text(withBar: false)
         .contains("published 2026-11-20T21:21:30.000Z, sent 2026-11-20T21:22:00.000Z"))
   }
 
@@ -352,7 +361,8 @@ import Testing
       Self.apns.replacingOccurrences(of: "}]", with: "}, \(sandbox)]") + ", senders: { '42': { apns: \(sandbox) } }")
     func topic(_ sender: String?, _ environment: String?) throws -> String {
       var question = ExplainQuestion(
-        body: Array(#"{"to":"x","notification":{"title":"t"}}"#.utf8), app: app, sender: sender, environment: environment,
+        body: Array(#"{"to":"x","notification":{"title":"t"}}"#.utf8), configuration: app.configuration, app: app.id,
+        sender: sender, environment: environment,
         now: Self.now)
       question.target = Array("apns:00".utf8)
       let answer = question.answer()
@@ -374,12 +384,16 @@ import Testing
       #"{"to":"x","priority":"HIGH","message_id":"m","content_available":1,"notification":{"title":"t","vibrate":5},"apns":{"headers":{"apns-id":"123E4567-E89B-12D3-A456-426614174000","authorization":"x"}}}"#
     let strict = try Self.app(Self.apns + "," + Self.fcm)
     let lenient = try Self.app(Self.apns + "," + Self.fcm + ", unknownKeys: 'ignore'")
-    #expect(ExplainQuestion(body: Array(body.utf8), app: strict, now: Self.now).answer().refusal == .invalidParameters)
+    #expect(
+      ExplainQuestion(body: Array(body.utf8), configuration: strict.configuration, app: strict.id, now: Self.now).answer()
+        .refusal == .invalidParameters)
     let apns = try Self.sending(body, lenient, .apns)
     #expect(apns.headers["apns-priority"] == "10" && apns.headers["apns-id"] == "123e4567-e89b-12d3-a456-426614174000")
     #expect(apns.payload == #"{"aps":{"alert":{"title":"t"},"content-available":1}}"#)
     #expect(try !Self.sending(body, lenient, .fcm).payload.contains("authorization"))
-    let view = try #require(ExplainQuestion(body: Array(body.utf8), app: lenient, now: Self.now).answer().views.first)
+    let view = try #require(
+      ExplainQuestion(body: Array(body.utf8), configuration: lenient.configuration, app: lenient.id, now: Self.now).answer()
+        .views.first)
     let lost = try view.outcome.get().losses.entries.filter { $0.rule == "GS-012" }.map(\.field)
     #expect(lost.sorted() == ["apns.headers.authorization", "message_id", "notification.vibrate"])
   }
@@ -393,9 +407,9 @@ import Testing
       let file = FileManager.default.temporaryDirectory.appending(path: "explain-\(UUID().uuidString).json5")
       defer { try? FileManager.default.removeItem(at: file) }
       try text.write(to: file, atomically: true, encoding: .utf8)
-      let app = ExplainedApp(configuration: try Configuration.load(path: file.path, environment: [:]))
+      let configuration = try Configuration.load(path: file.path, environment: [:])
       let body = #"{"to":"x:y","notification":{"body":"b"},"data":{"ext":"\#(String(repeating: "x", count: bytes))"}}"#
-      return ExplainQuestion(body: Array(body.utf8), app: app, now: Self.now).answer()
+      return ExplainQuestion(body: Array(body.utf8), configuration: configuration, now: Self.now).answer()
     }
     let upmc = "upmc: true,"
     #expect(try answer("").refusal == .messageTooBig && answer("").hint == nil)

@@ -162,7 +162,7 @@ private struct RandomSite {
 
   func explained(_ message: Message) -> Outcome {
     let question = ExplainQuestion(
-      body: message.body, app: ExplainedApp(configuration: configuration), sender: message.sender,
+      body: message.body, configuration: configuration, sender: message.sender,
       environment: message.environment,
       messageID: text(message.id), published: Int64(message.published) * 1000, now: loop.time.wallClock)
     let answer = question.answer()

@@ -51,11 +51,11 @@ enum ExplainCommand: Command {
     }
     let now = try moment(options["at"])
     let age = try options.integer("age", in: 0...1_000_000_000).map { Int64($0) * 1000 }
+    try checkApplication(options, configuration, body)
     let question = ExplainQuestion(
-      body: body, target: options["target"].map { Array($0.utf8) }, app: try ExplainedApp(options, configuration, body),
-      sender: options["sender"],
-      environment: try options.choice("environment", of: ["production", "sandbox"]), messageID: options["message-id"],
-      published: age.map { now - $0 }, now: now)
+      body: body, target: options["target"].map { Array($0.utf8) }, configuration: configuration, app: options["app"],
+      sender: options["sender"], environment: try options.choice("environment", of: ["production", "sandbox"]),
+      messageID: options["message-id"], published: age.map { now - $0 }, now: now)
     if let target = question.target, case .failure(let rejection) = Target.classify(target) {
       throw CommandFailure(.usage, "--target: \(rejection.reason)")
     }
@@ -69,46 +69,18 @@ enum ExplainCommand: Command {
     }
   }
 
+  private static func checkApplication(_ options: Options, _ configuration: Configuration?, _ body: [UInt8]) throws {
+    if let configuration {
+      let package = ExplainQuestion.package(in: body, configuration.limits.json)
+      guard try configuration.application(options) != nil || package != nil else { throw configuration.severalApplications }
+    } else if let topic = options["app"], !APNsSettings(topic: topic).isUsable {
+      throw CommandFailure(.usage, "--app: \(SafeText.value(topic)) is not a bundle ID")
+    }
+  }
+
   private static func moment(_ text: String?) throws(CommandFailure) -> Int64 {
     guard let text else { return RegistrySession.now }
     if let time = Timestamp.milliseconds(of: Array(text.utf8)) { return time }
     throw CommandFailure(.usage, "--at must be a time such as 2026-11-20T21:22:00Z")
-  }
-}
-
-/// The application that a request is explained for.
-struct ExplainedApp {
-  /// The bundle ID if there is no configuration; nil if unknown, shown as a placeholder.
-  var topic: String?
-  var configuration: Configuration?
-  /// Of the configuration; nil to make one for each question.
-  var rehearsal: Rehearsal?
-  /// The `app_id`; nil if the request or the configuration determines the application.
-  var id: String?
-
-  var limits: JSONLimits { configuration?.limits.json ?? RequestLimits().json }
-
-  static func package(in body: [UInt8], _ json: JSONLimits) -> [UInt8]? {
-    var limits = RequestLimits()
-    limits.json = json
-    limits.ignoresUnknownNames = true
-    return try? SendRequest.parse(body, limits: limits).get().restrictedPackageName
-  }
-}
-
-extension ExplainedApp {
-  init(_ options: Options, _ configuration: Configuration?, _ body: [UInt8]) throws {
-    guard let configuration else {
-      topic = options["app"]
-      if let topic, !APNsSettings(topic: topic).isUsable {
-        throw CommandFailure(.usage, "--app: \(SafeText.value(topic)) is not a bundle ID")
-      }
-      return
-    }
-    guard try configuration.application(options) != nil || Self.package(in: body, configuration.limits.json) != nil else {
-      throw configuration.severalApplications
-    }
-    self.configuration = configuration
-    id = options["app"]
   }
 }

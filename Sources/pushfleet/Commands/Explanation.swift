@@ -8,7 +8,12 @@ struct ExplainQuestion {
   var target: [UInt8]?
   /// A token in the request represents both providers' devices, unless `target` names it.
   var coversBothProviders = true
-  var app: ExplainedApp
+  var configuration: Configuration?
+  /// Of the configuration; nil to make one for each question.
+  var rehearsal: Rehearsal?
+  /// The `app_id`, or the bundle ID if there is no configuration. Nil if the request or the configuration determines the
+  /// application; without a configuration, a placeholder is shown.
+  var app: String?
   /// The headers `x-push-sender` and `x-push-environment`.
   var sender: String?
   var environment: String?
@@ -17,6 +22,15 @@ struct ExplainQuestion {
   var published: Int64?
   /// Unix milliseconds of the sending.
   var now: Int64
+
+  private var limits: JSONLimits { configuration?.limits.json ?? RequestLimits().json }
+
+  static func package(in body: [UInt8], _ json: JSONLimits) -> [UInt8]? {
+    var limits = RequestLimits()
+    limits.json = json
+    limits.ignoresUnknownNames = true
+    return try? SendRequest.parse(body, limits: limits).get().restrictedPackageName
+  }
 
   func answer() -> Explanation {
     var explanation = explain()
@@ -31,16 +45,16 @@ struct ExplainQuestion {
   /// True if each of the first two lines is a complete document.
   private var hasSeveralRequests: Bool {
     let lines = body.split(separator: 0x0A, maxSplits: 2).prefix(2)
-    return lines.count == 2 && lines.allSatisfy { (try? JSONDocument(Array($0), limits: app.limits)) != nil }
+    return lines.count == 2 && lines.allSatisfy { (try? JSONDocument(Array($0), limits: limits)) != nil }
   }
 
   private func explain() -> Explanation {
     let explained =
-      target.flatMap { target in (try? JSONDocument(body, limits: app.limits)).map { DeadLetter.body($0, naming: target) } }
+      target.flatMap { target in (try? JSONDocument(body, limits: limits)).map { DeadLetter.body($0, naming: target) } }
       ?? body
     let rehearsal =
-      app.rehearsal ?? app.configuration.map { Rehearsal($0) }
-      ?? Rehearsal(topic: app.topic ?? Self.placeholder, package: ExplainedApp.package(in: explained, app.limits))
+      rehearsal ?? configuration.map { Rehearsal($0) }
+      ?? Rehearsal(topic: app ?? Self.placeholder, package: Self.package(in: explained, limits))
     let admitted: Rehearsal.Admitted
     switch rehearsal.admit(question(explained)) {
     case .success(let made): admitted = made
@@ -65,15 +79,15 @@ struct ExplainQuestion {
     limits.extensionBytes = .max
     guard let request = try? SendRequest.parse(body, limits: limits).get(), request.hasExtension else { return nil }
     let package = request.restrictedPackageName.map { String(decoding: $0, as: UTF8.self) }
-    let apps = app.configuration?.apps ?? []
+    let apps = configuration?.apps ?? []
     let explained =
-      apps.count == 1 ? apps[0] : apps.first { app.id == $0.id || app.id == nil && package.map($0.packages.contains) == true }
-    return explained.flatMap { app.configuration?.hintOfPages($0) }
+      apps.count == 1 ? apps[0] : apps.first { app == $0.id || app == nil && package.map($0.packages.contains) == true }
+    return explained.flatMap { configuration?.hintOfPages($0) }
   }
 
   private func question(_ body: [UInt8]) -> Rehearsal.Question {
     Rehearsal.Question(
-      body: body, app: app.id, sender: sender, environment: environment, messageID: messageID,
+      body: body, app: app, sender: sender, environment: environment, messageID: messageID,
       published: published ?? now, now: now)
   }
 
@@ -97,7 +111,7 @@ struct ExplainQuestion {
   private func hasBrowsers(_ admitted: Rehearsal.Admitted) -> Bool {
     let request = admitted.request
     if request.targets.named.contains(where: { $0.way == .browser }) { return true }
-    return app.configuration == nil ? WebpushKey.allCases.contains { request.webpush($0) != nil } : admitted.hasWebPush
+    return configuration == nil ? WebpushKey.allCases.contains { request.webpush($0) != nil } : admitted.hasWebPush
   }
 
   private func goes(_ target: Target, _ way: Explanation.Way) -> Bool {
@@ -192,7 +206,7 @@ struct ExplainQuestion {
   private static let placeholder = "bundle.id"
 
   private func topic(_ topic: [UInt8], _ request: SendRequest) -> String {
-    guard app.configuration == nil, app.topic == nil, request.apnsHeader(.apnsTopic) == nil else { return text(topic) }
+    guard configuration == nil, app == nil, request.apnsHeader(.apnsTopic) == nil else { return text(topic) }
     return "<bundle ID>" + text(topic).dropFirst(Self.placeholder.count)
   }
 
@@ -286,8 +300,7 @@ struct Explanation {
   /// The explanation of a request that comes to the gateway now.
   static func explain(_ configuration: Configuration, _ app: String, _ body: [UInt8]) -> (isRefused: Bool, json: [UInt8]) {
     let question = ExplainQuestion(
-      body: body, coversBothProviders: false, app: ExplainedApp(configuration: configuration, id: app), now: RegistrySession.now
-    )
+      body: body, coversBothProviders: false, configuration: configuration, app: app, now: RegistrySession.now)
     let explanation = question.answer()
     let lines = explanation.jsonLines
     guard explanation.rejection == nil else { return (true, lines.first ?? []) }

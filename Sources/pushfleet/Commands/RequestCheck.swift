@@ -4,11 +4,12 @@ import Settings
 
 /// Reports, before anything is published, which requests a worker with the configuration would refuse, and why.
 struct RequestCheck {
-  private let app: ExplainedApp
+  private var question: ExplainQuestion
 
   /// - Parameter app: nil if each request names its own application.
   init(_ configuration: Configuration, app: String?) {
-    self.app = ExplainedApp(configuration: configuration, rehearsal: Rehearsal(configuration), id: app)
+    question = ExplainQuestion(
+      body: [], coversBothProviders: false, configuration: configuration, rehearsal: Rehearsal(configuration), app: app, now: 0)
   }
 
   /// Reports each refused request with its place.
@@ -30,7 +31,8 @@ struct RequestCheck {
   }
 
   func rejection(of body: [UInt8]) -> Rejection? {
-    let question = ExplainQuestion(body: body, coversBothProviders: false, app: app, now: RegistrySession.now)
+    var question = question
+    (question.body, question.now) = (body, RegistrySession.now)
     let explanation = question.answer()
     if let rejection = explanation.rejection { return rejection }
     let named = Set(explanation.namedWays)

@@ -40,7 +40,7 @@ final class SendReport {
   }
 
   private func application(of body: [UInt8]) -> [UInt8]? {
-    guard let package = ExplainedApp.package(in: body, configuration.limits.json) else { return nil }
+    guard let package = ExplainQuestion.package(in: body, configuration.limits.json) else { return nil }
     return configuration.apps.first { $0.packages.contains(String(decoding: package, as: UTF8.self)) }.map { Array($0.id.utf8) }
   }
 
