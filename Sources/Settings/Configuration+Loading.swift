@@ -35,19 +35,14 @@ extension Configuration {
     return brokers.map { BrokerAddress(uri: $0, tls: $0.isTLS ? tls : nil) }
   }
 
-  /// The credentials for managing an application's broadcast channels.
-  package struct ChannelAccess {
-    package let credentials: APNsCredentials
-    package let bundleID: String
-  }
-
+  /// The credentials and the bundle ID for managing an application's broadcast channels.
   /// - Parameters:
   ///   - sender: one of the application's senders; nil for its own credential.
   ///   - environment: nil for the first configured one.
   /// - Throws: an error that names the missing or unusable setting.
   package func channelAccess(
     app id: String, sender: String?, environment: APNsConfiguration.Environment?
-  ) throws(ConfigurationError) -> ChannelAccess {
+  ) throws(ConfigurationError) -> (credentials: APNsCredentials, bundleID: String) {
     let app = apps.first { $0.id == id }
     guard let set = sender == nil ? app?.credentials : app?.senders[sender ?? ""] else {
       throw ConfigurationError(key: "apps.\(id)", problem: "is not configured, or has no such sender")
@@ -63,7 +58,7 @@ extension Configuration {
     guard case .apns(let credentials) = try apns.source(apns.channelsEndpoint).load(place.setting, files, trust) else {
       throw ConfigurationError(key: "\(place.setting)", problem: "is not an APNs credential")
     }
-    return ChannelAccess(credentials: credentials, bundleID: apns.topic)
+    return (credentials, apns.topic)
   }
 
   /// The rules for new subscriptions to web push.

@@ -94,8 +94,14 @@ extension CredentialSet {
   var sources: [(reach: CredentialPlace.Reach, source: CredentialSource)] {
     var sources = apns.map { (CredentialPlace.Reach.apns($0.environment), $0.source($0.endpoint)) }
     sources += apns.filter(\.hasBroadcastHost).map { (.broadcasts($0.environment), $0.source($0.broadcastEndpoint)) }
-    if let fcm { sources.append((.fcm, fcm.source)) }
-    if let webpush { sources.append((.webpush, webpush.source)) }
+    if let fcm {
+      let kind = CredentialSource.Kind.fcm(serviceAccount: fcm.serviceAccount, fcm.endpoint)
+      sources.append((.fcm, CredentialSource(kind: kind, ca: fcm.ca, proxy: fcm.proxy)))
+    }
+    if let webpush {
+      let kind = CredentialSource.Kind.webpush(keys: webpush.keys, subject: webpush.subject, hosts: webpush.hosts)
+      sources.append((.webpush, CredentialSource(kind: kind, ca: webpush.ca, proxy: webpush.proxy)))
+    }
     return sources
   }
 }
@@ -106,18 +112,6 @@ extension APNsConfiguration {
 
   func source(_ endpoint: Endpoint) -> CredentialSource {
     CredentialSource(kind: .apns(credential, endpoint), ca: ca, proxy: proxy)
-  }
-}
-
-extension FCMConfiguration {
-  fileprivate var source: CredentialSource {
-    CredentialSource(kind: .fcm(serviceAccount: serviceAccount, endpoint), ca: ca, proxy: proxy)
-  }
-}
-
-extension WebPushConfiguration {
-  fileprivate var source: CredentialSource {
-    CredentialSource(kind: .webpush(keys: keys, subject: subject, hosts: hosts), ca: ca, proxy: proxy)
   }
 }
 

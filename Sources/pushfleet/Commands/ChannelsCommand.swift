@@ -69,7 +69,9 @@ enum ChannelsCommand: Command {
 
   // MARK: the request
 
-  private static func ask(_ operation: ChannelRequest.Operation, _ access: Configuration.ChannelAccess) throws -> Answer {
+  private static func ask(
+    _ operation: ChannelRequest.Operation, _ access: (credentials: APNsCredentials, bundleID: String)
+  ) throws -> Answer {
     let loop = try EventLoop()
     var outcome = ChannelRequest.Outcome.notSent("interrupted")
     let request = try ChannelRequest(
