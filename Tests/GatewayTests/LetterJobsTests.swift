@@ -71,7 +71,7 @@ final class LetterJobsTests {
     let store = try openRegistry(.sqlite(path: folder.appending(path: "registry.db").path))
     let door = Door(store, loop.time, refusals: 1)
     let registry = try RegistryClient(.sqlite(path: "/dev/null"), limits: RegistryLimits(), host: door, log: log)
-    let jobs = LetterJobs(Worker(), registry, context)
+    let jobs = LetterJobs(registry, context)
     let removal = FleetOperation.Removal("dead drop", app: nil, queue: "push.dead", count: nil)
     try jobs.add(
       LetterOrder(action: .drop, queue: .dead, filter: LetterFilter()),

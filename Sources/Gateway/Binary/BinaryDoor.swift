@@ -8,14 +8,11 @@ import Wire
 
 /// The door for senders of APNs' binary interface, with its feedback service if that is configured.
 final class BinaryDoor: Door {
-  private let loop: EventLoop
-  private let log: Log
-  private let drainTime: Double
+  private let context: GatewayContext
   private let publishing: BinaryPublishing
   private var apps: Set<[UInt8]>
   /// The application of all senders of this door; nil if their certificates name the application.
   private let only: [UInt8]?
-  let limits: RequestLimits
   private var listeners: [Listener] = []
   private(set) var expiry: CertificateExpiry?
   /// Connections of both services during their handshake. They have their own limit, so that they take no room from
@@ -24,7 +21,6 @@ final class BinaryDoor: Door {
   private var senders: BoundedConnections<BinaryConnection>
   private var readers: BoundedConnections<FeedbackConnection>
   private var feedback: FeedbackService?
-  private let figures: BinaryFigures
   private var throttle = Throttle<[UInt8]>(seconds: 60, most: 1_000)
   /// The end of the time that peers have to read the last error responses of a drain.
   private var parting = MonotonicTime(nanoseconds: 0)
@@ -32,15 +28,11 @@ final class BinaryDoor: Door {
   /// Starts to listen.
   /// - Throws: `ConfigurationError` if a setting can't be used, `AddressUnavailable` if it may be usable later.
   init(_ settings: GatewayAPNsSettings, _ connectionLimits: ConnectionLimits, _ context: GatewayContext) throws {
-    let configuration = context.configuration
     arrivals = BoundedConnections(most: connectionLimits.arrivals) { $0.transport?.close() }
     senders = BoundedConnections(most: connectionLimits.binary) { $0.makeRoom() }
     readers = BoundedConnections(most: connectionLimits.readers) { $0.transport?.close() }
-    loop = context.loop
-    log = context.log
-    drainTime = Double(configuration.drainTimeout)
-    figures = context.figures.binary
-    publishing = BinaryPublishing(time: loop.time) { [broker = context.broker] request, answered in
+    self.context = context
+    publishing = BinaryPublishing(time: context.loop.time) { [broker = context.broker] request, answered in
       // The user is known only here, because it depends on the broker that is connected.
       var properties = request.properties
       properties.userID = broker.user
@@ -49,21 +41,18 @@ final class BinaryDoor: Door {
         properties: properties, body: request.body, isPatient: true
       ) { answered($0 == .confirmed) }
     }
-    limits = configuration.limits
-    apps = try configuration.binarySenders()
+    apps = try context.configuration.binarySenders()
     only = settings.app.map { Array($0.utf8) }
     let certificate = try settings.loadCertificate()
     expiry = certificate.expiry
     let tls = try settings.tls(certificate)
     listeners.append(try listener(settings.listen, "gateway.apns.listen", tls) { [unowned self] in accept() })
-    log.info("the door for APNs' binary interface is open", ["address": "\(settings.listen)"])
+    context.log.info("the door for APNs' binary interface is open", ["address": "\(settings.listen)"])
     guard let place = settings.feedback else { return }
-    let service = FeedbackService(
-      context.topology, loop: loop, broker: context.broker, brokers: try configuration.brokerAddresses(), figures: figures,
-      listsBadTokens: settings.listsBadTokens)
+    let service = try FeedbackService(context, listsBadTokens: settings.listsBadTokens)
     feedback = service
     listeners.append(try listener(place, "gateway.apns.feedback", tls) { [unowned self] in acceptReader(service) })
-    log.info("the feedback service is open", ["address": "\(place)"])
+    context.log.info("the feedback service is open", ["address": "\(place)"])
   }
 
   private func listener(
@@ -71,7 +60,8 @@ final class BinaryDoor: Door {
   ) throws -> Listener {
     do {
       return try Listener(
-        loop: loop, host: place.host, port: place.port, tls: tls, options: LinkOptions(connectTimeout: Self.handshakeTime)
+        loop: context.loop, host: place.host, port: place.port, tls: tls,
+        options: LinkOptions(connectTimeout: Self.handshakeTime)
       ) { _ in accept() }
     } catch let error as SystemError where error.isInUse {
       throw AddressUnavailable(setting: key, reason: "\(place) is in use: end what listens there, or choose another port")
@@ -108,8 +98,8 @@ final class BinaryDoor: Door {
     if let only { return only }
     let name = (transport as? any AcceptedTransport)?.peerUserID
     if let name, apps.contains(Array(name.utf8)) { return Array(name.utf8) }
-    if let omitted = throttle.admit(Array((name ?? "").utf8.prefix(200)), at: loop.now) {
-      log.warning(
+    if let omitted = throttle.admit(Array((name ?? "").utf8.prefix(200)), at: context.loop.now) {
+      context.log.warning(
         "a sender's certificate belongs to no application with settings for APNs", ["uid": name ?? "", "omitted": omitted])
     }
     return nil
@@ -134,13 +124,14 @@ final class BinaryDoor: Door {
   func drain() {
     for listener in listeners { listener.close() }
     // Leave time for the error responses.
+    let drainTime = Double(context.configuration.drainTimeout)
     publishing.hurry(max(drainTime - 2 * Self.partingTime, drainTime / 2))
     for connection in arrivals.all { connection.transport?.close() }
     for connection in senders.all { connection.drain() }
     feedback?.drain()
   }
 
-  var isIdle: Bool { arrivals.count + senders.count == 0 && feedback?.isIdle ?? true && loop.now >= parting }
+  var isIdle: Bool { arrivals.count + senders.count == 0 && feedback?.isIdle ?? true && context.loop.now >= parting }
 
   func close() {
     for listener in listeners {
@@ -151,11 +142,12 @@ final class BinaryDoor: Door {
 }
 
 extension BinaryDoor: BinaryPublisher {
-  var wallClock: Int64 { loop.wallClock }
+  var wallClock: Int64 { context.loop.wallClock }
+  var limits: RequestLimits { context.configuration.limits }
   func hasRoom(for connection: BinaryConnection) -> Bool { publishing.hasRoom(for: connection) }
 
   func publish(_ request: BinaryRequest, _ settled: @escaping (Bool) -> Void) {
-    publishing.publish(request) { [figures] isTaken in
+    publishing.publish(request) { [figures = context.figures.binary] isTaken in
       if isTaken { figures.taken += 1 } else { figures.lost += 1 }
       settled(isTaken)
     }
@@ -164,10 +156,10 @@ extension BinaryDoor: BinaryPublisher {
   func noteFarewell(_ response: ErrorResponse?, of app: [UInt8]?) {
     guard let response else { return }
     // If a peer still writes, the end of the process resets its connection, and the reset could overtake the response.
-    parting = loop.now.advanced(bySeconds: Self.partingTime)
-    figures.responses[response.status, default: 0] += 1
-    guard let omitted = throttle.admit((app ?? []) + [0, response.status.rawValue], at: loop.now) else { return }
-    log.info(
+    parting = context.loop.now.advanced(bySeconds: Self.partingTime)
+    context.figures.binary.responses[response.status, default: 0] += 1
+    guard let omitted = throttle.admit((app ?? []) + [0, response.status.rawValue], at: context.loop.now) else { return }
+    context.log.info(
       "a sender of the binary interface got an error response",
       [
         "app": app ?? [], "status": Int(response.status.rawValue), "meaning": response.status.word,
@@ -176,8 +168,8 @@ extension BinaryDoor: BinaryPublisher {
   }
 
   func noteUnheard(_ response: ErrorResponse?, lost: Int, of app: [UInt8]?) {
-    guard let omitted = throttle.admit((app ?? []) + [1], at: loop.now) else { return }
-    log.warning(
+    guard let omitted = throttle.admit((app ?? []) + [1], at: context.loop.now) else { return }
+    context.log.warning(
       "a sender of the binary interface disconnected before its error response",
       [
         "app": app ?? [], "meaning": response?.status.word ?? "", "identifier": response.map { Int($0.identifier) } ?? 0,
@@ -190,7 +182,7 @@ extension BinaryDoor: BinaryPublisher {
 
   func opened(_ connection: BinaryConnection) -> Bool {
     arrivals.remove(connection)
-    defer { figures.open = senders.count }
+    defer { context.figures.binary.open = senders.count }
     return senders.admit(connection)
   }
 
@@ -199,7 +191,7 @@ extension BinaryDoor: BinaryPublisher {
   func finished(_ connection: BinaryConnection) {
     arrivals.remove(connection)
     senders.remove(connection)
-    figures.open = senders.count
+    context.figures.binary.open = senders.count
   }
 }
 

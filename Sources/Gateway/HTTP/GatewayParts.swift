@@ -23,7 +23,7 @@ final class GatewayParts {
     self.registry = registry
     keys = KeyCache(registry, loop: context.loop)
     traces = FleetTraces(context)
-    letters = LetterJobs(context.letters, registry, context)
+    letters = LetterJobs(registry, context)
     send = SendService(context, wait: http.wait, retransmission: http.retransmission, sharesAll: http.isShared)
     changes = ChangeService(context, wait: http.wait)
     configuration = context.configuration

@@ -45,11 +45,8 @@ final class LetterJobs {
   /// Orders that changed a queue and have ended.
   private static let mostKept = 50
 
-  private let worker: any LetterWorker
   private let registry: RegistryClient
-  private let topology: Topology
-  private let loop: EventLoop
-  private let log: Log
+  private let context: GatewayContext
   private let side: LoopSide<LetterJobs>
   /// Random, because several processes may serve one address.
   private var lastNumber = Int.random(in: 1..<1 << 40)
@@ -59,13 +56,10 @@ final class LetterJobs {
   /// What the registry doesn't know yet of each job, by its number: its beginning, then its end.
   private var unrecorded: [Int: [Job]] = [:]
 
-  init(_ worker: any LetterWorker, _ registry: RegistryClient, _ context: GatewayContext) {
-    self.worker = worker
+  init(_ registry: RegistryClient, _ context: GatewayContext) {
     self.registry = registry
-    topology = context.topology
-    loop = context.loop
-    log = context.log
-    side = LoopSide(loop.mailbox)
+    self.context = context
+    side = LoopSide(context.loop.mailbox)
     side.handler = self
   }
 
@@ -90,8 +84,8 @@ final class LetterJobs {
     lastNumber += 1
     let number = lastNumber
     jobs.append(
-      Job(number: number, order: order, operation: operation, began: loop.wallClock, check: check, answer: answer))
-    if isLook { loop.schedule(after: Self.longestLook) { [weak self] in self?.giveUp(number) } }
+      Job(number: number, order: order, operation: operation, began: context.loop.wallClock, check: check, answer: answer))
+    if isLook { context.loop.schedule(after: Self.longestLook) { [weak self] in self?.giveUp(number) } }
     beginNext()
     return number
   }
@@ -149,7 +143,7 @@ final class LetterJobs {
     guard let index = index(number), jobs[index].state == .running else { return ended(number, LetterOutcome()) }
     jobs[index].hasBegun = true
     if !jobs[index].isLook { record(jobs[index]) }
-    runs[number] = worker.begin(jobs[index].order) { [side] done, expected in
+    runs[number] = context.letters.begin(jobs[index].order) { [side] done, expected in
       side.note { $0.progressed(number, done, expected) }
     } then: { [side] outcome in
       side.note { $0.ended(number, outcome) }
@@ -180,7 +174,7 @@ final class LetterJobs {
   private func end(_ index: Int, _ state: State, _ outcome: LetterOutcome) {
     jobs[index].state = state
     jobs[index].outcome = outcome
-    jobs[index].ended = loop.wallClock
+    jobs[index].ended = context.loop.wallClock
     let job = jobs[index]
     if let answer = job.answer {
       jobs.remove(at: index)
@@ -214,11 +208,11 @@ final class LetterJobs {
       guard let self else { return }
       if case .failure(let error) = result {
         guard attempt == Self.recordAttempts else {
-          if attempt == 1 { log.warning("an operation isn't recorded yet", ["job": number, "reason": "\(error)"]) }
-          loop.schedule(after: Self.recordPause) { [weak self] in self?.recordFirst(of: number, attempt: attempt + 1) }
+          if attempt == 1 { context.log.warning("an operation isn't recorded yet", ["job": number, "reason": "\(error)"]) }
+          context.loop.schedule(after: Self.recordPause) { [weak self] in self?.recordFirst(of: number, attempt: attempt + 1) }
           return
         }
-        log.error("an operation isn't recorded", ["messages": job.outcome.count, "reason": "\(error)"])
+        context.log.error("an operation isn't recorded", ["messages": job.outcome.count, "reason": "\(error)"])
         if job.ended != nil, let index = index(number) {
           jobs[index].state = .failed
           jobs[index].outcome.failure = "the audit has no record of it: \(error)"
