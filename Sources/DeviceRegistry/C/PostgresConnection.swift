@@ -72,6 +72,10 @@ final class PostgresConnection: SQLSession {
   /// Runs unprepared text: settings and migrations. Must not contain outside values.
   func execute(_ sql: String) throws(RegistryError) { try withLink { link throws(RegistryError) in try link.execute(sql) } }
 
+  func copy(_ sql: String, _ rows: [UInt8]) throws(RegistryError) {
+    try withLink { link throws(RegistryError) in try link.copy(sql, rows) }
+  }
+
   private static let setsPerPipeline = 500
 
   // MARK: Transactions

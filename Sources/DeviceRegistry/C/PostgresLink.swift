@@ -117,6 +117,30 @@ final class PostgresLink {
     _ = try collect(callDeadline()) { _ in }
   }
 
+  func copy(_ sql: String, _ rows: [UInt8]) throws(RegistryError) {
+    guard PQsendQuery(handle, sql) == 1 else { throw lost() }
+    let deadline = callDeadline()
+    guard let started = try next(deadline) else { throw lost() }
+    defer { PQclear(started) }
+    guard PQresultStatus(started) == PGRES_COPY_IN else {
+      let error = PostgresFault.error(started) ?? .unusable(.broken, "the server doesn't accept COPY")
+      _ = try collect(deadline) { _ in }
+      throw error
+    }
+    var sent = 0
+    while sent < rows.count {
+      let count = min(64 * 1024, rows.count - sent)
+      let accepted = rows.withUnsafeBytes { buffer in
+        PQputCopyData(handle, buffer.baseAddress?.advanced(by: sent).assumingMemoryBound(to: CChar.self), Int32(count))
+      }
+      guard accepted >= 0 else { throw lost() }
+      if accepted == 1 { sent += count }
+      try flush(deadline)
+    }
+    guard PQputCopyEnd(handle, nil) == 1 else { throw lost() }
+    _ = try collect(deadline) { _ in }
+  }
+
   private func prepare(_ statement: Statement, _ deadline: Int64) throws(RegistryError) {
     if statement.id < prepared.count, prepared[statement.id] { return }
     guard PQsendPrepare(handle, "p\(statement.id)", statement.text(.postgres), 0, nil) == 1 else { throw lost() }

@@ -16,7 +16,7 @@ extension DeviceStore {
   }
 }
 
-/// A bulk load. The rows come to a temporary table; set operations then move them to their tables. Some rows need single
+/// A bulk load. COPY writes the rows to a temporary table; set operations then move them to their tables. Some rows need single
 /// registrations: several rows of one token or installation, a new token for an installation, rows that may exceed a limit, and
 /// rows of devices that ended after the load's time. The order of the rows is kept, so the outcome equals that of single
 /// registrations in order.
@@ -73,7 +73,7 @@ private struct PostgresLoad {
     for registration in registrations {
       if let user = registration.user { userRows[Key(app: registration.app, platform: nil, name: user), default: 0] += 1 }
     }
-    var rows: [[SQLValue]] = []
+    var rows = CopyRows()
     for (index, registration) in registrations.enumerated() {
       let users = registration.user.flatMap { userRows[Key(app: registration.app, platform: nil, name: $0)] } ?? 0
       rows.append([
@@ -85,7 +85,7 @@ private struct PostgresLoad {
         .blob(registration.platform == .webpush ? registration.identity : nil),
       ])
     }
-    try session.runEach(SQL.stageDevice, rows)
+    try session.copy("COPY load_devices FROM STDIN (FORMAT binary)", rows.finished())
   }
 
   private mutating func findSingles() throws(RegistryError) {
@@ -106,13 +106,17 @@ private struct PostgresLoad {
   }
 
   private func stageTopics() throws(RegistryError) {
-    var rows: [[SQLValue]] = []
+    var rows = CopyRows()
+    var isEmpty = true
     for (index, registration) in registrations.enumerated() where !isSingle[index] {
       guard !registration.topics.isEmpty else { continue }
       let app = try store.makeApp(registration.app)
-      for topic in registration.topics { rows.append([.int(index), .int(try store.makeTopic(topic, app))]) }
+      for topic in registration.topics {
+        isEmpty = false
+        rows.append([.int(index), .int(try store.makeTopic(topic, app))])
+      }
     }
-    try session.runEach(SQL.stageTopic, rows)
+    if !isEmpty { try session.copy("COPY load_topics FROM STDIN (FORMAT binary)", rows.finished()) }
   }
 
   // MARK: Moving
@@ -146,14 +150,19 @@ private struct PostgresLoad {
   }
 }
 
+/// Rows in COPY's binary form (postgresql.org/docs/current/sql-copy.html, "Binary Format").
+private struct CopyRows {
+  private var bytes: [UInt8] = Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0] + [UInt8](repeating: 0, count: 8)
+
+  mutating func append(_ row: [SQLValue]) {
+    bytes.appendBigEndian(Int16(row.count))
+    for value in row { PostgresBytes.append(value, to: &bytes) }
+  }
+
+  func finished() -> [UInt8] { bytes + [0xFF, 0xFF] }
+}
+
 extension SQL {
-  static let stageDevice = Statement(
-    rows: """
-      INSERT INTO load_devices
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
-      """,
-    .int, .int, .int, .blob, .int, .int, .text, .text, .text, .text, .text, .text, .text, .int, .int, .int, .int, .text, .blob)
-  static let stageTopic = Statement(rows: "INSERT INTO load_topics VALUES (?1, ?2)", .int, .int)
   private static let ofToken = "d.app = l.app AND d.platform = l.platform AND d.token = l.token"
 
   /// Rows that need a single registration. `user_rows` is the number of rows in the load with the same user.
