@@ -5,63 +5,91 @@ extension DeviceStore {
   /// Marks tokens according to their provider's answers. Never waits for another writer of a device: such a device is `busy`.
   public func mark(_ marks: [DeviceMark], now: Int64) throws(RegistryError) -> [MarkOutcome] {
     guard !marks.isEmpty else { return [] }
-    return try transaction(.campaigns) { () throws(RegistryError) in
-      var outcomes = [MarkOutcome](repeating: .busy, count: marks.count)
-      let open = try look(marks, Array(marks.indices), &outcomes)
-      let sets = open.map { place, device -> [SQLValue] in
-        let reason = marks[place].reason.filter { $0 != 0 }
-        return [.int(device.id), .int(device.key.salt), .int(marks[place].goneSince), .text(reason), .int(now)]
-      }
-      let isMarked = try session.ofEach(SQL.mark, sets) { _ in true }
-      for ((place, device), isMarked) in zip(open, isMarked) where isMarked == true {
-        outcomes[place] = .marked(registration: device.key.registration)
-      }
-      // A token that was named twice may have got its mark. The others stay busy.
-      _ = try look(marks, outcomes.indices.filter { outcomes[$0] == .busy }, &outcomes)
-      return outcomes
+    if session is PostgresConnection { return try markTogether(marks, now) }
+    // One by one, which costs little if the database is a file.
+    return try transaction(.devices) { () throws(RegistryError) in
+      try marks.map { mark throws(RegistryError) in try apply(mark, now) }
     }
   }
 
-  /// Answers the marks that have no effect.
-  /// - Returns: the places of the others, with their devices.
-  private func look(
-    _ marks: [DeviceMark], _ places: [Int], _ outcomes: inout [MarkOutcome]
-  ) throws(RegistryError) -> [(place: Int, device: Found)] {
-    var asked: [(DeviceReference, Int64)] = []
-    for place in places {
-      let app = try knownApp(marks[place].app)
-      asked.append(app.map { (.token(marks[place].platform, marks[place].token), $0) } ?? (.invalid, 0))
+  private func apply(_ mark: DeviceMark, _ now: Int64) throws(RegistryError) -> MarkOutcome {
+    guard let app = try knownApp(mark.app) else { return .unknown }
+    guard let found = try found(.token(mark.platform, mark.token), app).first, found.kind.isForActivity == mark.isForActivity
+    else { return .unknown }
+    let registration = found.key.registration
+    switch mark.verdict {
+    case .gone(let since):
+      guard found.state != .gone else { return .unchanged(registration: registration) }
+      guard since > found.registeredAt else { return .registeredSince(registration: registration) }
+      try session.run(SQL.markGone, [.int(found.id), .text(mark.reason), .int(now)])
+    case .suspect:
+      guard found.state == .active else { return .unchanged(registration: registration) }
+      try session.run(SQL.markSuspect, [.int(found.id), .text(mark.reason), .int(now)])
     }
-    var open: [(place: Int, device: Found)] = []
-    for (place, device) in zip(places, try found(asked, withReplaced: false)) {
-      let mark = marks[place]
-      guard let device, device.kind.isForActivity == mark.isForActivity else {
-        outcomes[place] = .unknown
-        continue
+    return .marked(registration: registration)
+  }
+
+  /// Marks with one statement, because workers must not wait for each other's marks or for registrations.
+  private func markTogether(_ marks: [DeviceMark], _ now: Int64) throws(RegistryError) -> [MarkOutcome] {
+    var outcomes = [MarkOutcome](repeating: .unknown, count: marks.count)
+    var places: [Int] = []
+    var keys: [TokenKey] = []
+    for (place, mark) in marks.enumerated() {
+      guard let app = try knownApp(mark.app) else { continue }
+      places.append(place)
+      keys.append(TokenKey(app: app, platform: mark.platform, token: mark.token))
+    }
+    var rest = zip(places, try stored(keys)).map { (place: $0, key: $1) }
+    while !rest.isEmpty {
+      // A statement changes a row only once, so a repeated token needs another statement.
+      var tokens: Set<TokenKey> = []
+      let batch = rest.filter { tokens.insert($0.key).inserted }
+      let begun = Set(batch.map(\.place))
+      rest.removeAll { begun.contains($0.place) }
+      let sets = batch.map { place, key -> [SQLValue] in
+        let mark = marks[place]
+        let reason = mark.reason.filter { $0 != 0 }
+        return key.values + [.int(mark.goneSince), .text(reason), .int(now), .int(mark.isForActivity ? 1 : 0)]
       }
-      switch mark.verdict {
-      case .gone where device.state == .gone, .suspect where device.state != .active:
-        outcomes[place] = .unchanged(registration: device.key.registration)
-      case .gone(let since) where since <= device.registeredAt:
-        outcomes[place] = .registeredSince(registration: device.key.registration)
-      case .gone, .suspect: open.append((place, device))
+      try session.runEach(SQL.markAll, sets) { index, row in
+        let registration = row.key().registration
+        outcomes[batch[index].place] =
+          switch row.int(2) {
+          case 0: .marked(registration: registration)
+          case 1: .busy
+          case 2: .registeredSince(registration: registration)
+          default: .unchanged(registration: registration)
+          }
       }
     }
-    return open
+    return outcomes
   }
 }
 
 extension SQL {
-  /// Has no row if another transaction holds the device, or if the mark has no effect any more. So it never waits or deadlocks.
-  static let mark = Statement(mark(""), postgres: mark(" FOR UPDATE SKIP LOCKED"))
-  private static func mark(_ lock: String) -> String {
+  static let markGone = Statement("UPDATE devices SET state = 2, reason = ?2, gone_at = ?3 WHERE id = ?1")
+  static let markSuspect = Statement("UPDATE devices SET state = 1, reason = ?2, marked_at = ?3 WHERE id = ?1")
+  /// Skips rows that another transaction holds, so it never waits or deadlocks. Compares the token again once a row is locked.
+  static let markAll = Statement(
     """
-    UPDATE devices SET reason = ?4, state = CASE WHEN CAST(?3 AS BIGINT) IS NULL THEN 1 ELSE 2 END,
-      gone_at = CASE WHEN CAST(?3 AS BIGINT) IS NULL THEN gone_at ELSE ?5 END,
-      marked_at = CASE WHEN CAST(?3 AS BIGINT) IS NULL THEN ?5 ELSE marked_at END
-    WHERE id = (SELECT id FROM devices WHERE id = ?1 AND salt = ?2
-      AND CASE WHEN CAST(?3 AS BIGINT) IS NULL THEN state = 0 ELSE state <> 2 AND ?3 > registered_at END\(lock))
-    RETURNING 1
-    """
-  }
+    WITH known AS (
+      SELECT a.n, d.id, d.salt, a.token, a.since, a.reason, a.now
+      FROM unnest(?1::bigint[], ?2::bigint[], ?3::bytea[], ?4::bigint[], ?5::text[], ?6::bigint[], ?7::bigint[])
+        WITH ORDINALITY AS a (app, platform, token, since, reason, now, activity, n)
+      JOIN devices d ON d.app = a.app AND d.platform = a.platform AND d.token = a.token AND (d.kind IN (2, 3)) = (a.activity = 1)
+    ), held AS (
+      SELECT id, registered_at, state FROM devices WHERE id IN (SELECT id FROM known) ORDER BY id FOR UPDATE SKIP LOCKED
+    ), marked AS (
+      UPDATE devices d SET state = CASE WHEN k.since IS NULL THEN 1 ELSE 2 END, reason = k.reason,
+        gone_at = CASE WHEN k.since IS NULL THEN d.gone_at ELSE k.now END,
+        marked_at = CASE WHEN k.since IS NULL THEN k.now ELSE d.marked_at END
+      FROM known k JOIN held h ON h.id = k.id
+      WHERE d.id = h.id AND d.token = k.token
+        AND CASE WHEN k.since IS NULL THEN h.state = 0 ELSE h.state <> 2 AND k.since > h.registered_at END
+      RETURNING d.id
+    )
+    SELECT k.id, k.salt, CASE WHEN m.id IS NOT NULL THEN 0 WHEN h.id IS NULL THEN 1
+      WHEN k.since IS NOT NULL AND h.state <> 2 THEN 2 ELSE 3 END, k.n
+    FROM known k LEFT JOIN held h ON h.id = k.id LEFT JOIN marked m ON m.id = k.id
+    """, columns: [.int, .int, .blob, .int, .text, .int, .int])
 }

@@ -117,7 +117,7 @@ protocol SQLSession: AnyObject {
 /// The purpose of a transaction. Writers to the same records are serialised, so that they can't deadlock.
 enum TransactionIntent {
   case devices
-  /// Campaigns, rates, events and marks. PostgreSQL serialises only writers of the same rows.
+  /// Campaigns, rates and events. PostgreSQL serialises only writers of the same rows.
   case campaigns
   /// An operator's order about an application, lane, credential or webhook. Its row may not exist yet.
   case orders
