@@ -10,7 +10,7 @@ struct ProxyChoiceTests {
       ("", "example.com", false), ("*", "example.com", true), ("*", "10.0.0.1", true),
       ("example.com", "example.com", true), ("example.com", "push.example.com", true), ("example.com", "badexample.com", false),
       (".example.com", "push.example.com", true), (".example.com", "example.com", true),
-      ("*.example.com", "a.example.com", true),
+      ("*.example.com", "a.example.com", true), (".*", "example.com", false),
       ("Example.COM", "PUSH.example.com", true), ("a, example.com b", "example.com", true), ("a,b", "c", false),
       ("10.1.2.3", "10.1.2.3", true), ("10.1.2.3", "10.1.2.30", false), ("10.1.2.3", "110.1.2.3", false),
       ("2.3", "10.1.2.3", false), ("10.0.0.0/8", "10.255.0.1", true), ("10.0.0.0/8", "11.0.0.1", false),

@@ -12,7 +12,9 @@ extension PostgresConnection {
         try execute("CREATE TABLE pushfleet.schema_version (version BIGINT NOT NULL)")
         try execute("INSERT INTO pushfleet.schema_version (version) VALUES (0)")
       }
-      for migration in found..<Schema.version { try execute(Schema.statements(of: migration, .postgres)) }
+      for migration in found..<Schema.version {
+        for statement in Schema.statements(of: migration, .postgres) { try execute(statement) }
+      }
       try run(SQL.setVersion, [.int(Int64(Schema.version))])
     }
   }

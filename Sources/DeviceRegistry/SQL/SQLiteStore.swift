@@ -101,7 +101,9 @@ extension SQLiteConnection {
     try execute("BEGIN EXCLUSIVE")
     do throws(RegistryError) {
       let found = try version()
-      for migration in found..<Schema.version { try execute(Schema.statements(of: migration, .sqlite)) }
+      for migration in found..<Schema.version {
+        for statement in Schema.statements(of: migration, .sqlite) { try execute(statement) }
+      }
       try execute("PRAGMA application_id = \(Schema.applicationID)")
       try execute("PRAGMA user_version = \(Schema.version)")
       try execute("COMMIT")

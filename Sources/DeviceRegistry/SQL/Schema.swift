@@ -10,10 +10,12 @@ enum Schema {
   /// "pflt" in the header of the SQLite file; identifies a registry.
   static let applicationID: Int64 = 0x7066_6C74
 
-  static func statements(of migration: Int, _ dialect: Dialect) -> String {
-    words.reduce(migrations[migration]) { text, word in
+  /// Each statement is run by itself: an index of a large table may need all the time of a call.
+  static func statements(of migration: Int, _ dialect: Dialect) -> [String] {
+    let script = words.reduce(migrations[migration]) { text, word in
       text.replacing(word.placeholder, with: dialect == .sqlite ? word.sqlite : word.postgres)
     }
+    return script.split(separator: ";").map(String.init)
   }
 
   private static let words: [(placeholder: String, sqlite: String, postgres: String)] = [

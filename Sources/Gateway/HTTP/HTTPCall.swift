@@ -48,7 +48,9 @@ final class HTTPCall {
   var context: GatewayContext { parts.context }
   /// On an installation's path: true for a backend with a key for the application, false for the device with its secret.
   var isBackend = false
+  /// Only for a path that names an application.
   var app: [UInt8] { path[2] }
+  /// Only for an installation's path.
   var installation: [UInt8] { path[4] }
   func message(_ operation: String) -> JSONObject { ["op": operation, "app": app, "installation": installation] }
 

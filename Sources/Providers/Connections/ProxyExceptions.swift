@@ -5,8 +5,8 @@ import Reactor
 /// or an IPv4 address may have a port.
 public struct ProxyExceptions: Hashable, Sendable {
   private struct Entry: Hashable {
-    /// In small letters, without a leading dot; `*` for every host.
-    let domain: String
+    /// In small letters, without a leading dot; nil for every host.
+    let domain: String?
     /// Nil for a domain.
     let network: AddressBlock?
     /// Nil for every port.
@@ -18,13 +18,14 @@ public struct ProxyExceptions: Hashable, Sendable {
       port = parts.count == 2 ? UInt16(parts[1]) : nil
       let host = port == nil ? text : String(parts[0])
       network = AddressBlock(host.filter { $0 != "[" && $0 != "]" })
-      domain = host == "*" ? host : String(host.drop { $0 == "*" }.drop { $0 == "." })
+      domain = host == "*" ? nil : String(host.drop { $0 == "*" }.drop { $0 == "." })
     }
 
     /// - Parameter address: nil for a name that is no address.
     func contains(_ name: String, _ address: [UInt8]?) -> Bool {
       if let network { return address.map(network.contains) ?? false }
-      return domain == "*" || address == nil && (name == domain || name.hasSuffix("." + domain))
+      guard let domain else { return true }
+      return address == nil && (name == domain || name.hasSuffix("." + domain))
     }
   }
 

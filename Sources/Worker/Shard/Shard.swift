@@ -281,9 +281,12 @@ package final class Shard: TurnHook {
     log.info("reloaded", ["changed": changes.count, "first": Log.first(of: changes)])
   }
 
-  /// Looks ten times a second, so that a batch ends soon after its last request.
+  /// Looks ten times a second, so that a batch ends soon after its last request. The end waits neither for marks that the registry
+  /// has refused, nor for the audit, so these are also tried as often.
   private func watchEmptiness() {
     if drainDeadline == nil { checkEmptiness() }
+    pipeline.feedback.marks.writeKept()
+    audit?.look()
     time.schedule(after: 0.1) { [weak self] in self?.watchEmptiness() }
   }
 
