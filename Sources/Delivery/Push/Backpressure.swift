@@ -48,7 +48,7 @@ package final class Backpressure {
 
   /// Keeps the request if there is memory for its body.
   func keep(_ entry: InFlight) -> Bool {
-    guard let app = entry.identity.app, bodies.keep(entry.weight, for: app, isShared: dispatcher.isShared) else {
+    guard let app = entry.identity.app, bodies.keep(entry.delivery.weight, for: app, isShared: dispatcher.isShared) else {
       return false
     }
     entry.source.keptFor = app

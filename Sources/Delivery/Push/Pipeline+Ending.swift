@@ -175,7 +175,7 @@ extension Pipeline: OutboxOwner {
 
   func release(_ entry: InFlight) {
     observers.figures.closeAccount(entry, .givenBack)
-    backpressure.bodies.remove(entry.weight, keptFor: entry.source.keptFor)
+    backpressure.bodies.remove(entry.delivery.weight, keptFor: entry.source.keptFor)
     table.remove(entry)
   }
 }

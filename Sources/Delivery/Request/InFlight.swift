@@ -183,9 +183,6 @@ package final class InFlight {
       recipients: exchange(&fields.recipients, with: []), route: Route(routes: noRoutes), trace: fields.trace.emptied())
   }
 
-  /// The bytes of body and headers. (`delivery.weight` would copy the delivery.)
-  var weight: Int { fields.delivery.weight }
-
   /// True if the request has a message id, by which it is recognised after a crash.
   var isNamed: Bool { fields.delivery.properties.messageID?.isEmpty == false }
 
