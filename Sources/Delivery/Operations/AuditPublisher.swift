@@ -19,7 +19,7 @@ package final class AuditPublisher: ConsequenceOwner {
 
   package init(_ tools: ShardTools) { self.tools = tools }
 
-  /// To be called about once a second.
+  /// To be called once a second, or more often.
   package func look() {
     guard !isAsking, waiting.isEmpty, !tools.outbox.isFull else { return }
     isAsking = true

@@ -6,6 +6,7 @@ import PushCore
 enum FleetNotes {
   /// A producer's request, without notes.
   case none
+  /// In a box: most messages have no notes, and would be copied with the room for them.
   indirect case notes(page: PageTicket?, retry: RetryRecord?)
   case newer
   /// Notes that no worker can have written, or that don't belong here.

@@ -22,7 +22,7 @@ public enum Platform: UInt8, CaseIterable, Sendable {
   }
 }
 
-/// What a provider knows is a slice of the request's text, so that a device costs no copy.
+/// Targets of providers are slices of the request's text, so that a device costs no copy.
 public enum Target: Equatable, Sendable {
   /// Lower-case hexadecimal digits.
   case apns(token: ArraySlice<UInt8>)
