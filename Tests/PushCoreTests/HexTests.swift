@@ -11,6 +11,10 @@ import Testing
         text[place] = byte
         let isLowerHex = Bytes.isHex(byte) && !(0x41...0x46).contains(byte)
         #expect(Bytes.areLowerHex(text.span) == isLowerHex, "byte \(byte) at \(place) of \(count)")
+        // A token may have capital letters, which become small ones.
+        let small = text.map { (0x41...0x46).contains($0) ? $0 | 0x20 : $0 }
+        let token: Target? = Bytes.isHex(byte) && count % 2 == 0 ? .apns(token: small[...]) : nil
+        #expect((try? Target.classify(Array("apns:".utf8) + text).get()) == token, "byte \(byte) at \(place) of \(count)")
       }
     }
   }
