@@ -79,8 +79,8 @@ extension Publisher {
     }
   }
 
-  private func declare(
-    _ commands: ArraySlice<Command>, _ topology: Topology, _ notices: [TopologyNotice], _ completion: @escaping Declared
+  package func declare(
+    _ commands: ArraySlice<Command>, _ topology: Topology, _ notices: [TopologyNotice] = [], _ completion: @escaping Declared
   ) {
     guard let command = commands.first else { return completion(.success(notices)) }
     perform(command) { [unowned self] result in

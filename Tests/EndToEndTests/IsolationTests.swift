@@ -126,6 +126,20 @@ struct IsolationTests {
     #expect(worker.wait() == 0)
   }
 
+  @Test("a hold queue that exists with other arguments is named in the log; the requests wait on the ladder")
+  func foreignQueue() throws {
+    let (site, port) = try prepare(troubled: 40, others: 0)
+    try site.peer(["declare", "\(site.prefix).hold.\(Self.troubled)"])
+    let worker = try site.startWorker()
+    let line = "the hold queue of an application could not be declared"
+    #expect(worker.waitForOutput(line, seconds: 60), "\(worker.outputSoFar)")
+    #expect(worker.outputSoFar.contains("queue \(site.prefix).hold.\(Self.troubled): "), "\(worker.outputSoFar)")
+    _ = try site.startAPNs("troubled", port: port)
+    #expect(try site.followJournal("troubled.ndjson").waitForLines(40, seconds: 120))
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+  }
+
   @Test("a request with a lifetime of 0 is sent when the provider is back, even if no held request could probe it")
   func nowOrNever() throws {
     let site = try Site()

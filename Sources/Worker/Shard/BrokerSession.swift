@@ -39,8 +39,8 @@ final class BrokerSession: Acknowledger {
   /// True while the ready publisher has not been handed to the outbox.
   private var isPublisherNew = false
   private var noticesLogged: [TopologyNotice] = []
-  /// The reason of the last failed declaration; nil after a success.
-  private var refusalLogged: String?
+  /// Failed declarations since the last success.
+  private var refusalsLogged: Set<String> = []
   /// Set for the first shard, and for each shard of a batch.
   private(set) var watch: TopologyWatch?
   /// True for `--until-empty`: checks the topology before declaring it, because missing parts may have kept messages away.
@@ -187,28 +187,29 @@ final class BrokerSession: Acknowledger {
   }
 
   /// Ready messages per queue, in order; nil if a queue can't be inspected.
-  func countMessages(of queues: [String], _ completion: @escaping ([Int]?) -> Void) {
-    perform(queues.map { .queueInspect(name: $0) }[...]) { answers in
-      completion(answers?.compactMap { if case .queue(let messages, _) = $0 { messages } else { nil } })
+  func countMessages(of queues: ArraySlice<String>, _ counts: [Int] = [], _ completion: @escaping ([Int]?) -> Void) {
+    guard let queue = queues.first else { return completion(counts) }
+    guard let publisher, publisher.isReady else { return completion(nil) }
+    publisher.perform(.queueInspect(name: queue)) { [weak self] answer in
+      guard let self, case .success(.queue(let messages, _)) = answer else { return completion(nil) }
+      countMessages(of: queues.dropFirst(), counts + [messages], completion)
     }
   }
 
   /// Declares an application's hold queue; reports whether it exists now.
   func declareHold(_ app: String, _ completion: @escaping (Bool) -> Void) {
     heldApps.insert(app)
-    perform(topology.holdCommands(app)[...]) { completion($0 != nil) }
+    guard let publisher, publisher.isReady else { return completion(false) }
+    publisher.declare(topology.holdCommands(app)[...], topology) { [weak self] result in
+      guard case .failure(let failure) = result else { return completion(true) }
+      self?.noteRefusal("the hold queue of an application", failure)
+      completion(false)
+    }
   }
 
-  /// Performs commands one by one; nil if the broker refuses one or can't be asked.
-  private func perform(
-    _ commands: ArraySlice<Command>, _ answers: [CommandAnswer] = [], _ completion: @escaping ([CommandAnswer]?) -> Void
-  ) {
-    guard let command = commands.first else { return completion(answers) }
-    guard let publisher, publisher.isReady else { return completion(nil) }
-    publisher.perform(command) { [weak self] result in
-      guard let self, case .success(let answer) = result else { return completion(nil) }
-      perform(commands.dropFirst(), answers + [answer], completion)
-    }
+  private func noteRefusal(_ what: String, _ failure: TopologyFailure) {
+    guard !isDraining, refusalsLogged.insert("\(failure)").inserted else { return }
+    log.warning("\(what) could not be declared", ["reason": "\(failure)"])
   }
 
   /// Ready messages in an application's hold queue; nil if there is none or the broker can't be asked.
@@ -270,15 +271,14 @@ final class BrokerSession: Acknowledger {
       case .success(let notices):
         for notice in notices where !noticesLogged.contains(notice) { log.warning("\(notice)") }
         noticesLogged = notices
-        refusalLogged = nil
+        refusalsLogged = []
         watch?.declared()
-        for app in heldApps.sorted() { perform(topology.holdCommands(app)[...]) { _ in } }
+        for app in heldApps.sorted() { declareHold(app) { _ in } }
         startConsuming()
       case .failure(let failure) where failure.reason.isFatalConfiguration:
         shard?.finish(.misconfigured("\(failure); delete it, or choose another prefix"))
       case .failure(let failure):
-        if refusalLogged != "\(failure)" { log.warning("the topology could not be declared", ["reason": "\(failure)"]) }
-        refusalLogged = "\(failure)"
+        noteRefusal("the topology", failure)
         // A user who may not declare may still consume existing queues.
         if case .accessRefused = failure.reason { return startConsuming() }
         time.schedule(after: Self.declarationPause) { [weak self] in self?.restoreTopology() }

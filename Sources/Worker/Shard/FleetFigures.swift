@@ -42,7 +42,7 @@ final class FleetFigures {
 
   private func countQueues() {
     isCounting = true
-    broker.countMessages(of: names) { [weak self] counts in
+    broker.countMessages(of: names[...]) { [weak self] counts in
       guard let self else { return }
       isCounting = false
       queues = counts.map { zip(names, $0).map { .init(name: $0, ready: $1) } }

@@ -299,7 +299,7 @@ package final class Shard: TurnHook {
     }
     let queues = (emptiness?.queues ?? []) + held
     let paused = Set(controls.pausedLanes.flatMap(configuration.topology.queues))
-    broker.countMessages(of: queues) { [weak self] counts in
+    broker.countMessages(of: queues[...]) { [weak self] counts in
       guard let self else { return }
       // A batch doesn't wait for an operator.
       let counts = counts.map { zip(queues, $0).map { paused.contains($0) ? 0 : $1 } }
