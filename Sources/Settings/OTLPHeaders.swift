@@ -17,7 +17,7 @@ public struct OTLPHeaders: Sendable, Equatable {
         let value = entry[entry.index(after: equals)...].trimmingCharacters(in: .whitespaces).removingPercentEncoding
       else { return nil }
       let name = entry[..<equals].trimmingCharacters(in: .whitespaces)
-      guard !name.isEmpty, name.utf8.allSatisfy(Self.isNameByte), !Self.own.contains(name.lowercased()),
+      guard Self.isName(name), !Self.own.contains(name.lowercased()),
         value.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
       else { return nil }
       fields.append((name, value))
@@ -39,12 +39,7 @@ public struct OTLPHeaders: Sendable, Equatable {
   ]
 
   /// RFC 9110, token.
-  private static func isNameByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-    default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-    }
-  }
+  static func isName(_ text: String) -> Bool { text.wholeMatch(of: /[0-9A-Za-z!#$%&'*+\-.^_`|~]+/) != nil }
 }
 
 extension OTLPHeaders: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

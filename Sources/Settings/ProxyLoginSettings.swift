@@ -32,6 +32,10 @@ public struct ProxyLoginSettings: Sendable, Equatable {
     if ranges.isEmpty { reader.report("proxies", "is empty: name the proxies that authenticate users") }
     userHeader = reader.requiredString("userHeader", for: "the header that names the user").lowercased()
     groupsHeader = reader.string("groupsHeader")?.lowercased()
+    for (key, name) in [("userHeader", userHeader), ("groupsHeader", groupsHeader ?? "")]
+    where !name.isEmpty && !OTLPHeaders.isName(name) {
+      reader.report(key, "is \(SafeText.value(name)): write the name of a header")
+    }
     operators = Set(reader.strings("operators") ?? [])
     (viewKey, operateKey) = (reader.string("viewKey"), reader.string("operateKey"))
     if viewKey == nil, operateKey == nil {

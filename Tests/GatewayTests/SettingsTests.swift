@@ -45,6 +45,14 @@ struct SettingsTests {
       ("{ http: { listen: 'h:1', login: { proxies: '::1', userHeader: 'u' } } }", "gateway.http.login.viewKey"),
       ("{ http: { listen: 'h:1', login: { proxies: '::1', viewKey: 'k' } } }", "gateway.http.login.userHeader"),
       (
+        "{ http: { listen: 'h:1', login: { proxies: '::1', viewKey: 'k', userHeader: 'Remote User' } } }",
+        "gateway.http.login.userHeader"
+      ),
+      (
+        "{ http: { listen: 'h:1', login: { proxies: '::1', viewKey: 'k', userHeader: 'u', groupsHeader: 'g:' } } }",
+        "gateway.http.login.groupsHeader"
+      ),
+      (
         "{ http: { listen: 'h:1', login: { proxies: '::1', userHeader: 'u', operateKey: 'k', operators: ['o'] } } }",
         "gateway.http.login.groupsHeader"
       ),
