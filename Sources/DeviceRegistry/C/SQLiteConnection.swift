@@ -48,8 +48,13 @@ final class SQLiteConnection: SQLSession {
   }
 
   func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, SQLRow) -> Void) throws(RegistryError) {
+    var rest = sets[...]
+    while statement.hasBlocks, rest.count >= Statement.blockRows {
+      try step(try prepare(statement, isBlock: true), Array(rest.prefix(Statement.blockRows).joined())) { _ in }
+      rest = rest.dropFirst(Statement.blockRows)
+    }
     let prepared = try prepare(statement)
-    for (index, values) in sets.enumerated() { try step(prepared, values) { row in each(index, row) } }
+    for (index, values) in zip(rest.indices, rest) { try step(prepared, values) { row in each(index, row) } }
   }
 
   /// Runs uncached text: pragmas and migrations. Must not contain outside values.
@@ -58,13 +63,15 @@ final class SQLiteConnection: SQLSession {
     guard code == SQLITE_OK else { throw fault(code) }
   }
 
-  private func prepare(_ statement: Statement) throws(RegistryError) -> OpaquePointer {
-    if statement.id < statements.count, let cached = statements[statement.id] { return cached }
+  private func prepare(_ statement: Statement, isBlock: Bool = false) throws(RegistryError) -> OpaquePointer {
+    let place = 2 * statement.id + (isBlock ? 1 : 0)
+    if place < statements.count, let cached = statements[place] { return cached }
     var prepared: OpaquePointer?
-    let code = sqlite3_prepare_v3(handle, statement.text(.sqlite), -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
+    let text = isBlock ? statement.block : statement.text(.sqlite)
+    let code = sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
     guard code == SQLITE_OK, let prepared else { throw fault(code) }
-    while statements.count <= statement.id { statements.append(nil) }
-    statements[statement.id] = prepared
+    while statements.count <= place { statements.append(nil) }
+    statements[place] = prepared
     return prepared
   }
 

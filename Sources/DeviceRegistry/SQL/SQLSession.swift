@@ -39,6 +39,8 @@ struct Statement: Sendable {
   let id: Int
   /// Types of the parameters if PostgreSQL gets the values of all sets as arrays; otherwise nil.
   let columns: [ColumnType]?
+  /// SQLite inserts ``blockRows`` sets of values with one statement.
+  let hasBlocks: Bool
   private let common: String
   private let postgresOnly: String?
 
@@ -47,6 +49,7 @@ struct Statement: Sendable {
   init(_ sql: String, postgres: String? = nil, columns: [ColumnType]? = nil) {
     id = Self.nextID.wrappingAdd(1, ordering: .relaxed).oldValue
     self.columns = columns
+    hasBlocks = columns != nil && Self.values(of: sql) != nil
     common = sql
     postgresOnly = postgres
   }
@@ -67,12 +70,30 @@ struct Statement: Sendable {
       names.enumerated().reduce(String(text)) { $0.replacing("?\($1.offset + 1)", with: "given.\($1.element)") }
     }
     let postgres: String
-    if let values = sql.firstRange(of: "VALUES ("), let end = sql[values.upperBound...].firstIndex(of: ")") {
-      postgres = "\(sql[..<values.lowerBound])SELECT \(named(sql[values.upperBound..<end])) \(given)\(sql[end...].dropFirst())"
+    if let (before, values, after) = Self.values(of: sql) {
+      postgres = "\(before)SELECT \(named(values)) \(given)\(after)"
     } else {
       postgres = "SELECT found.*, given.n \(given) CROSS JOIN LATERAL (\(named(sql[...]))) found ORDER BY given.n"
     }
     self.init(sql, postgres: postgres, columns: types)
+  }
+
+  /// The values of an insert, and the text before and after `VALUES (…)`. Nil for another statement.
+  private static func values(of sql: String) -> (before: Substring, values: Substring, after: Substring)? {
+    guard let word = sql.firstRange(of: "VALUES ("), let end = sql[word.upperBound...].firstIndex(of: ")") else { return nil }
+    return (sql[..<word.lowerBound], sql[word.upperBound..<end], sql[end...].dropFirst())
+  }
+
+  /// The number of rows that SQLite inserts at once: its cursors stay near the last row.
+  static let blockRows = 16
+
+  /// SQLite's statement for a block of rows. The parameters of each row follow those of the row before.
+  var block: String {
+    guard let columns, let (before, values, after) = Self.values(of: common) else { return common }
+    let rows = (0..<Self.blockRows).map { row in
+      "(\(values.replacing(/\?([0-9]+)/) { "?\((Int($0.1) ?? 0) + row * columns.count)" }))"
+    }
+    return "\(before)VALUES \(rows.joined(separator: ", "))\(after)"
   }
 
   func text(_ dialect: Dialect) -> String {
