@@ -51,6 +51,18 @@ struct RetryTests {
     #expect(try site.depths(["dead", "feedback"]) == [0, 0])
   }
 
+  @Test("no wait is longer than the longest step: a request with a shorter life than the usual delay is tried again")
+  func shortLife() throws {
+    let site = try Site()
+    let refusals = [["status": 429, "reason": "TooManyRequests", "times": 2]]
+    try site.startSimulator(script: [token(1): refusals], settings: Self.ladder)
+    try site.declareTopology()
+    try site.send(lines: [#"{"to":"\#(token(1))","time_to_live":9,"data":{"k":"v"}}"#])
+    try site.drain()
+    #expect(try site.pushes().map(\.status) == [429, 429, 200])
+    #expect(try site.depths(["dead"]) == [0])
+  }
+
   @Test("a lost connection leaves the outcome unknown: the push is sent again under the same apns-id")
   func lostConnection() throws {
     let site = try Site()
@@ -146,12 +158,11 @@ struct RetryTests {
     ])
     let figures = try site.drain()
     #expect(figures["expired"] as? Int == 2)
-    #expect(try site.pushes().map(\.token).sorted() == [token(3), token(4)])
+    #expect(try site.pushes().map(\.token).sorted() == Array(repeating: token(3), count: 4) + [token(4)])
     let results = try site.take("results").map {
       "\($0.id) \(($0.json["results"] as? [[String: String]])?.first?["error"] ?? "sent")"
     }
     #expect(Set(results) == ["late Expired", "never Expired", "brief DeviceMessageRateExceeded", "lasting sent"])
-    // The delay of the 429 answer exceeds the request's life.
     #expect(try site.take("dead").map { "\($0.id) \($0.header("x-push-reason") ?? "")" } == ["brief TooManyRequests"])
   }
 

@@ -68,5 +68,9 @@ struct LadderTests {
     entry.identity.deadline = time.wallClock + 3_600_000
     let due = try #require(pipeline.publisher.nextAttempt(of: entry, after: 900_000))
     #expect((5_000...6_000).contains(due - time.wallClock), "\(due)")
+    entry.identity.deadline = time.wallClock + 5_000
+    #expect(pipeline.publisher.nextAttempt(of: entry, after: 900_000) == time.wallClock + 5_000)
+    entry.identity.deadline -= 1
+    #expect(pipeline.publisher.nextAttempt(of: entry, after: 900_000) == nil)
   }
 }

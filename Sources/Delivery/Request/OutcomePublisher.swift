@@ -182,12 +182,10 @@ final class OutcomePublisher {
   /// - Returns: when it is due, in unix milliseconds; nil if the request's time or attempts are used up.
   func nextAttempt(of entry: InFlight, after delay: Int64) -> Int64? {
     let now = time.wallClock
-    let isLast =
-      entry.attempt.earlier + 1 >= attemptLimit || now + delay > entry.identity.deadline || entry.attempt.isLast
-    guard !isLast else { return nil }
-    if entry.attempt.draw == nil { entry.attempt.draw = time.random.next() }
     let life = entry.identity.deadline - now
     let wait = min(delay, messages.ladder.longest)
+    guard entry.attempt.earlier + 1 < attemptLimit, wait <= life, !entry.attempt.isLast else { return nil }
+    if entry.attempt.draw == nil { entry.attempt.draw = time.random.next() }
     return now + wait + messages.ladder.jitter(for: wait, within: life, by: entry.attempt.draw ?? 0)
   }
 
