@@ -32,7 +32,8 @@ struct FleetNotesTests {
     case .newer: return "newer"
     case .refused(let rejection): return rejection.reason
     case .notes(let page, let retry):
-      #expect((page?.deadline ?? 0) <= Self.now + Self.fourWeeks && (retry?.deadline ?? 0) <= Self.now + Self.fourWeeks)
+      let possible = 0...Self.now + Self.fourWeeks
+      #expect(possible.contains(page?.deadline ?? 0) && possible.contains(retry?.deadline ?? 0))
       return [page == nil ? nil : "page", retry == nil ? nil : "retry"].compactMap { $0 }.joined(separator: " ")
     }
   }

@@ -33,7 +33,7 @@ extension NoteReader {
     case .newer: return .newer
     case .unreadable: return Self.refused("\(PageTicket.header): not a page's ticket, or of a form that is no longer known")
     case .ticket(var ticket):
-      ticket.deadline = min(ticket.deadline, latest)
+      ticket.deadline = min(max(ticket.deadline, 0), latest)
       page = ticket
     }
     guard isReturned else { return .notes(page: page, retry: nil) }
@@ -42,7 +42,7 @@ extension NoteReader {
     case .newer: return .newer
     case .unreadable: return Self.refused("x-push-retry-…: not what a worker writes")
     case .record(var record):
-      record.deadline = min(record.deadline, latest)
+      record.deadline = min(max(record.deadline, 0), latest)
       return .notes(page: page, retry: record)
     }
   }
