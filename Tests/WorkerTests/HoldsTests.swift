@@ -115,8 +115,17 @@ struct HoldsTests {
     while broker.counted.isEmpty { loop.turn(waitingAtMost: 1) }
     broker.counted.removeFirst().answer(nil)
     #expect(holds.report.map(\.ready) == [nil])
+    while broker.counted.isEmpty { loop.turn(waitingAtMost: 1) }
     holds.lost()
     #expect(holds.report.isEmpty)
+    // An answer of the lost connection.
+    broker.counted.removeFirst().answer(1)
+    #expect(holds.ready.isEmpty)
+    holds.look()
+    answer([true, false])
+    pass(1)
+    holds.look()
+    #expect(broker.counted.map(\.app) == ["a"])
   }
 
   @Test("are not searched without a connection, and all are searched again after a loss")

@@ -123,6 +123,7 @@ package final class Holds {
     unanswered = []
     nextToFind = 0
     nextToCount = 0
+    isCounting = false
     roundBegan = time.now
   }
 
@@ -179,8 +180,8 @@ package final class Holds {
     let app = present[nextToCount]
     nextToCount += 1
     isCounting = true
-    broker.countHeld(name(app)) { [weak self] count in
-      guard let self else { return }
+    broker.countHeld(name(app)) { [weak self, epoch] count in
+      guard let self, epoch == self.epoch else { return }
       isCounting = false
       ready[app] = count
       if let count, count < Self.few { onEmptied?(app) }
