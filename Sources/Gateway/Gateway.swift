@@ -122,9 +122,13 @@ public final class Gateway {
   private func reloadDoors(because reason: String) {
     let log = context.log
     let next: Configuration
-    do throws(ConfigurationError) { next = try reload() } catch {
+    do throws(ConfigurationError) {
+      next = try reload()
+      context.broker.brokers = try next.brokerAddresses()
+    } catch {
       return log.error("the old configuration stays in force", ["reason": "\(error)"])
     }
+    context.fleet.reload(context.broker.brokers)
     log.info("reloading", ["because": reason])
     watch.follow(next.gatewayFiles(configurationFile))
     for door in doors {

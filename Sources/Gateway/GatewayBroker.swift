@@ -60,6 +60,12 @@ final class GatewayBroker {
     connection.makeMachine = { [unowned self] in make($0) }
   }
 
+  /// A change applies to the next connection.
+  var brokers: [BrokerAddress] {
+    get { connection.brokers }
+    set { connection.brokers = newValue }
+  }
+
   func start() { connection.start() }
 
   private func make(_ broker: BrokerURI) -> Publisher {

@@ -30,9 +30,14 @@ extension Configuration {
     return all.compactMap { setting, material in material.map { (setting, $0) } }
   }
 
-  /// The files of the gateway's certificates and keys, and the configuration file.
-  public func gatewayFiles(_ own: String?) -> [String] {
-    Set(doorMaterials.compactMap(\.material.path) + [own].compactMap(\.self)).sorted()
+  /// The certificates and keys of connections to the broker.
+  var brokerMaterials: [Material?] { [brokerCA] + (brokerIdentity?.materials(.broker).map(\.material) ?? []) }
+
+  /// The files of the gateway's and the broker's certificates and keys, and the configuration file.
+  public func gatewayFiles(_ own: String?) -> [String] { watchedFiles(doorMaterials.map(\.material), own) }
+
+  private func watchedFiles(_ materials: [Material?], _ own: String?) -> [String] {
+    Set((materials + brokerMaterials).compactMap { $0?.path } + [own].compactMap(\.self)).sorted()
   }
 
   /// Applications with an APNs credential that its senders may use: the configured one, or those of the client certificates.
@@ -58,12 +63,9 @@ extension Configuration {
     }
   }
 
-  /// The files of webhooks' secrets and authorities, and the configuration file.
+  /// The files of webhooks' secrets and authorities, of the broker's certificates, and the configuration file.
   package func webhookFiles(_ own: String?) -> [String] {
-    Set(
-      apps.flatMap(\.webhooks).flatMap { $0.secrets + [$0.ca].compactMap(\.self) }.compactMap(\.path) + [own].compactMap(\.self)
-    )
-    .sorted()
+    watchedFiles(apps.flatMap(\.webhooks).flatMap { $0.secrets + [$0.ca] }, own)
   }
 
   package var doorAddresses: [(setting: String, address: Endpoint)] {

@@ -4,7 +4,8 @@ extension Configuration {
     Self.fixedSettings.filter { $0.differs(self, running) }.map(\.name)
   }
 
-  /// The settings that differ from a running gateway's and need a restart. A gateway reloads applications and certificates.
+  /// The settings that differ from a running gateway's and need a restart. A gateway reloads the
+  /// broker's addresses, applications and certificates.
   public func changesForGatewayRestart(from running: Configuration) -> [String] {
     let shared: Set = [
       "drainTimeout", "laneQueues", "limits", "log", "logFormat", "metrics", "prefix", "registry", "registryLimits",
@@ -19,7 +20,7 @@ extension Configuration {
   }
 
   private static let doorSettings: [FixedSetting] = [
-    .init("broker", \.brokers), .init("brokerCertificate", \.brokerIdentity), .init("gateway.metrics", \.gateway?.metrics),
+    .init("gateway.metrics", \.gateway?.metrics),
     .init("gateway.http.listen", \.gateway?.http?.listen), .init("gateway.http.wait", \.gateway?.http?.wait),
     .init("gateway.http.retransmission", \.gateway?.http?.retransmission),
     .init("gateway.http.shared", \.gateway?.http?.isShared), .init("gateway.http.deviceUsers", \.gateway?.http?.deviceUsers),

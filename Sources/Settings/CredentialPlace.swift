@@ -175,7 +175,7 @@ extension Configuration {
 
   /// All files that the configuration refers to, except the configuration file.
   package var watchedFiles: [String] {
-    var materials = [brokerCA] + (brokerIdentity?.materials(.broker).map(\.material) ?? [])
+    var materials = brokerMaterials
     for (_, source) in credentials { materials += source.materials.map(\.material) + [source.ca] }
     return Set(materials.compactMap { $0?.path }).union(valueFiles).sorted()
   }

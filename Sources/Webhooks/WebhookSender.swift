@@ -95,6 +95,9 @@ final class WebhookSender {
     if rest.isOn { endRest() }
   }
 
+  /// The new addresses apply to the next connection.
+  func reload(_ brokers: [BrokerAddress]) { connection?.brokers = brokers }
+
   /// Waits for the receiver's answer, then leaves.
   func stop() {
     isStopping = true
@@ -249,12 +252,13 @@ extension WebhookSender: ConsumerHandler {
       connection = nil
       return open()
     }
-    if case .notFound = reason {
-      connection?.ended(at: loop.now)
-      log.error("a webhook has no queue; `pushfleet topology` declares it", ["queue": queue])
-    } else {
-      connection?.ended(reason, isConnected == false ? nil : log, ["webhook": name])
-      isConnected = false
+    let isFirst = isConnected != false
+    isConnected = false
+    guard case .notFound = reason else {
+      connection?.ended(reason, isFirst ? log : nil, ["webhook": name])
+      return
     }
+    connection?.ended(at: loop.now)
+    if isFirst { log.error("a webhook has no queue; `pushfleet topology` declares it", ["queue": queue]) }
   }
 }

@@ -23,7 +23,9 @@ public final class WebhookService {
   var watch: FileWatch
   let loop: EventLoop
   let log: Log
-  let brokers: [BrokerAddress]
+  private(set) var brokers: [BrokerAddress] {
+    didSet { for sender in senders + leaving { sender.reload(brokers) } }
+  }
   private let registry: RegistryClient?
   var figures: FiguresServer?
   var senders: [WebhookSender] = []
@@ -81,8 +83,13 @@ public final class WebhookService {
     if watch.hasChanged() { reloadWebhooks(because: "a file has changed") }
     look()
     leaving.removeAll(where: \.isIdle)
-    if isStopping, leaving.isEmpty, senders.allSatisfy(\.isIdle) { return loop.stop() }
-    loop.schedule(after: isStopping ? 0.05 : Self.pause) { [weak self] in self?.everySecond() }
+    loop.schedule(after: Self.pause) { [weak self] in self?.everySecond() }
+  }
+
+  private func awaitIdle() {
+    leaving.removeAll(where: \.isIdle)
+    if leaving.isEmpty, senders.allSatisfy(\.isIdle) { return loop.stop() }
+    loop.schedule(after: 0.05) { [weak self] in self?.awaitIdle() }
   }
 
   /// Without an answer of the registry, nothing changes.
@@ -102,10 +109,11 @@ public final class WebhookService {
     }
   }
 
-  /// The receiver doesn't want events any more (410). Pauses the webhook in the registry, however often that takes. Without a
-  /// registry, it is paused until the process ends.
-  func noteGone(_ name: String) {
-    gone.insert(name)
+  /// The receiver doesn't want events any more (410). Pauses the webhook in the registry, and repeats that until it has worked
+  /// or the webhook has left the configuration. Without a registry, it is paused until the process ends.
+  func noteGone(_ name: String, isFirst: Bool = true) {
+    if isFirst { gone.insert(name) }
+    guard gone.contains(name), !isStopping else { return }
     let operation = FleetOperation(
       .pause(.webhook(Array(name.utf8)), until: nil), by: Array("pushfleet webhooks".utf8),
       from: Array(ThisProcess.host.utf8), because: Array("the receiver answered 410".utf8))
@@ -117,8 +125,9 @@ public final class WebhookService {
         gone.remove(name)
         modes?[.webhook(Array(name.utf8))] = .paused
       case .failure(let error):
-        log.error("the registry doesn't know that a webhook is paused", ["webhook": name, "reason": "\(error)"])
-        loop.schedule(after: Self.pause) { [weak self] in self?.noteGone(name) }
+        let fields: Log.Fields = ["webhook": name, "reason": "\(error)"]
+        if isFirst { log.error("the registry doesn't know that a webhook is paused; trying again", fields) }
+        loop.schedule(after: Self.pause) { [weak self] in self?.noteGone(name, isFirst: false) }
       }
     }
   }
@@ -129,7 +138,7 @@ public final class WebhookService {
     ServiceManager.ofProcess.tell(.stopping)
     for sender in senders { sender.stop() }
     loop.schedule(after: Double(configuration.drainTimeout)) { [loop] in loop.stop() }
-    everySecond()
+    awaitIdle()
   }
 
   // MARK: the webhooks, at the start and after each reload
@@ -165,7 +174,10 @@ public final class WebhookService {
   func reloadWebhooks(because reason: String) {
     guard !isStopping else { return }
     let next: Configuration
-    do throws(ConfigurationError) { next = try reload() } catch {
+    do throws(ConfigurationError) {
+      next = try reload()
+      brokers = try next.brokerAddresses()
+    } catch {
       return log.error("the old configuration stays in force", ["reason": "\(error)"])
     }
     log.info("reloading", ["because": reason])

@@ -78,6 +78,29 @@ struct RotationTests {
     #expect(!worker.outputSoFar.contains("-secret"))
   }
 
+  @Test("a gateway connects to another broker after a reload, and watches the file of the broker's authority")
+  func gateway() throws {
+    let site = try Site()
+    let port = try FreePorts.take(1)[0]
+    let good = """
+      { broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", ca: "ca.pem",
+        gateway: { http: { listen: "127.0.0.1:\(port)" } }, apps: { "\(Site.app)": { apns: \(site.apns(port: Int(port))) } } }
+      """
+    let gone = good.replacing(site.brokerURI, with: "amqp://127.0.0.1:\(try FreePorts.take(1)[0])")
+    let authority = try String(contentsOfFile: site.certificates.authority, encoding: .utf8)
+    try site.write(authority, to: "ca.pem")
+    try site.write(gone, to: "pushfleet.json5")
+    let gateway = try site.start(["gateway", "--config", site.file("pushfleet.json5")])
+    #expect(gateway.waitForOutput("no broker connection", seconds: 90), "\(gateway.outputSoFar)")
+    try site.write(authority + "\n", to: "ca.pem")
+    #expect(gateway.waitForOutput(#""reloading""#, seconds: 90))
+    try site.write(good, to: "pushfleet.json5")
+    #expect(gateway.waitForOutput(#""publishing""#, seconds: 90))
+    #expect(!gateway.outputSoFar.contains("only after a restart"))
+    gateway.signal(15)
+    #expect(gateway.wait() == 0)
+  }
+
   @Test("on SIGHUP an unusable file is named, the old one stays in use, and pushes continue")
   func refused() throws {
     let site = try Site()

@@ -68,6 +68,56 @@ extension WebhookTests {
     #expect(Set(receiver.accepted.map(\.message)).count == 5)
   }
 
+  @Test("a pause after 410 that the registry could not store doesn't pause a webhook that has been replaced since")
+  func replaced() throws {
+    let (site, receiver, _) = try start(#"["results"]"#)
+    let text = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
+    try replace("webhooks.json5", text, site)
+    let process = try serve(site, ["--config", site.file("webhooks.json5")])
+    try receiver.answer("410")
+    let lock = try LockHolder(site.file("registry.db"), "IMMEDIATE")
+    #expect(try call(site, receiver, 20).status == 410)
+    #expect(process.waitForOutput("the registry doesn't know that a webhook is paused", seconds: 60))
+    try replace("webhooks.json5", text.replacing("billing:", with: "another:"), site)
+    try reload(process)
+    try receiver.answer("200")
+    try replace("webhooks.json5", text.replacing("/events\"", with: "/other\""), site)
+    try reload(process)
+    lock.end()
+    for number in [21, 22, 23] { #expect(try call(site, receiver, number).path == "/other") }
+    #expect(process.outputSoFar.ranges(of: "the registry doesn't know that a webhook is paused").count == 1)
+    let listed = Site.objects(try site.run(["webhooks", "list", "--json", "--config", site.file("webhooks.json5")]).output)
+    #expect(listed.allSatisfy { $0["mode"] as? String != "paused" }, "\(listed)")
+    end(process)
+  }
+
+  @Test("a missing queue is named once, however often the process looks for it")
+  func noQueue() throws {
+    let (site, _, config) = try start()
+    try site.peer(["delete", "\(site.prefix).webhook.\(Site.app).billing"])
+    let process = try serve(site, config)
+    #expect(process.waitForOutput("a webhook has no queue", seconds: 60))
+    try site.drain()
+    try site.declareTopology()
+    #expect(process.waitForOutput(#""consuming""#, seconds: 60))
+    #expect(process.outputSoFar.ranges(of: "a webhook has no queue").count == 1, "\(process.outputSoFar)")
+    end(process)
+  }
+
+  @Test("a reload applies another broker, also to a process that can't reach the old one")
+  func otherBroker() throws {
+    let (site, receiver, _) = try start(#"["results"]"#)
+    let text = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
+    let gone = text.replacing(site.brokerURI, with: "amqp://127.0.0.1:\(try FreePorts.take(1)[0])")
+    try replace("webhooks.json5", gone, site)
+    let process = try serve(site, ["--config", site.file("webhooks.json5")])
+    #expect(process.waitForOutput("no broker connection", seconds: 60))
+    try replace("webhooks.json5", text, site)
+    try reload(process)
+    #expect(try call(site, receiver, 30).isGood)
+    end(process)
+  }
+
   @Test("a reload starts new webhooks, ends removed ones and calls a failing receiver at once; metrics and probes show it")
   func figures() throws {
     let (site, receiver, config) = try start(#"["results"]"#)

@@ -49,7 +49,7 @@ final class BinaryDoor: Door {
     listeners.append(try listener(settings.listen, "gateway.apns.listen", tls) { [unowned self] in accept() })
     context.log.info("the door for APNs' binary interface is open", ["address": "\(settings.listen)"])
     guard let place = settings.feedback else { return }
-    let service = try FeedbackService(context, listsBadTokens: settings.listsBadTokens)
+    let service = FeedbackService(context, listsBadTokens: settings.listsBadTokens)
     feedback = service
     listeners.append(try listener(place, "gateway.apns.feedback", tls) { [unowned self] in acceptReader(service) })
     context.log.info("the feedback service is open", ["address": "\(place)"])

@@ -10,17 +10,15 @@ final class FeedbackService {
   static let most = 16
 
   private let context: GatewayContext
-  private let brokers: [BrokerAddress]
   private var lists: [ObjectIdentifier: FeedbackList] = [:]
   private var waiting: [FeedbackList] = []
   /// Lists that wait for the length of their queue.
   private var asking = 0
   private let listsBadTokens: Bool
 
-  init(_ context: GatewayContext, listsBadTokens: Bool) throws(ConfigurationError) {
+  init(_ context: GatewayContext, listsBadTokens: Bool) {
     self.context = context
     self.listsBadTokens = listsBadTokens
-    brokers = try context.configuration.brokerAddresses()
   }
 
   var isIdle: Bool { lists.isEmpty }
@@ -56,7 +54,7 @@ final class FeedbackService {
       guard count > 0, list.reader != nil else { return list.end() }
       lists[ObjectIdentifier(list)] = list
       list.begin(
-        count: count, connection: BrokerConnection(loop: context.loop, brokers: brokers),
+        count: count, connection: BrokerConnection(loop: context.loop, brokers: context.broker.brokers),
         settings: { ConnectionSettings(broker: $0, name: "pushfleet gateway, \(ThisProcess.name), feedback service") }
       ) { [weak self] list in
         guard let self else { return }

@@ -58,6 +58,9 @@ final class FleetStatus {
     }
   }
 
+  /// The new addresses apply to the next connection.
+  func reload(_ brokers: [BrokerAddress]) { connection.brokers = brokers }
+
   /// - Parameter then: called once, with a JSON object.
   func ask(then: @escaping ([UInt8]) -> Void) {
     if let latest, loop.now.seconds(since: latest.at) < Self.fresh { return then(latest.json) }
