@@ -38,6 +38,11 @@ public enum ConnectionEnd: Error, Equatable, Sendable {
     if case .topologyMismatch = self { true } else { false }
   }
 
+  /// True if the broker failed while it processed a command (541).
+  public var isInternalError: Bool {
+    if case .closedByBroker(code: 541, _) = self { true } else { false }
+  }
+
   /// True if the broker refuses the user or an operation. This can change on the broker, so keep retrying slowly.
   public var isRefusal: Bool {
     switch self {

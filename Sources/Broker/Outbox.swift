@@ -26,10 +26,14 @@ package final class Outbox {
   private var ready = Ring<Int>()
   /// Backlog without messages for stuck queues.
   private var moving = 0
-  /// Replies in flight when the broker closed the channel or connection with an error. Producers choose the queue of a reply,
-  /// so one of them is probably the cause. They are published one at a time, and a reply that causes it again is dropped.
+  /// Replies in flight when the broker closed the channel or connection with an error, and direct replies to unknown nodes.
+  /// Producers choose the queue of a reply, so one of them is probably the cause. They are published one at a time, and a reply
+  /// that causes it again is dropped.
   private var suspects = Ring<Int>()
   private var suspect: Int?
+  /// When a suspect last ended a connection.
+  private var causeFoundAt: MonotonicTime?
+  private var directReplies = DirectReplies()
   /// False if the user may not write to the default exchange.
   private var mayReply = true
   /// For refusals by the fleet's own queues.
@@ -63,8 +67,17 @@ package final class Outbox {
     publication.queue = queue
     queues[queue].backlog += 1
     if !queues[queue].isStuck { moving += 1 }
-    wait(slots.insert(publication), for: queue)
+    enqueue(slots.insert(publication))
     pump()
+  }
+
+  private func enqueue(_ slot: Int) {
+    guard let publication = slots[slot] else { return }
+    if directReplies.standing(of: publication, at: time.now) == .unknown {
+      suspects.append(slot)
+    } else {
+      wait(slot, for: publication.queue)
+    }
   }
 
   private func queue(of publication: Publication) -> Int {
@@ -142,25 +155,36 @@ package final class Outbox {
     while let publisher, !isRenewing, publisher.canPublish, let slot = nextSlot() { publish(slot, on: publisher) }
   }
 
-  /// Takes one message of each queue in turn.
+  /// Takes a suspect if none is in flight, and otherwise one message of each queue in turn.
   private func nextSlot() -> Int? {
+    while suspect == nil, let slot = suspects.popFirst() {
+      guard let reply = slots[slot] else { continue }
+      if DirectReplies.isDirect(reply), directReplies.standing(of: reply, at: time.now) != .unknown {
+        wait(slot, for: reply.queue)
+      } else {
+        suspect = slot
+        return slot
+      }
+    }
     while let queue = ready.popFirst() {
       queues[queue].isQueued = false
       guard queues[queue].canPublish, let slot = queues[queue].waiting.popFirst() else { continue }
       makeReady(queue)
       return slot
     }
-    guard suspect == nil else { return nil }
-    suspect = suspects.popFirst()
-    return suspect
+    return nil
   }
 
   private func publish(_ slot: Int, on publisher: Publisher) {
     guard let message = slots[slot] else { return }
-    if message.kind == .reply, !mayReply {
+    if message.kind == .reply, slot != suspect, directReplies.standing(of: message, at: time.now) == .unknown {
+      return suspects.append(slot)
+    }
+    if message.kind == .reply, let reason = refusal(of: message) {
       // Deferred, because the caller still processes the request.
       time.schedule(after: 0) { [weak self] in
-        self?.giveUpReply(slot, because: "the user may not write to the default exchange")
+        self?.giveUpReply(slot, because: reason)
+        self?.pump()
       }
       return
     }
@@ -169,6 +193,12 @@ package final class Outbox {
     publisher.publish(
       exchange: message.exchange, routingKey: message.routingKey, properties: message.properties,
       body: owner?.body(of: message) ?? message.body, tag: slot)
+  }
+
+  private func refusal(of reply: Publication) -> String? {
+    guard mayReply else { return "the user may not write to the default exchange" }
+    guard directReplies.standing(of: reply, at: time.now) == .refused else { return nil }
+    return "the broker ended the connection because of a reply to this client's node"
   }
 
   private func ended(_ slot: Int) {
@@ -210,14 +240,12 @@ package final class Outbox {
     owner?.replyReachedNobody()
     // RabbitMQ returns every mandatory message to direct reply-to, whether it has reached the client or not.
     if let publication = slots[slot], case .item(let number, let item) = publication.owner,
-      !publication.routingKey.starts(with: Self.directReply)
+      !DirectReplies.isDirect(publication)
     {
       item.owner?.answerReachedNobody(number)
     }
     ended(slot)
   }
-
-  private static let directReply = Array("amq.rabbitmq.reply-to.".utf8)
 
   private func offerAgainLater(_ slot: Int, because reason: String) {
     slots[slot]?.refusals += 1
@@ -306,6 +334,7 @@ package final class Outbox {
   package func confirmed(_ slot: Int) {
     if slot == suspect { suspect = nil }
     if let publication = slots[slot] {
+      directReplies.processed(publication)
       let queue = publication.queue
       confirmTimes.record(seconds: time.now.seconds(since: publication.publishedAt))
       queues[queue].confirmed(at: time.now)
@@ -328,6 +357,7 @@ package final class Outbox {
     }
     switch failure {
     case .returned where slots[slot]?.kind == .reply:
+      if let reply = slots[slot] { directReplies.processed(reply) }
       replyReachedNobody(slot)
     case .returned where slots[slot]?.kind == .audit: ended(slot)
     case .returned:
@@ -350,18 +380,37 @@ package final class Outbox {
       let id = slots[slot]?.properties.messageID.map { String(decoding: $0, as: UTF8.self) } ?? "without an id"
       offerAgainLater(slot, because: "the headers of the message \(id) exceed a frame: sent without the producer's headers")
     case .channelClosed(let reason) where slots[slot]?.kind == .reply:
-      if case .accessRefused = reason, wasSuspect { mayReply = false }
-      if wasSuspect { giveUpReply(slot, because: "\(reason)") } else { suspects.append(slot) }
+      replyFailed(slot, reason, wasSuspect: wasSuspect)
+    case .connectionLost, .timedOut: publishAgain(slot)
+    case .channelClosed(let reason) where reason.isInternalError: publishAgain(slot)
     case .channelClosed(let reason):
       slots[slot]?.mayHaveArrived = true
       offerAgainLater(slot, because: "\(reason)")
       if case .notFound = reason { return true }
-    case .connectionLost, .timedOut:
-      // Consumers recognise a duplicate by its message id.
-      slots[slot]?.mayHaveArrived = true
-      if let queue = slots[slot]?.queue { wait(slot, for: queue) }
     }
     pump()
     return false
+  }
+
+  /// Consumers recognise a duplicate by its message id.
+  private func publishAgain(_ slot: Int) {
+    slots[slot]?.mayHaveArrived = true
+    enqueue(slot)
+  }
+
+  private func replyFailed(_ slot: Int, _ reason: ConnectionEnd, wasSuspect: Bool) {
+    guard let reply = slots[slot] else { return }
+    defer { reply.mayHaveArrived = true }
+    if wasSuspect, reply.mayHaveArrived || reason.isInternalError {
+      if case .accessRefused = reason { mayReply = false }
+      causeFoundAt = time.now
+      directReplies.endedConnection(reply, at: time.now)
+      giveUpReply(slot, because: "\(reason)")
+    } else if reason.isInternalError, suspect != nil || causeFoundAt == time.now {
+      publishAgain(slot)
+    } else {
+      directReplies.doubt(reply)
+      suspects.append(slot)
+    }
   }
 }

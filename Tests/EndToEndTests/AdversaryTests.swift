@@ -51,6 +51,34 @@ struct AdversaryTests {
     #expect(try site.deliveries().count == 29)
   }
 
+  @Test("forged addresses of direct reply-to end few connections; each result of other requests comes")
+  func forgedDirectReplies() throws {
+    let site = try Site()
+    try site.startSimulator(settings: #"results: "all","#)
+    try site.declareTopology()
+    let worker = try site.startWorker()
+    let journal = try site.followJournal()
+    func endings() -> Int { worker.outputSoFar.ranges(of: "broker connection ended").count }
+    func publish(_ numbers: Range<Int>, _ node: (Int) -> String) throws {
+      for number in numbers {
+        let forged = "amq.rabbitmq.reply-to.\(node(number)).key"
+        try site.publish([
+          (#"{"to":"\#(token(number))"}"#, ["message_id": "forged\(number)", "reply_to": forged]),
+          (#"{"to":"\#(token(1_000 + number))"}"#, ["message_id": "m\(number)"]),
+        ])
+      }
+      #expect(journal.waitForLines(2 * numbers.upperBound, seconds: 60))
+    }
+    try publish(0..<10) { _ in "forged" }
+    #expect(endings() <= 1)
+    try publish(10..<20) { "forged\($0)" }
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(endings() <= 3, "\(worker.outputSoFar)")
+    #expect(try Set(site.take("results").map(\.id)).isSuperset(of: (0..<20).map { "m\($0)" }))
+    #expect(try site.depths(["send.normal", "dead"]) == [0, 0] && site.pushes().count == 40)
+  }
+
   static let overrides: [[String: String]] = [
     [":path": "/x"], [":authority": "x"], ["authorization": "bearer x"], ["host": "x"], ["content-length": "5"],
     ["connection": "close"],

@@ -87,6 +87,15 @@ struct OutboxTests {
 
     func cut() { driver.finish(.failed("reset"), at: now) }
 
+    /// The broker ends the connection with an internal error.
+    func crash() {
+      let text = Array("INTERNAL_ERROR".utf8)
+      let arguments = [0x02, 0x1D, UInt8(text.count)] + text + [0, 0, 0, 0]
+      driver.receive(method(0, 10, 50, arguments), at: now)
+      driver.settle(at: now)
+      driver.finish(.failed("closed"), at: now)
+    }
+
     private func method(_ channel: UInt8, _ classID: UInt8, _ number: UInt8, _ arguments: [UInt8] = []) -> [UInt8] {
       [1, 0, channel, 0, 0, 0, UInt8(4 + arguments.count), 0, classID, 0, number] + arguments + [0xCE]
     }
@@ -290,6 +299,94 @@ struct OutboxTests {
     #expect(owner.confirmed == [0])
     advance(time, bySeconds: 0)
     #expect(owner.confirmed == [0, 1] && owner.unreached == 2 && outbox.backlog == 0)
+  }
+
+  private func directReply(_ owner: Int, _ node: String) -> Publication {
+    let publication = message(owner, .reply)
+    publication.exchange = []
+    publication.routingKey = Array("amq.rabbitmq.reply-to.\(node)\(String(repeating: "A", count: 18)).key".utf8)
+    return publication
+  }
+
+  @Test("publishes direct replies to an unknown node one at a time, until the broker has processed one")
+  func unknownNode() {
+    let (_, outbox, owner) = makeInOwnTime()
+    let connection = Connection(outbox)
+    for number in 0..<5 { outbox.publish(directReply(number, "good")) }
+    outbox.publish(message(5))
+    #expect(connection.published == 2)
+    connection.settle(1)
+    #expect(owner.confirmed == [0] && connection.published == 5)
+  }
+
+  @Test("gives up direct replies to a node that ends connections, for a while; other messages are published again at once")
+  func endedNode() {
+    let (time, outbox, owner) = makeInOwnTime()
+    var connection = Connection(outbox)
+    outbox.publish(directReply(0, "good"))
+    connection.settle(1)
+    outbox.publish(directReply(1, "good"))
+    outbox.publish(directReply(2, "bad"))
+    outbox.publish(directReply(3, "bad"))
+    outbox.publish(message(4))
+    connection.crash()
+    #expect(owner.confirmed == [0, 2])
+    connection = Connection(outbox)
+    #expect(connection.published == 2)
+    advance(time, bySeconds: 0)
+    #expect(owner.confirmed == [0, 2, 3])
+    for sequence in [1, 2] as [UInt16] { connection.settle(sequence) }
+    #expect(Set(owner.confirmed) == [0, 1, 2, 3, 4])
+    outbox.publish(directReply(5, "bad"))
+    advance(time, bySeconds: 0)
+    #expect(owner.confirmed.last == 5 && connection.published == 0)
+    advance(time, bySeconds: 31)
+    outbox.publish(directReply(6, "bad"))
+    #expect(connection.published == 1)
+  }
+
+  @Test("finds out which of the known nodes has ended, and loses no reply to another one")
+  func nodeEnds() {
+    let (time, outbox, owner) = makeInOwnTime()
+    var connection = Connection(outbox)
+    for (number, node) in ["a", "b"].enumerated() {
+      outbox.publish(directReply(number, node))
+      connection.settle(UInt16(number + 1))
+    }
+    for number in 2..<12 { outbox.publish(directReply(number, number % 2 == 0 ? "a" : "b")) }
+    #expect(connection.published == 10)
+    connection.crash()
+    #expect(owner.confirmed == [0, 1])
+    connection = Connection(outbox)
+    #expect(connection.published == 1)
+    // Node a has ended.
+    connection.crash()
+    #expect(owner.confirmed == [0, 1, 2])
+    connection = Connection(outbox)
+    #expect(connection.published == 1)
+    connection.settle(1)
+    #expect(connection.published == 4)
+    advance(time, bySeconds: 0)
+    #expect(Set(owner.confirmed) == [0, 1, 2, 3, 4, 6, 8, 10])
+    for sequence in 2...5 as ClosedRange<UInt16> { connection.settle(sequence) }
+    #expect(Set(owner.confirmed) == Set(0..<12) && owner.unreached == 5)
+  }
+
+  @Test("gives up direct replies to all unknown nodes while different ones have ended connections")
+  func manyNodes() {
+    let (time, outbox, owner) = makeInOwnTime()
+    var connection = Connection(outbox)
+    outbox.publish(directReply(0, "good"))
+    connection.settle(1)
+    for number in 1...3 {
+      outbox.publish(directReply(number, "forged\(number)"))
+      connection.crash()
+      connection = Connection(outbox)
+    }
+    outbox.publish(directReply(4, "forged4"))
+    outbox.publish(directReply(5, "good"))
+    advance(time, bySeconds: 0)
+    #expect(Set(owner.confirmed) == [0, 1, 2, 3, 4] && connection.published == 1)
   }
 
   @Test("gives a queue without confirms its own window, so that neither other queues nor pushes wait for it")
