@@ -299,6 +299,29 @@ import Testing
     #expect(refusal("p.one", try Self.app(Self.apns + "," + Self.fcm, id: nil)) == nil)
   }
 
+  @Test(
+    "a package is the application's in either shape, and FCM gets the package also if the request names the application",
+    arguments: [
+      #"{"to":"fcm:x","restricted_package_name":"N","notification":{"title":"t"}}"#,
+      #"{"to":"fcm:x","android":{"restricted_package_name":"N"},"notification":{"title":"t"}}"#,
+      #"{"message":{"token":"fcm:x","android":{"restricted_package_name":"N"},"notification":{"title":"t"}}}"#,
+    ])
+  func package(body: String) throws {
+    for named in [nil, "com.example.app"] {
+      let app = try Self.app(Self.fcm, id: named)
+      func explain(_ name: String) -> Explanation {
+        ExplainQuestion(
+          body: Array(body.replacing("N", with: name).utf8), configuration: app.configuration, app: app.id, now: Self.now
+        ).answer()
+      }
+      for name in ["p.one", "com.example.app"] {
+        let sent = try #require(try? explain(name).views.last?.outcome.get().payload)
+        #expect(String(decoding: sent, as: UTF8.self).contains(#""restricted_package_name":"p.one""#), "\(sent)")
+      }
+      #expect(explain("a.b").refusal == (named == nil ? .invalidParameters : .invalidPackageName))
+    }
+  }
+
   @Test("the configuration's default priority, limits and topic are the worker's")
   func settings() throws {
     let body = #"{"to":"x:y","notification":{"title":"t"}}"#

@@ -44,6 +44,8 @@ package struct PoolUse {
   package var settings: APNsSettings?
   /// For FCM: the bundle ID of the application's iPhones, if its library acknowledges pushes.
   var upmcTopic: String?
+  /// For FCM: the Android package.
+  var package: String?
   let priority: Priority
   var isThere = false
   /// This way serves APNs tokens with an unknown environment.
@@ -81,6 +83,7 @@ package struct PoolUse {
     }
     var last = use(.fcm)
     if app.isUPMC { last.upmcTopic = set.apns.first?.topic ?? app.id }
+    last.package = set.fcm?.package
     if let fcm = set.fcm, credentials?.keys.contains(last.place) ?? true {
       last.recipe = credentials?[last.place].map {
         PoolRecipe(credential: $0, messagesPerMinute: fcm.messagesPerMinute, application: fcm.package)
@@ -117,7 +120,7 @@ package struct PoolUse {
     case .fcm:
       routes.fcm = pool
       if isThere { routes.isUPMC = upmcTopic != nil }
-      routes.fcmSettings = FCMSettings(defaultPriority: priority, upmcTopic: upmcTopic)
+      routes.fcmSettings = FCMSettings(defaultPriority: priority, upmcTopic: upmcTopic, package: package)
     case .webpush:
       routes.hasWebPush = isThere
       routes.webPushPriority = priority

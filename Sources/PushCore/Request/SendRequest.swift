@@ -74,7 +74,8 @@ public final class SendRequest {
   }
 
   public var collapseKey: [UInt8]? { collapseKeyNode.map(document.string) }
-  public var restrictedPackageName: [UInt8]? { restrictedPackageNameNode.map(document.string) }
+  public var restrictedPackageName: [UInt8]? { packageNode.map(document.string) }
+  var packageNode: Int? { android(.restrictedPackageName) ?? restrictedPackageNameNode }
 
   /// The `apns-topic` of the request.
   public var topic: [UInt8]? {

@@ -1,6 +1,6 @@
 /// Writes `message.android`, or `message.android_v2` for a request with that block, which wins key by key.
 struct AndroidConfig {
-  let priority: Priority
+  let settings: FCMSettings
   /// True if the message's common `notification` has title, body and image.
   let hasCommon: Bool
   /// The value of `data.mps`, or nil.
@@ -16,14 +16,20 @@ struct AndroidConfig {
     if let node = request.android(.priority) {
       body.appendMember(#""priority":"#, node, of: document)
     } else if request.shape == .gcm, !isV2 {
-      let priority = request.priority ?? (request.delayWhileIdle ? .normal : priority)
+      let priority = request.priority ?? (request.delayWhileIdle ? .normal : settings.defaultPriority)
       body.appendMember(priority == .high ? #""priority":"HIGH""# : #""priority":"NORMAL""#)
     }
     body.appendMember(#""ttl":""#)
     body.appendDecimal(Self.secondsLeft(request, context))
     body.appendText(#"s""#)
-    if let name = request.android(.restrictedPackageName) ?? request.restrictedPackageNameNode {
-      body.appendMember(#""restricted_package_name":"#, name, of: document)
+    if let name = request.packageNode {
+      // A request may name the application instead of its package.
+      if let package = settings.package {
+        body.appendMember(#""restricted_package_name":"#)
+        body.appendSafeJSONString(package)
+      } else {
+        body.appendMember(#""restricted_package_name":"#, name, of: document)
+      }
     }
     if isV2 { appendMessage(request, to: &body) } else { appendNotification(request, isV2: false, to: &body) }
     if request.blocks != nil {

@@ -1,8 +1,7 @@
 /// Writes FCM v1's `message` without its target (FCM HTTP v1 API, `Message`).
 struct FCMMessage {
   let apple: AppleDelivery?
-  let priority: Priority
-  var upmcTopic: [UInt8]?
+  let settings: FCMSettings
   /// The value of `data.mps`, or nil.
   var object: [UInt8]?
   /// The address that replaces `data.ext`, or nil.
@@ -40,12 +39,12 @@ struct FCMMessage {
     let hasCommon = apple?.content.isAlertTakenAway(document) != true
     if hasCommon { appendNotification(request, to: &body) }
     appendData(request, to: &body)
-    AndroidConfig(priority: priority, hasCommon: hasCommon, object: object).append(request, context, to: &body)
+    AndroidConfig(settings: settings, hasCommon: hasCommon, object: object).append(request, context, to: &body)
     // The request contains all counted bytes, except the page's address and the object.
     if document.bytes.count + (page?.count ?? 0) + Self.countedBytes(of: object) > Self.topicPayloadLimit {
       try Self.refuseOversized(request, Self.payloadLimit(request), page: page, object)
     }
-    var apns = ApnsConfig(delivery: apple, upmcTopic: upmcTopic, object: object, page: page)
+    var apns = ApnsConfig(delivery: apple, upmcTopic: settings.upmcTopic, object: object, page: page)
     try apns.append(request, context, to: &body)
     usesPage = page != nil || apns.usesPage
     appendWebpush(request, hasCommon: hasCommon, to: &body)

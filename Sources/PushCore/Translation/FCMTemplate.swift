@@ -30,7 +30,7 @@ public final class FCMTemplate: Sendable {
     }
     page = FCMMessage.page(request, context, object)
     let message = FCMMessage(
-      apple: apple, priority: settings.defaultPriority, upmcTopic: settings.upmcTopic, object: object, page: page)
+      apple: apple, settings: settings, object: object, page: page)
     var usesPage = false
     head = try message.head(request, context, usesPage: &usesPage)
     self.usesPage = usesPage
