@@ -130,7 +130,7 @@ final class Connection {
     heartbeat = 0
     frameMax = Int(settings.frameMax)
     headerMax = frameMax
-    phaseDeadline = now.advanced(bySeconds: settings.handshakeTimeout)
+    phaseDeadline = now.advanced(bySeconds: ConnectionSettings.handshakeTimeout)
     output.append(contentsOf: Frame.protocolHeader)
     announceOutput()
   }
@@ -164,7 +164,7 @@ final class Connection {
   func deadlineReached(at now: MonotonicTime) {
     latest = now
     if phaseDeadline == Self.nextTurn {
-      phaseDeadline = now.advanced(bySeconds: settings.closeTimeout)
+      phaseDeadline = now.advanced(bySeconds: ConnectionSettings.closeTimeout)
     } else if now >= phaseDeadline {
       phaseDeadline = .distantFuture
       fail(phase == .closing ? .closedHere : hasBeenReady ? .heartbeatMissed : .handshakeTimedOut)

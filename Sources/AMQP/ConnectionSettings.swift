@@ -5,21 +5,18 @@ public struct ConnectionSettings: Sendable {
   public var name: String
   /// Seconds; the broker may lower it. 0 turns heartbeats off unless the broker requires them.
   public var heartbeat: UInt16
-  /// Seconds from the opening of the transport until the connection is ready to work.
-  public var handshakeTimeout: Double
-  public var closeTimeout: Double
   /// Largest frame in bytes; the broker may lower it.
   public var frameMax: UInt32
 
-  public init(
-    broker: BrokerURI, name: String = "pushfleet", heartbeat: UInt16 = 10, handshakeTimeout: Double = 10,
-    closeTimeout: Double = 5, frameMax: UInt32 = 131_072
-  ) {
+  /// Seconds from the opening of the transport until the connection is ready to work.
+  static let handshakeTimeout = 10.0
+  /// Seconds.
+  static let closeTimeout = 5.0
+
+  public init(broker: BrokerURI, name: String = "pushfleet", heartbeat: UInt16 = 10, frameMax: UInt32 = 131_072) {
     self.broker = broker
     self.name = name
     self.heartbeat = heartbeat
-    self.handshakeTimeout = handshakeTimeout
-    self.closeTimeout = closeTimeout
     self.frameMax = frameMax
   }
 

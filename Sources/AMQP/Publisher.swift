@@ -56,7 +56,7 @@ public final class Publisher: ConnectionRole {
   public let window: Int
   /// Seconds without any confirm before the connection fails, while a confirm is outstanding and the broker isn't blocked. A
   /// queue without a leader confirms late; confirms of other queues show that the connection works.
-  private let confirmTimeout: Double
+  private static let confirmTimeout = 30.0
 
   private var confirms = ConfirmWindow()
   public private(set) var isReady = false
@@ -81,14 +81,13 @@ public final class Publisher: ConnectionRole {
   ///   - calls: a fanout exchange, which the publisher declares, and a queue that ends with the connection. If set, its messages
   ///     are received instead of answers.
   public init(
-    settings: ConnectionSettings, window: Int = 1000, confirmTimeout: Double = 30, maximumReply: Int? = nil,
+    settings: ConnectionSettings, window: Int = 1000, maximumReply: Int? = nil,
     calls: (exchange: String, queue: String)? = nil, handler: any PublisherHandler
   ) {
     self.calls = calls
     self.maximumReply = maximumReply
     self.handler = handler
     self.window = window
-    self.confirmTimeout = confirmTimeout
     connection = Connection(settings: settings)
   }
 
@@ -357,7 +356,7 @@ public final class Publisher: ConnectionRole {
 
   private func watch(at now: MonotonicTime) {
     confirmDeadline =
-      confirms.unconfirmed == 0 || isBlocked ? .distantFuture : now.advanced(bySeconds: confirmTimeout)
+      confirms.unconfirmed == 0 || isBlocked ? .distantFuture : now.advanced(bySeconds: Self.confirmTimeout)
   }
 
   var roleDeadline: MonotonicTime { min(confirmDeadline, commands.deadline) }

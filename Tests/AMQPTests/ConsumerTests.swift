@@ -196,7 +196,7 @@ struct ConsumerTests {
   func closingUnanswered() {
     let script = ConsumerScript()
     script.consumer.close()
-    _ = script.wait(Script.settings.closeTimeout)
+    _ = script.wait(ConnectionSettings.closeTimeout)
     #expect(script.recorder.events == [.ended(.closedHere)])
   }
 
