@@ -17,6 +17,9 @@ public protocol PublisherHandler: AnyObject {
 }
 
 extension PublisherHandler {
+  public func confirmed(_ tag: Int) {}
+  public func blocked(_ publisher: Publisher, reason: String) {}
+  public func unblocked(_ publisher: Publisher) {}
   public func replied(_ publisher: Publisher, _ reply: consuming Delivery) {}
 }
 

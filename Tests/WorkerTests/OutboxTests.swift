@@ -48,8 +48,6 @@ struct OutboxTests {
       func ready(_ publisher: Publisher) { target?.ready(publisher) }
       func confirmed(_ tag: Int) { target?.confirmed(tag) }
       func failed(_ tag: Int, _ failure: PublishFailure) { target?.failed(tag, failure) }
-      func blocked(_ publisher: Publisher, reason: String) {}
-      func unblocked(_ publisher: Publisher) {}
       func ended(_ publisher: Publisher, _ reason: ConnectionEnd) { target?.ended(publisher, reason) }
     }
     private var handler: Forwarder?
@@ -57,8 +55,6 @@ struct OutboxTests {
     func ready(_ publisher: Publisher) { outbox.use(publisher) }
     func confirmed(_ tag: Int) { outbox.confirmed(tag) }
     func failed(_ tag: Int, _ failure: PublishFailure) { _ = outbox.failed(tag, failure) }
-    func blocked(_ publisher: Publisher, reason: String) {}
-    func unblocked(_ publisher: Publisher) {}
     func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
       hasEnded = true
       outbox.use(nil)

@@ -189,9 +189,6 @@ package final class TraceFeed: PublisherHandler {
     if isClosing { finish() }
   }
 
-  package func blocked(_ publisher: Publisher, reason: String) {}
-  package func unblocked(_ publisher: Publisher) {}
-
   package func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     guard publisher === self.publisher else { return }
     self.publisher = nil

@@ -77,10 +77,7 @@ final class StatusAnswers: PublisherHandler {
   }
 
   /// A lost answer needs no handling.
-  func confirmed(_ tag: Int) {}
   func failed(_ tag: Int, _ failure: PublishFailure) {}
-  func blocked(_ publisher: Publisher, reason: String) {}
-  func unblocked(_ publisher: Publisher) {}
 
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     self.publisher = nil

@@ -78,7 +78,6 @@ final class Producer: Participant, PublisherHandler {
     }
   }
 
-  func blocked(_ publisher: Publisher, reason: String) {}
   func unblocked(_ publisher: Publisher) { pump() }
 
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
