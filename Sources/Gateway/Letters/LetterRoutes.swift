@@ -120,7 +120,7 @@ enum LetterRoutes {
 
   /// A job is known to keys for its application, and to keys for all applications.
   private static func isKnown(_ job: LetterJobs.Job, _ call: HTTPCall, _ key: GatewayKey) -> Bool {
-    guard job.answer == nil, case .messages(let removal) = job.operation.action else { return false }
+    guard !job.isLook, case .messages(let removal) = job.operation.action else { return false }
     return removal.app.map(key.apps.contains) == true || call.applications.areAll(in: key.apps)
   }
 
