@@ -1,6 +1,5 @@
 import AMQP
 import Broker
-import Foundation
 import Reactor
 import Settings
 import Wire
@@ -124,7 +123,7 @@ final class RequestSender: PublisherClient {
       properties.correlationID = request.id
       unanswered[request.id] = report.awaited(request)
     }
-    properties.timestamp = UInt64(Date().timeIntervalSince1970)
+    properties.timestamp = UInt64(loop.wallClock / 1_000)
     publisher.publish(exchange: exchange, routingKey: lane, properties: properties, body: request.body, tag: tag)
   }
 
@@ -201,7 +200,7 @@ final class RequestSender: PublisherClient {
 
   override func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
     if reply.properties.correlationID == Self.question {
-      if let answer = WorkerAnswer(reply.body, now: Date().timeIntervalSince1970) { workers.append(answer) }
+      if let answer = WorkerAnswer(reply.body, now: Double(loop.wallClock) / 1_000) { workers.append(answer) }
       return
     }
     guard let id = reply.properties.correlationID, let awaited = unanswered.removeValue(forKey: id) else { return }
