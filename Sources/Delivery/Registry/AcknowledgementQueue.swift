@@ -34,7 +34,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner {
   private let tools: ShardTools
   private let noteReader: NoteReader
   private let wantsReceipts: Bool
-  private var letters: QueueLetterLog
+  package let letters: QueueLetterLog
 
   /// Unacknowledged messages, by number.
   private var messages: [Int: Message] = [:]
@@ -169,11 +169,8 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner {
     guard let message = messages[number] else { return }
     counters.acknowledgementsRefused += 1
     counters.deadLetters += 1
-    let letter = DeadLetter(
-      error: PushError(rawValue: refusal.code.rawValue) ?? .invalidParameters, reason: refusal.reason, attempts: 0,
-      failedAt: tools.time.wallClock)
+    let letter = letters.letter(refusal, failedAt: tools.time.wallClock)
     counters.pushes.add(.deadLetter(letter.error), AppSeries.none, nil, .normal)
-    letters.note(letter)
     publish(tools.publications.deadLetter(letter, for: message, .item(number, of: self)), number)
     meet(number)
   }
@@ -205,9 +202,6 @@ package final class AcknowledgementQueue: ChangeFeedHandler, ConsequenceOwner {
     if !message.isLost { feed?.acknowledge(message.delivery) }
     messages[number] = nil
   }
-
-  /// To be called about once a second.
-  package func reportDeadLetters() { letters.report(at: tools.time.now) }
 
   // MARK: failures
 

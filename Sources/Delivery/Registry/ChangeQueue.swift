@@ -34,7 +34,7 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner {
   private let limits: RegistryLimits
   private let noteReader: NoteReader
   private let replyQueues: ReplyQueues
-  private var letters: QueueLetterLog
+  package let letters: QueueLetterLog
 
   private var changes: [Int: Change] = [:]
   private var nextNumber = 0
@@ -193,12 +193,9 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner {
   }
 
   private func deadLetter(_ failure: ChangeRefusal, _ change: Change, _ number: Int) -> Publication {
-    let code = PushError(rawValue: failure.code.rawValue)
-    let words = code == nil ? "\(failure.code.rawValue): \(failure.reason)" : failure.reason
-    let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: tools.time.wallClock)
+    let letter = letters.letter(failure, failedAt: tools.time.wallClock)
     counters.deadLetters += 1
     counters.pushes.add(.deadLetter(letter.error), tools.apps.series.number(of: tools.apps.place(of: change.app)), nil, .normal)
-    letters.note(letter)
     return tools.publications.deadLetter(letter, for: change, .item(number, of: self))
   }
 
@@ -241,9 +238,6 @@ package final class ChangeQueue: ChangeFeedHandler, ConsequenceOwner {
       oldest += 1
     }
   }
-
-  /// To be called about once a second.
-  package func reportDeadLetters() { letters.report(at: tools.time.now) }
 
   // MARK: failures
 

@@ -1,9 +1,10 @@
+import DeviceRegistry
 import Logging
 import PushCore
 import Wire
 
-/// Logs dead letters of the registry's and the acknowledgements' queues.
-struct QueueLetterLog {
+/// Makes and logs dead letters of the registry's and the acknowledgements' queues.
+package final class QueueLetterLog {
   /// The queue's name without prefix.
   let queue: String
   let log: Log
@@ -14,12 +15,17 @@ struct QueueLetterLog {
     self.log = log
   }
 
-  mutating func note(_ letter: DeadLetter) {
+  /// The dead letter of a refused message.
+  func letter(_ refusal: ChangeRefusal, failedAt: Int64) -> DeadLetter {
+    let code = PushError(rawValue: refusal.code.rawValue)
+    let reason = code == nil ? refusal.description : refusal.reason
+    let letter = DeadLetter(error: code ?? .invalidParameters, reason: reason, attempts: 0, failedAt: failedAt)
     if let kind = letters.note(app: nil, error: letter.error, reason: letter.reason) { write(kind, 1) }
+    return letter
   }
 
   /// To be called about once a second.
-  mutating func report(at now: MonotonicTime) {
+  package func report(at now: MonotonicTime) {
     for (kind, count, _) in letters.due(at: now) { write(kind, count) }
   }
 

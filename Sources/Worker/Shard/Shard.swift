@@ -225,8 +225,8 @@ package final class Shard: TurnHook {
     audit?.look()
     pipeline.lookAtPages()
     pipeline.observers.steps.reportDeadLetters()
-    changes.reportDeadLetters()
-    acknowledgements.reportDeadLetters()
+    changes.letters.report(at: time.now)
+    acknowledgements.letters.report(at: time.now)
     askForFleetSize()
     if number == 0, configuration.metrics != nil { fleetFigures.look() }
     control.report(report)
