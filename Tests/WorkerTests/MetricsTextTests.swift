@@ -319,7 +319,7 @@ struct MetricsTextTests {
   func reasons() {
     var reasons = DeadLetterReasons()
     for number in 0..<500 { reasons.note(app: number % 200, error: .invalidParameters, reason: "reason \(number)") }
-    #expect(reasons.counts.count <= 2 * DeadLetterReasons.most + PushError.allCases.count)
+    #expect(reasons.counts.count <= 2 * DeadLetterLog.mostKinds + PushError.allCases.count)
     #expect(reasons.counts.values.reduce(0, +) == 500)
     reasons = DeadLetterReasons()
     reasons.note(app: nil, error: .invalidJSON, reason: "unknown key \(String(repeating: "ab", count: 32)) at byte 7")
