@@ -119,8 +119,6 @@ extension Topology {
   /// Questions to all running workers. Not part of `pushfleet topology`: the asking and the answering process declare it.
   public var controlExchange: String { name("control") }
 
-  /// - Parameter lane: `high` or `normal`.
-  public func sendQueue(_ lane: String) -> String { name("\(Self.send).\(lane)") }
   public var feedbackQueue: String { name("feedback") }
   public var resultsQueue: String { name("results") }
   public var deadQueue: String { name("dead") }

@@ -124,7 +124,7 @@ struct APNsOverTLSTests {
     shard.offer(0..<100)
     #expect(shard.loop.run { shard.answers.count == 100 })
     #expect(shard.delivered == 100)
-    #expect(shard.apns.credentialNotAfter == identity.notAfter)
+    #expect(shard.apns.credentials.notAfter == identity.notAfter)
     simulator.stop()
     #expect(simulator.journal.entries.allSatisfy { $0.authorization == nil })
   }

@@ -80,7 +80,7 @@ extension Pipeline {
     entry.delivery = consume delivery
     observers.note(.quarantined, entry)
     entry.source.hold = hold
-    putAside(entry, quarantine.copy(of: entry))
+    putAside(entry, quarantine.messages.quarantine(entry, losses: 0))
   }
 
   /// The worker that had the message alone has died or lost its connection.

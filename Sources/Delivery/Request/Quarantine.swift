@@ -7,7 +7,7 @@ import Broker
 struct Quarantine {
   /// The last request from the quarantine.
   var alone: RequestReference?
-  private let messages: OutcomePublications
+  let messages: OutcomePublications
 
   /// The number of returns after which a request is processed alone.
   private static let mostReturns: Int64 = 2
@@ -27,22 +27,18 @@ struct Quarantine {
     return mine.body != delivery.body || mine.properties.messageID != delivery.properties.messageID
   }
 
-  func copy(of entry: InFlight, losses: Int64 = 0) -> Publication {
-    messages.quarantine(entry, losses: losses)
-  }
-
   /// A new copy with the number of losses; nil if the request is to be given up. Connections that are closed one after the
   /// other count as one loss, though several workers had the request.
   func copyAfterLoss(of entry: InFlight) -> Publication? {
     let losses = losses(of: entry) + 1
-    return losses <= Self.mostLosses ? copy(of: entry, losses: losses) : nil
+    return losses <= Self.mostLosses ? messages.quarantine(entry, losses: losses) : nil
   }
 
   /// A stopping worker's copy of an unbegun request from the quarantine. A return to the broker would count as a loss.
   func copyOfUnbegun(in table: InFlightTable) -> (of: InFlight, Publication)? {
     guard let alone, let entry = table[alone] else { return nil }
     guard !entry.ledger.isConcluded, !entry.ledger.isOrphan, entry.ledger.isSettled, !entry.hasBegun else { return nil }
-    return (entry, copy(of: entry, losses: losses(of: entry)))
+    return (entry, messages.quarantine(entry, losses: losses(of: entry)))
   }
 
   private func losses(of entry: InFlight) -> Int64 {

@@ -6,7 +6,7 @@ import Wire
 /// carries one push until APNs has answered one. If APNs calls a token expired, the token and the connection are replaced once
 /// for all pushes in flight. Each of these pushes is sent again once.
 public final class APNsProvider: PushProvider {
-  private var credentials: APNsCredentials
+  public private(set) var credentials: APNsCredentials
   private var headers: APNsHeaders
   private let time: Turn
   /// True for the sandbox, which gives each accepted push an id for its log.
@@ -38,8 +38,6 @@ public final class APNsProvider: PushProvider {
   var credentialName: String {
     if case .token(let credential) = credentials.authentication { "\(credential)" } else { "a certificate" }
   }
-  /// When the certificate expires, in Unix seconds; nil for a key.
-  public var credentialNotAfter: Int64? { credentials.notAfter }
 
   /// Uses another credential from now on. Pushes in flight finish with the old credential.
   /// - Parameter requestTimeout: seconds for an answer, from now on; nil keeps the current value.

@@ -68,7 +68,7 @@ final class PoolSet {
 
   private func noteExpiries() {
     expiries = zip(accounts, recipes).compactMap { account, recipe in
-      guard recipe != nil, case .apns(let apns) = account.pool.kind, let end = apns.credentialNotAfter else { return nil }
+      guard recipe != nil, case .apns(let apns) = account.pool.kind, let end = apns.credentials.notAfter else { return nil }
       return .init(name: account.name, notAfter: end)
     }
     expiries.sort { ($0.notAfter, $0.name) < ($1.notAfter, $1.name) }

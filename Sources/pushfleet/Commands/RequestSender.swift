@@ -40,7 +40,7 @@ final class RequestSender: PublisherClient {
     self.report = report
     let topology = configuration.topology
     exchange = Array(topology.sendExchange.utf8)
-    queue = topology.sendQueue(lane)
+    queue = topology.name("\(Topology.send).\(lane)")
     self.lane = Array(lane.utf8)
     self.app = app.map { Array($0.utf8) }
     isSigned = configuration.apps.contains { $0.producers != nil && (app == nil || $0.id == app) }
