@@ -146,6 +146,9 @@ struct FleetTextTests {
       #expect(picture.silent == 3, "\(text)")
       #expect(!FleetText(picture: picture, width: 80, hasColour: false).lines.isEmpty, "\(text)")
     }
+    let limited = #"{"worker":"h","in_hand":1000000000001,"on_streams":-1,"delivered":7,"holds":[{"app":"a","ready":1e300}]}"#
+    let worker = try #require(WorkerAnswer(Array(limited.utf8), now: 0))
+    #expect(worker.inHand == 0 && worker.onStreams == 0 && worker.delivered == 7 && worker.holds.map(\.ready) == [0])
     #expect(Figures.duration(-1e300) == "0 s" && Figures.duration(.nan) == "years" && Figures.duration(1e300) == "years")
   }
 

@@ -47,7 +47,7 @@ struct WorkerAnswer {
     guard let object = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
       let name = object["worker"] as? String
     else { return nil }
-    func number(_ key: String) -> Int { (object[key] as? NSNumber)?.intValue ?? 0 }
+    func number(_ key: String) -> Int { Self.count(object[key]) }
     func figure(_ key: String) -> Double { (object[key] as? NSNumber)?.doubleValue ?? 0 }
     func text(_ value: Any?) -> String { (value as? String ?? "").printable }
     self.name = name.printable
@@ -55,12 +55,12 @@ struct WorkerAnswer {
     state = text(object["state"])
     let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     uptime = (object["started_at"] as? String).flatMap { try? style.parse($0) }.map { max(0, now - $0.timeIntervalSince1970) }
-    shards = Self.count(object["shards"])
+    shards = number("shards")
     inHand = number("in_hand")
     onStreams = number("on_streams")
     delivered = number("delivered")
     failed = number("failed")
-    (traced, untraced) = (Self.count(object["trace_noted"]), Self.count(object["trace_left_out"]))
+    (traced, untraced) = (number("trace_noted"), number("trace_left_out"))
     deliveredPerSecond = figure("delivered_per_second")
     failedPerSecond = figure("failed_per_second")
     errors = (object["errors"] as? [String: Any] ?? [:]).map { ($0.key.printable, Self.count($0.value)) }
@@ -72,14 +72,14 @@ struct WorkerAnswer {
         name: text(pool["name"]), state: text(pool["state"]), since: text(pool["since"]), reason: text(pool["reason"]),
         remedy: remedy, connections: number("connections"), streams: number("streams"))
     }
-    poolsInTrouble = Self.count(object["pools_in_trouble"])
+    poolsInTrouble = number("pools_in_trouble")
     latencies = (object["latencies"] as? [[String: Any]] ?? []).compactMap(Self.latency)
-    holds = (object["holds"] as? [[String: Any]] ?? []).map { (text($0["app"]), ($0["ready"] as? NSNumber)?.intValue ?? 0) }
+    holds = (object["holds"] as? [[String: Any]] ?? []).map { (text($0["app"]), Self.count($0["ready"])) }
     waiting = (object["waiting"] as? [[String: Any]] ?? []).map { (text($0["credential"]), Self.count($0["pushes"])) }
     json = body.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 }
   }
 
-  /// Counts outside a sensible range become 0, so that sums can't overflow.
+  /// Counts that are negative or above 10¹² become 0, so that sums can't overflow.
   private static func count(_ value: Any?) -> Int {
     guard let number = value as? NSNumber, (0...1e12).contains(number.doubleValue) else { return 0 }
     return number.intValue
