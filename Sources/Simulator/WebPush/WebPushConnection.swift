@@ -34,7 +34,7 @@ final class WebPushConnection: ServiceConnection<WebPushService>, ServerSessionH
     } catch {
       if let violation = error.violation { entry.violations.append(violation) }
       let (status, reason) = target.vendor.code(of: error)
-      return target.vendor.refuse(status, reason)
+      return target.vendor.refuse(status, reason ?? target.vendor.usualReason(status))
     }
   }
 

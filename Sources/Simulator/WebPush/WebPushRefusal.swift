@@ -15,6 +15,18 @@ enum WebPushRefusal: Error, Equatable {
   case tooLarge
   case undecryptable
 
+  /// The status of most vendors.
+  var usualStatus: Int {
+    switch self {
+    case .missingToken, .badToken, .badKey: 401
+    case .otherKey: 403
+    case .wrongMethod: 405
+    case .unknownSubscription: 410
+    case .tooLarge: 413
+    case .missingTTL, .badTTL, .badUrgency, .badTopic, .badEncoding, .undecryptable: 400
+    }
+  }
+
   /// The sender's mistake, for the journal; nil if a sender can't know it.
   var violation: String? {
     switch self {

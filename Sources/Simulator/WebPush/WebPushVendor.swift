@@ -13,9 +13,9 @@ protocol WebPushVendor: Sendable {
 
   /// - Parameter id: a new UUID.
   func accept(_ push: JournalEntry, _ headers: WebPushHeaders, origin: String, id: [UInt8]) -> SimulatedAnswer
-  /// The status and the vendor's own name of a refusal.
-  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String)
-  /// The reason for a scripted status without one.
+  /// The status and the vendor's own name of a refusal; nil for the status' usual reason.
+  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String?)
+  /// The reason for a status without one.
   func usualReason(_ status: Int) -> String
   func refuse(_ status: Int, _ reason: String) -> SimulatedAnswer
 }

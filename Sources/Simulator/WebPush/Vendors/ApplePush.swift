@@ -32,18 +32,15 @@ struct ApplePush: WebPushVendor {
     if let topic = headers.topic, topic.count % 4 == 1 { throw .badTopic }
   }
 
-  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {
+  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String?) {
     switch refusal {
-    case .wrongMethod: (405, usualReason(405))
-    case .unknownSubscription: (410, usualReason(410))
     case .missingToken, .badToken: (403, "BadJwtToken")
     case .badKey: (403, "BadVapidPublicKey")
     case .otherKey: (403, "VapidPkHashMismatch")
     case .missingTTL, .badTTL: (400, "BadTtl")
     case .badUrgency: (400, "BadUrgency")
     case .badTopic: (400, "BadWebPushTopic")
-    case .badEncoding, .undecryptable: (400, usualReason(400))
-    case .tooLarge: (413, usualReason(413))
+    default: (refusal.usualStatus, nil)
     }
   }
 

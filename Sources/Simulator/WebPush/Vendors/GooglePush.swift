@@ -7,18 +7,15 @@ struct GooglePush: WebPushVendor {
     return SimulatedAnswer(status: 201, headers: [HeaderField("location", "\(origin)/0:\(push.time)%\(message)")])
   }
 
-  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {
+  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String?) {
     switch refusal {
-    case .wrongMethod: (405, usualReason(405))
-    case .unknownSubscription: (410, usualReason(410))
     case .missingToken: (400, "UnauthorizedRegistration")
     case .badToken, .badKey: (403, "permission denied: invalid JWT provided")
-    case .otherKey: (403, usualReason(403))
     case .missingTTL, .badTTL: (400, "InvalidTtl")
     case .badUrgency: (400, "InvalidUrgency")
     case .badTopic: (400, "InvalidTopic")
     case .badEncoding, .undecryptable: (400, "InvalidEncryption")
-    case .tooLarge: (413, usualReason(413))
+    default: (refusal.usualStatus, nil)
     }
   }
 

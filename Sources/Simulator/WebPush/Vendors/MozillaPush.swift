@@ -19,17 +19,15 @@ struct MozillaPush: WebPushVendor {
       ])
   }
 
-  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {
+  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String?) {
     switch refusal {
-    case .wrongMethod: (405, usualReason(405))
-    case .unknownSubscription: (404, "102")
-    case .missingToken, .badToken, .badKey, .otherKey: (401, "109")
+    case .unknownSubscription: (404, nil)
+    case .otherKey: (401, nil)
     case .missingTTL: (400, "111")
     case .badTTL: (400, "112")
     case .badTopic: (400, "113")
     case .badUrgency: (400, "999")
-    case .badEncoding, .undecryptable: (400, "110")
-    case .tooLarge: (413, "104")
+    default: (refusal.usualStatus, nil)
     }
   }
 

@@ -12,17 +12,8 @@ struct UnifiedPush: WebPushVendor {
     return SimulatedAnswer(status: 200, headers: Self.headers, body: json.line)
   }
 
-  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {
-    let status =
-      switch refusal {
-      case .wrongMethod: 405
-      case .unknownSubscription: 404
-      case .missingToken, .badToken, .badKey: 401
-      case .otherKey: 403
-      case .missingTTL, .badTTL, .badUrgency, .badTopic, .badEncoding, .undecryptable: 400
-      case .tooLarge: 413
-      }
-    return (status, usualReason(status))
+  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String?) {
+    (refusal == .unknownSubscription ? 404 : refusal.usualStatus, nil)
   }
 
   func usualReason(_ status: Int) -> String { "\(status)01" }

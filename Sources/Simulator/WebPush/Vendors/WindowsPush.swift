@@ -14,19 +14,15 @@ struct WindowsPush: WebPushVendor {
       headers: Self.headers("received") + [HeaderField(name: Array("x-wns-msg-id".utf8), value: id)])
   }
 
-  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String) {
+  func code(of refusal: WebPushRefusal) -> (status: Int, reason: String?) {
     switch refusal {
-    case .wrongMethod: (405, usualReason(405))
-    case .unknownSubscription: (410, usualReason(410))
     case .missingToken: (401, "The authorization header is missing")
-    case .badToken, .badKey: (401, usualReason(401))
-    case .otherKey: (403, usualReason(403))
     case .missingTTL: (400, "The TTL header is missing")
     case .badTTL: (400, "The value of TTL conflicts with X-WNS-Cache-Policy")
     case .badUrgency: (400, "The value of Urgency is invalid")
     case .badTopic: (400, "The value of Topic is invalid")
     case .badEncoding, .undecryptable: (400, "The content encoding is invalid")
-    case .tooLarge: (413, usualReason(413))
+    default: (refusal.usualStatus, nil)
     }
   }
 
