@@ -37,7 +37,7 @@ public final class EventLoop {
   private var dirty: [Link] = []
   private var flushing: [Link] = []
   private var resuming: [Link] = []
-  private var owned: [ObjectIdentifier: AnyObject] = [:]
+  private(set) var owned: [ObjectIdentifier: AnyObject] = [:]
   private var resolutions: [Int: (Resolution) -> Void] = [:]
   private var nextResolution = 0
   /// Callbacks that wait at a limiter, by ticket.
@@ -168,8 +168,6 @@ public final class EventLoop {
   /// Keeps an open link, listener or connector alive until `disown`.
   func own(_ object: AnyObject) { owned[ObjectIdentifier(object)] = object }
   func disown(_ object: AnyObject) { owned[ObjectIdentifier(object)] = nil }
-
-  public var openCount: Int { owned.count }
 
   func flushThisTurn(_ link: Link) { dirty.append(link) }
 

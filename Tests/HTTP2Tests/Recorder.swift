@@ -1,6 +1,7 @@
-import HTTP2
 import TestSupport
 import Wire
+
+@testable import HTTP2
 
 /// Notes everything that a client session tells, and optionally keeps it busy.
 final class Recorder: ClientSessionHandler {
@@ -57,7 +58,7 @@ final class ScriptedServer: ServerSessionHandler {
 
   func requestReceived(_ request: ServerRequest, on session: ServerSession) {
     requests.append(request)
-    mostStreams = max(mostStreams, session.openStreams)
+    mostStreams = max(mostStreams, session.streams.count)
     onRequest(request, session)
   }
   func streamClosed(_ stream: Int32, _ code: ErrorCode, on session: ServerSession) { closed[stream] = code }

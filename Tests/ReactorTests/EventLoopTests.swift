@@ -141,7 +141,7 @@ import Wire
     #expect(seen == [SIGUSR2] && isBlocked)
     signals.close()
     #expect(!isBlocked)
-    #expect(loop.openCount == 0)
+    #expect(loop.owned.count == 0)
   }
 
   @Test("a process can read its own usage")

@@ -148,7 +148,7 @@ private final class TurnCounter: TurnHook {
     #expect(loop.run { outcome.address != nil })
     #expect(outcome.failure == nil)
     #expect(loop.now.seconds(since: start) < 0.5)
-    #expect(loop.openCount == 0)
+    #expect(loop.owned.count == 0)
   }
 
   @Test("all addresses are named when all fail")
@@ -163,7 +163,7 @@ private final class TurnCounter: TurnHook {
     Connector(loop, ports[0], outcome).start(trying: ports.compactMap { Resolver.numeric($0) })
     #expect(loop.run { outcome.failure != nil })
     #expect(outcome.failure == "\(ports[0]): Connection refused; \(ports[1]): Connection refused")
-    #expect(loop.openCount == 0)
+    #expect(loop.owned.count == 0)
   }
 
   @Test("the families of a name's addresses take turns")

@@ -1,7 +1,8 @@
-import Reactor
 import TestSupport
 import Testing
 import Wire
+
+@testable import Reactor
 
 @Suite struct LinkTests {
   @Test("what is sent comes back from an echoing peer", arguments: Security.allCases)
@@ -49,7 +50,7 @@ import Wire
     let client = Peer()
     _ = network.connect(client)
     #expect(network.loop.run { client.isOpen })
-    while network.loop.openCount < 3 { network.loop.turn(waitingAtMost: 0.01) }
+    while network.loop.owned.count < 3 { network.loop.turn(waitingAtMost: 0.01) }
     let hook = Hook()
     network.loop.afterEvents(hook)
     client.whenWriting = { [weak client] in
@@ -241,7 +242,7 @@ import Wire
     network.loop.turn(waitingAtMost: 0)
     #expect(weakMachine == nil)
     #expect(weakLink == nil)
-    #expect(network.loop.openCount == 1, "the listener")
+    #expect(network.loop.owned.count == 1, "the listener")
   }
 
   @Test("a loop that goes away takes its open links with it")

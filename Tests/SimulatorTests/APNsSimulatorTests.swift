@@ -1,11 +1,12 @@
 import Foundation
 import HTTP2
-import Reactor
 import Simulator
 import TLS
 import TestSupport
 import Testing
 import Wire
+
+@testable import Reactor
 
 @Suite struct APNsSimulatorTests {
   @Test("Over a socket with TLS: pushes are answered and journaled as lines of JSON")
@@ -65,7 +66,7 @@ import Wire
       link.close()
     }
     simulator.close()
-    #expect(loop.run { loop.openCount == 0 })
+    #expect(loop.run { loop.owned.count == 0 })
   }
 
   /// Sends a number of pushes as fast as streams come free.

@@ -58,8 +58,6 @@ public final class ServerSession: Machine {
 
   deinit { nghttp2_session_del(session) }
 
-  public var openStreams: Int { streams.count }
-
   // MARK: Answering
 
   /// Answers a request. Does nothing if its stream has been closed.
