@@ -131,13 +131,7 @@ extension Configuration {
 
   /// - Parameter marks: the allowed characters besides letters and digits.
   fileprivate static func isName(_ text: String, longest: Int, marks: String = "._-") -> Bool {
-    (1...longest).contains(text.utf8.count)
-      && text.utf8.allSatisfy { byte in
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: marks.utf8.contains(byte)
-        }
-      }
+    (1...longest).contains(text.utf8.count) && text.utf8.allSatisfy { Bytes.isAlphanumeric($0) || marks.utf8.contains($0) }
   }
 }
 

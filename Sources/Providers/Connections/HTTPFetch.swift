@@ -1,4 +1,5 @@
 import HTTP2
+import PushCore
 import Wire
 
 /// One HTTP/1 request (RFC 9112) on its own connection, which the answer ends.
@@ -101,11 +102,10 @@ package final class HTTPFetch: Machine {
   package static func encoded(_ text: String) -> String {
     var out = ""
     for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-        UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+      if Bytes.isAlphanumeric(byte) || "-._~".utf8.contains(byte) {
         out.unicodeScalars.append(Unicode.Scalar(byte))
-      default: out += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      } else {
+        out += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
       }
     }
     return out
