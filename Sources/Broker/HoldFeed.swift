@@ -2,14 +2,6 @@ import AMQP
 import Logging
 import Wire
 
-/// Receives the messages of the hold queues for a shard.
-package protocol HoldFeedHandler: AnyObject {
-  /// - Parameter app: index of the application in the configuration.
-  func heldDelivered(_ delivery: consuming Delivery, app: Int)
-  /// Every delivery in hand will be delivered again.
-  func holdsLost()
-}
-
 /// A shard's separate connection for the hold queues of applications. A queue without a leader, or a closed channel, then
 /// doesn't affect the lanes. A few requests of each queue are always consumed, as probes for a provider in trouble. While the
 /// provider accepts requests, more are consumed; the faster it accepts them, the more.
@@ -51,7 +43,10 @@ package final class HoldFeed {
   /// Minimum seconds between two increases of the flow.
   private static let flowPause = 1.0
 
-  package weak var handler: (any HoldFeedHandler)?
+  /// Called with a message, and with the index of its application in the configuration.
+  package var onDelivered: ((consuming Delivery, Int) -> Void)?
+  /// Every delivery in hand will be delivered again.
+  package var onLost: (() -> Void)?
   /// A queue is missing, so the existing ones must be found out again.
   package var onQueueLost: (() -> Void)?
   package var onEnded: (() -> Void)?
@@ -175,7 +170,7 @@ extension HoldFeed: ConsumerHandler {
     let index = delivery.consumer / Flow.steps.count
     holds[index].inHand += 1
     inHand += 1
-    handler?.heldDelivered(delivery, app: holds[index].app)
+    onDelivered?(delivery, holds[index].app)
   }
 
   package func cancelled(queue: Int) {
@@ -186,14 +181,14 @@ extension HoldFeed: ConsumerHandler {
   package func channelLost(_ reason: ConnectionEnd) {
     log.warning("the broker closed the channel of the hold queues", ["reason": "\(reason)"])
     forgetDeliveries()
-    handler?.holdsLost()
+    onLost?()
   }
 
   package func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     guard consumer === self.consumer else { return }
     self.consumer = nil
     forgetDeliveries()
-    handler?.holdsLost()
+    onLost?()
     defer { onEnded?() }
     if case .notFound = reason {
       holds = []

@@ -82,7 +82,8 @@ package final class Shard: TurnHook {
     pipeline.backpressure.acknowledger = broker
     pipeline.observers.trace.recorder = broker.trace?.recorder
     holds.broker = broker
-    broker.holds.handler = self
+    broker.holds.onDelivered = { [weak self] in self?.heldDelivered($0, app: $1) }
+    broker.holds.onLost = { [pipeline] in pipeline.channelLost(ofHolds: true) }
     broker.holds.onQueueLost = { holds.lost() }
     broker.changes?.handler = changes
     changes.feed = broker.changes
@@ -337,8 +338,8 @@ package final class Shard: TurnHook {
   }
 }
 
-extension Shard: HoldFeedHandler {
-  package func heldDelivered(_ delivery: consuming Delivery, app: Int) {
+extension Shard {
+  private func heldDelivered(_ delivery: consuming Delivery, app: Int) {
     let headers = delivery.properties.headers
     // Only workers may publish to this exchange.
     if delivery.exchange.elementsEqual(configuration.topology.holdExchange.utf8), headers[Topology.questionHeader] != nil {
@@ -347,7 +348,6 @@ extension Shard: HoldFeedHandler {
     let origin = headers.string(Topology.originHeader)
     pipeline.accept(consume delivery, from: origin.flatMap { WorkQueue(origin: $0) } ?? .sendNormal, hold: app)
   }
-  package func holdsLost() { pipeline.channelLost(ofHolds: true) }
 }
 
 extension Shard: PoolObserver {
