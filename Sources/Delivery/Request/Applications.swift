@@ -49,14 +49,31 @@ package final class Applications {
 
   // MARK: a reload
 
-  /// Adds or updates an application. Call ``rerouted(_:)`` when its routes are set.
+  /// Adds or updates an application with its configuration. Call ``rerouted(_:)`` when its routes are set.
+  /// - Parameter credentials: nil if nothing is sent.
+  /// - Returns: its index, and the ways in which it and its senders reach devices.
+  package func put(
+    _ app: AppConfiguration, _ credentials: [CredentialPlace: LoadedCredential]?
+  ) -> (index: Int, uses: [PoolUse]) {
+    let index = put(
+      Array(app.id.utf8), packages: app.packages.map { Array($0.utf8) }, rights: AppRights(app),
+      senders: app.senders.keys.map { Array($0.utf8) })
+    all[index].ignoresUnknownNames = app.ignoresUnknownNames
+    all[index].isUPMC = app.isUPMC
+    all[index].countsBadges = app.countsBadges
+    all[index].unknownOutcome = app.unknownOutcome
+    all[index].pausable = app.pausable
+    let uses = app.sets.flatMap { sender, set in
+      let routes = sender.flatMap { all[index].senders[Array($0.utf8)] } ?? all[index].routes
+      return PoolUse.all(of: set, app, credentials, sender, routes)
+    }
+    return (index, uses)
+  }
+
+  /// Adds or updates an application.
   /// - Returns: its index.
   @discardableResult
-  package func put(
-    _ id: [UInt8], packages: [[UInt8]], rights: AppRights = AppRights(), ignoresUnknownNames: Bool = false,
-    isUPMC: Bool = false, countsBadges: Bool = false, unknownOutcome: UnknownOutcome = .retry,
-    pausable: [String: [CredentialPlace]] = [:], senders: [[UInt8]]
-  ) -> Int {
+  package func put(_ id: [UInt8], packages: [[UInt8]], rights: AppRights = AppRights(), senders: [[UInt8]]) -> Int {
     let index: Int
     if let place = places[id] {
       index = place
@@ -75,11 +92,6 @@ package final class Applications {
     }
     all[index].packages = packages
     all[index].rights = rights
-    all[index].ignoresUnknownNames = ignoresUnknownNames
-    all[index].isUPMC = isUPMC
-    all[index].countsBadges = countsBadges
-    all[index].unknownOutcome = unknownOutcome
-    all[index].pausable = pausable
     for package in packages { byPackage[package, default: []].insert(index) }
     let wanted = Set(senders)
     for (sender, routes) in all[index].senders where !wanted.contains(sender) {

@@ -46,15 +46,7 @@ public struct Rehearsal {
     intake = Intake(apps: apps, limits: configuration.limits, pageBytes: pages?.bytes)
     hasRegistry = configuration.registry != nil
     for app in configuration.apps {
-      let index = apps.put(
-        Array(app.id.utf8), packages: app.packages.map { Array($0.utf8) }, rights: AppRights(app),
-        ignoresUnknownNames: app.ignoresUnknownNames, isUPMC: app.isUPMC, countsBadges: app.countsBadges,
-        senders: app.senders.keys.map { Array($0.utf8) })
-      var uses: [PoolUse] = []
-      for (sender, set) in app.sets {
-        let routes = sender.flatMap { apps[index].senders[Array($0.utf8)] } ?? apps[index].routes
-        uses += PoolUse.all(of: set, app, nil, sender, routes)
-      }
+      let uses = apps.put(app, nil).uses
       for (pool, use) in uses.enumerated() { use.assign(pool: use.isThere ? pool : nil) }
       PoolUse.chooseFirst(uses)
     }

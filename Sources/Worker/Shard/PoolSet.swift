@@ -121,24 +121,15 @@ final class PoolSet {
     var added: Set<String> = []
     for app in changed {
       let id = app.settings.id
-      let rights = AppRights(app.settings)
       if setups.updateValue(app, forKey: id) == nil {
         added.insert(id)
         changes.append("\(id) (added)")
-      } else if let index = apps.index(of: Array(id.utf8)), apps[index].rights != rights {
+      } else if let index = apps.index(of: Array(id.utf8)), apps[index].rights != AppRights(app.settings) {
         changes.append("\(id) rights")
       }
-      let index = apps.put(
-        Array(id.utf8), packages: app.settings.packages.map { Array($0.utf8) }, rights: rights,
-        ignoresUnknownNames: app.settings.ignoresUnknownNames, isUPMC: app.settings.isUPMC,
-        countsBadges: app.settings.countsBadges,
-        unknownOutcome: app.settings.unknownOutcome, pausable: app.settings.pausable,
-        senders: app.settings.senders.keys.map { Array($0.utf8) })
+      let (index, ways) = apps.put(app.settings, app.credentials)
       indices.append(index)
-      for (sender, set) in app.settings.sets {
-        let routes = sender.flatMap { apps[index].senders[Array($0.utf8)] } ?? apps[index].routes
-        uses += PoolUse.all(of: set, app.settings, app.credentials, sender, routes)
-      }
+      uses += ways
     }
     let before = uses.map { use in use.pool.flatMap { recipes[$0] } }
     follow(uses, of: Set(indices))
