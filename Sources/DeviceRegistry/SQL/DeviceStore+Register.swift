@@ -54,22 +54,30 @@ extension DeviceStore {
       user = bound
     }
 
+    /// The last values of an insert or a refresh.
+    func rest(latest: Int64) -> [SQLValue] {
+      [
+        .int(now), .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
+        .text(registration.appVersion), .int(registration.registered(by: latest)), .int(kind), .text(activity),
+      ]
+    }
+
     let key: RegistryKey
     var replaced: [ReplacedToken] = []
     if let holder, holder.id != owner?.id {
       key = try replaceToken(of: holder, by: owner, registration, now)
-      try refresh(holder, registration, user, kind, activity, now, latest: now)
+      try refresh(holder, registration, rest(latest: now))
       replaced = try replacedToken(SQL.replacedToken, [.int(holder.id), .int(holder.key.salt)])
     } else if let owner {
       key = owner.key
       // A registration without a time counts as the latest, whatever clock set `gone_at`.
-      try refresh(owner, registration, user, kind, activity, now, latest: max(now, owner.goneAt ?? now))
+      try refresh(owner, registration, rest(latest: max(now, owner.goneAt ?? now)))
       // The subscription may have other keys now.
       if former.token != registration.token {
         try session.run(SQL.renewToken, [.int(owner.id), .blob(registration.token)])
       }
     } else {
-      key = try insert(registration, app, user, kind, activity, now)
+      key = try insert(registration, app, rest(latest: now))
     }
     if !registration.topics.isEmpty {
       var sets: [[SQLValue]] = []
@@ -164,34 +172,20 @@ extension DeviceStore {
     return id
   }
 
-  private func insert(
-    _ registration: Registration, _ app: Int64, _ user: Int64?, _ kind: TokenKind, _ activity: [UInt8], _ now: Int64
-  ) throws(RegistryError) -> RegistryKey {
+  private func insert(_ registration: Registration, _ app: Int64, _ rest: [SQLValue]) throws(RegistryError) -> RegistryKey {
     let salt = makeSalt()
-    let id = try session.insert(
-      SQL.insertDevice,
-      [
-        .int(app), .int(registration.platform), .blob(registration.token), .int(salt),
-        .int(registration.environment ?? .unspecified), .text(registration.sender ?? []), .int(now),
-        .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
-        .text(registration.appVersion), .int(registration.registered(by: now)), .int(kind), .text(activity),
-      ])
-    return RegistryKey(id: id, salt: salt)
+    let values: [SQLValue] = [
+      .int(app), .int(registration.platform), .blob(registration.token), .int(salt),
+      .int(registration.environment ?? .unspecified), .text(registration.sender ?? []),
+    ]
+    return RegistryKey(id: try session.insert(SQL.insertDevice, values + rest), salt: salt)
   }
 
   /// Registers the device again: given fields overwrite, others stay. A registration older than `gone_at` doesn't reactivate the
   /// device.
-  private func refresh(
-    _ device: Found, _ registration: Registration, _ user: Int64?, _ kind: TokenKind, _ activity: [UInt8], _ now: Int64,
-    latest: Int64
-  ) throws(RegistryError) {
-    try session.run(
-      SQL.refreshDevice,
-      [
-        .int(device.id), .int(registration.environment), .text(registration.sender), .int(now),
-        .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
-        .text(registration.appVersion), .int(registration.registered(by: latest)), .int(kind), .text(activity),
-      ])
+  private func refresh(_ device: Found, _ registration: Registration, _ rest: [SQLValue]) throws(RegistryError) {
+    let values: [SQLValue] = [.int(device.id), .int(registration.environment), .text(registration.sender)]
+    try session.run(SQL.refreshDevice, values + rest)
   }
 
   /// Gives an installation a new token. The device keeps its number, topics, groups and user. It gets a new registration, and
