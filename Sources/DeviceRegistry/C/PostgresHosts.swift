@@ -7,9 +7,9 @@ struct PostgresHosts {
   typealias Parameters = [(name: String, value: String)]
 
   /// Parameters that override the location to reach one server, in the order of attempts. At least one.
-  let attempts: [Parameters]
+  private(set) var attempts: [Parameters] = []
   /// Default parameters for each attempt. The location overrides them.
-  let defaults: [Parameters]
+  private(set) var defaults: [Parameters] = []
 
   init(_ location: String) {
     let said = PostgresLocation.parameters(location)
@@ -19,8 +19,6 @@ struct PostgresHosts {
     let count = max(names.count, addresses.count, 1)
     // Any stand-by is preferred to other servers, so there are two rounds, as in libpq.
     let isStandbyPreferred = said["target_session_attrs"] == "prefer-standby"
-    var attempts: [Parameters] = []
-    var defaults: [Parameters] = []
     for attributes in isStandbyPreferred ? ["standby", "any"] : [nil] {
       for index in 0..<count {
         var one: Parameters = []
@@ -36,8 +34,6 @@ struct PostgresHosts {
         defaults.append(Self.isLocal(place) ? [] : Self.verification(said))
       }
     }
-    self.attempts = attempts
-    self.defaults = defaults
   }
 
   private static func list(_ text: String?) -> [String] {

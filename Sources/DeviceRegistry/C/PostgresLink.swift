@@ -1,5 +1,6 @@
 import CPostgres
 import Glibc
+import Reactor
 import Wire
 
 /// One libpq connection, from connecting to its loss. It uses the asynchronous API, so every wait has a time limit.
@@ -38,14 +39,9 @@ final class PostgresLink {
     let parameters = common + defaults + [("dbname", location)] + overrides
     let names = parameters.map { strdup($0.0) }
     let values = parameters.map { strdup($0.1) }
-    defer {
-      for text in names { free(text) }
-      for text in values { free(text) }
-    }
-    var namePointers = names.map { UnsafePointer<CChar>($0) }
-    var valuePointers = values.map { UnsafePointer<CChar>($0) }
-    namePointers.append(nil)
-    valuePointers.append(nil)
+    defer { for text in names + values { free(text) } }
+    var namePointers = names.map { UnsafePointer<CChar>($0) } + [nil]
+    var valuePointers = values.map { UnsafePointer<CChar>($0) } + [nil]
     guard let handle = PQconnectStartParams(&namePointers, &valuePointers, 1) else {
       throw .unavailable(.overloaded, "out of memory")
     }
@@ -59,8 +55,7 @@ final class PostgresLink {
         PQfinish(handle)
         throw error
       }
-      let answered = isReady(handle, status == PGRES_POLLING_READING ? POLLIN : POLLOUT, until: deadline)
-      guard answered else {
+      guard isReady(handle, status == PGRES_POLLING_READING ? POLLIN : POLLOUT, until: deadline) else {
         PQfinish(handle)
         throw .unavailable(.down, "no connection within \(options.connectTimeout) ms")
       }
@@ -232,16 +227,11 @@ final class PostgresLink {
       guard left > 0 else { return false }
       var entry = pollfd(fd: PQsocket(handle), events: Int16(events), revents: 0)
       let count = poll(&entry, 1, Int32(min(left, 60_000)))
-      if count > 0 { return true }
-      if count < 0, errno != EINTR { return true }
+      if count > 0 || count < 0 && errno != EINTR { return true }
     }
   }
 
-  private static func now() -> Int64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-  }
+  private static func now() -> Int64 { SystemClock.monotonic.nanoseconds / 1_000_000 }
 
   private static func message(_ handle: OpaquePointer) -> String {
     PQerrorMessage(handle).map { PostgresFault.firstLine(String(cString: $0)) } ?? ""
