@@ -38,8 +38,7 @@ final class SQLiteConnection: SQLSession {
 
   @discardableResult
   func run(_ statement: Statement, _ values: [SQLValue], _ each: (SQLRow) -> Void) throws(RegistryError) -> Int {
-    let prepared = try prepare(statement)
-    return try step(prepared, values, each)
+    try step(prepare(statement), values, each)
   }
 
   func insert(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> Int64 {
@@ -76,9 +75,7 @@ final class SQLiteConnection: SQLSession {
   }
 
   @discardableResult
-  private func step(
-    _ prepared: OpaquePointer, _ values: [SQLValue], _ each: (SQLRow) -> Void
-  ) throws(RegistryError) -> Int {
+  private func step(_ prepared: OpaquePointer, _ values: [SQLValue], _ each: (SQLRow) -> Void) throws(RegistryError) -> Int {
     scratch.bind(values, to: prepared)
     defer {
       sqlite3_reset(prepared)

@@ -38,13 +38,9 @@ public enum ControlSubject: Hashable, Sendable {
   public var refusalOfDiscard: String { "\(text) is not paused, so workers send what waits: pause it first" }
 
   init?(kind: [UInt8], name: [UInt8]) {
-    switch String(decoding: kind, as: UTF8.self) {
-    case "app": self = .app(name)
-    case "lane": self = .lane(name)
-    case "credential": self = .credential(name)
-    case "webhook": self = .webhook(name)
-    default: return nil
-    }
+    let subjects: [Self] = [.app(name), .lane(name), .credential(name), .webhook(name)]
+    guard let subject = subjects.first(where: { kind.elementsEqual($0.kind.utf8) }) else { return nil }
+    self = subject
   }
 }
 

@@ -74,12 +74,12 @@ package final class RegistryClient: RegistryHandler {
   }
 
   package func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?) {
-    let what = "\(kind)"
-    if fault == nil { unwritable.remove(kind) } else { unwritable.insert(kind) }
     if let fault {
-      log.error("the registry can't be written to; look-ups go on", ["what": what, "reason": "\(fault)"])
+      unwritable.insert(kind)
+      log.error("the registry can't be written to; look-ups go on", ["what": "\(kind)", "reason": "\(fault)"])
     } else {
-      log.info("the registry can be written to again", ["what": what])
+      unwritable.remove(kind)
+      log.info("the registry can be written to again", ["what": "\(kind)"])
     }
     if kind == .devices { tellWatchers(isUsable: fault == nil) }
   }

@@ -131,11 +131,9 @@ extension DeviceStore {
 extension SQL {
   static let fence = Statement("SELECT epoch FROM change_fence WHERE id = 1")
   static let claimChanges = Statement("UPDATE change_fence SET epoch = epoch + 1 WHERE id = 1")
-  static let unregister = Statement(
-    "UPDATE devices SET state = 2, reason = ?2, gone_at = ?3, user_id = NULL WHERE id = ?1")
+  static let unregister = Statement("UPDATE devices SET state = 2, reason = ?2, gone_at = ?3, user_id = NULL WHERE id = ?1")
   static let unbindUser = Statement("UPDATE devices SET user_id = NULL WHERE id = ?1")
-  static let unbindRelatives = Statement(
-    "UPDATE devices SET user_id = NULL WHERE id IN (\(relatives))")
+  static let unbindRelatives = Statement("UPDATE devices SET user_id = NULL WHERE id IN (\(relatives))")
   static let leaveTopics = Statement("DELETE FROM members WHERE device = ?1")
   static let countOtherTopics = Statement(
     "SELECT count(*) FROM (SELECT 1 FROM members WHERE device = ?1 AND topic <> ?2 LIMIT ?3) m")

@@ -7,9 +7,7 @@ extension DeviceStore {
   /// - Parameters:
   ///   - owner: the device that had the token before, in its earlier state.
   ///   - others: the installation's other devices, in their earlier state.
-  func settleCounter(
-    _ owner: Found?, _ others: [Found], _ installation: [UInt8], _ app: Int64
-  ) throws(RegistryError) {
+  func settleCounter(_ owner: Found?, _ others: [Found], _ installation: [UInt8], _ app: Int64) throws(RegistryError) {
     let own = owner?.counter
     guard let first = others.min(by: { $0.id < $1.id }) else {
       if let owner, owner.installation != installation { try leaveCounter(of: owner) }

@@ -59,9 +59,7 @@ extension DeviceStore {
 
   /// The devices of many references, in few round trips. Of an installation, only the first device.
   /// - Parameter withReplaced: true to find also a device whose former token is named.
-  func found(
-    _ references: [(DeviceReference, Int64)], withReplaced: Bool
-  ) throws(RegistryError) -> [Found?] {
+  func found(_ references: [(DeviceReference, Int64)], withReplaced: Bool) throws(RegistryError) -> [Found?] {
     var result = [Found?](repeating: nil, count: references.count)
     var tokens: [(index: Int, key: TokenKey)] = []
     var (byKey, byInstallation): ([Asked], [Asked]) = ([], [])
@@ -83,9 +81,7 @@ extension DeviceStore {
     return result
   }
 
-  private func fill(
-    _ result: inout [Found?], _ statement: Statement, _ asked: [Asked]
-  ) throws(RegistryError) {
+  private func fill(_ result: inout [Found?], _ statement: Statement, _ asked: [Asked]) throws(RegistryError) {
     let missing = asked.filter { result[$0.index] == nil }
     let found = try session.ofEach(statement, missing.map(\.values), Found.init)
     for (place, device) in zip(missing, found) { result[place.index] = device }

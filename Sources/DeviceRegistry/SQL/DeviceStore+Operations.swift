@@ -229,8 +229,7 @@ extension SQL {
     ORDER BY id DESC LIMIT ?3
     """
   }
-  static let unpublished = Statement(
-    "SELECT id FROM audit_events WHERE claimed_at < ?1 ORDER BY id LIMIT ?2")
+  static let unpublished = Statement("SELECT id FROM audit_events WHERE claimed_at < ?1 ORDER BY id LIMIT ?2")
   /// Has no row if another worker claimed the event since the look.
   static let claimAuditEvent = Statement(
     "UPDATE audit_events SET claimed_at = ?2 WHERE id = ?1 AND claimed_at < ?3 RETURNING \(auditColumns)")

@@ -42,9 +42,7 @@ public final class DeviceStore {
 
   /// Runs one statement in a transaction and returns the number of changed rows.
   @discardableResult
-  func write(
-    _ intent: TransactionIntent, _ statement: Statement, _ values: [SQLValue]
-  ) throws(RegistryError) -> Int {
+  func write(_ intent: TransactionIntent, _ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> Int {
     try transaction(intent) { () throws(RegistryError) in try session.run(statement, values) }
   }
 

@@ -155,17 +155,13 @@ extension SQLSession {
     try runEach(statement, sets) { _, _ in }
   }
 
-  func all<Value>(
-    _ statement: Statement, _ values: [SQLValue], _ read: (SQLRow) -> Value
-  ) throws(RegistryError) -> [Value] {
+  func all<Value>(_ statement: Statement, _ values: [SQLValue], _ read: (SQLRow) -> Value) throws(RegistryError) -> [Value] {
     var found: [Value] = []
     try run(statement, values) { row in found.append(read(row)) }
     return found
   }
 
-  func first<Value>(
-    _ statement: Statement, _ values: [SQLValue], _ read: (SQLRow) -> Value?
-  ) throws(RegistryError) -> Value? {
+  func first<Value>(_ statement: Statement, _ values: [SQLValue], _ read: (SQLRow) -> Value?) throws(RegistryError) -> Value? {
     var found: Value?
     try run(statement, values) { row in found = found ?? read(row) }
     return found

@@ -78,14 +78,10 @@ extension SQLiteConnection {
     guard try first(Self.keepLog, [], { $0.bytes(0) }) == Array("wal".utf8) else {
       throw .unavailable(.readOnly, "\(path): no write-ahead log can be kept beside it")
     }
-    try execute("PRAGMA synchronous = NORMAL")
-    try execute("PRAGMA cache_size = -\(cache)")
+    try execute("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -\(cache); PRAGMA temp_store = MEMORY")
     // In pages of 4 KiB. The log may grow to the cache size, because a bulk load changes the same pages repeatedly.
-    try execute("PRAGMA wal_autocheckpoint = \(max(1_000, min(cache / 4, 65_536)))")
-    try execute("PRAGMA temp_store = MEMORY")
-    try execute("PRAGMA secure_delete = OFF")
-    try execute("PRAGMA analysis_limit = 1000")
-    try execute("PRAGMA journal_size_limit = 67108864")
+    try execute("PRAGMA wal_autocheckpoint = \(max(1_000, min(cache / 4, 65_536))); PRAGMA journal_size_limit = 67108864")
+    try execute("PRAGMA secure_delete = OFF; PRAGMA analysis_limit = 1000")
     try migrate()
   }
 
