@@ -26,14 +26,7 @@ package final class Outbox {
   private var ready = Ring<Int>()
   /// Backlog without messages for stuck queues.
   private var moving = 0
-  /// Replies in flight when the broker closed the channel or connection with an error, and direct replies to unknown nodes.
-  /// Producers choose the queue of a reply, so one of them is probably the cause. They are published one at a time, and a reply
-  /// that causes it again is dropped.
-  private var suspects = Ring<Int>()
-  private var suspect: Int?
-  /// When a suspect last ended a connection.
-  private var causeFoundAt: MonotonicTime?
-  private var directReplies = DirectReplies()
+  private var suspects = ReplySuspects()
   /// False if the user may not write to the default exchange.
   private var mayReply = true
   /// For refusals by the fleet's own queues.
@@ -73,8 +66,8 @@ package final class Outbox {
 
   private func enqueue(_ slot: Int) {
     guard let publication = slots[slot] else { return }
-    if directReplies.standing(of: publication, at: time.now) == .unknown {
-      suspects.append(slot)
+    if suspects.standing(of: publication, at: time.now) == .unknown {
+      suspects.waiting.append(slot)
     } else {
       wait(slot, for: publication.queue)
     }
@@ -157,12 +150,12 @@ package final class Outbox {
 
   /// Takes a suspect if none is in flight, and otherwise one message of each queue in turn.
   private func nextSlot() -> Int? {
-    while suspect == nil, let slot = suspects.popFirst() {
+    while suspects.inFlight == nil, let slot = suspects.waiting.popFirst() {
       guard let reply = slots[slot] else { continue }
-      if DirectReplies.isDirect(reply), directReplies.standing(of: reply, at: time.now) != .unknown {
+      if ReplySuspects.isDirect(reply), suspects.standing(of: reply, at: time.now) != .unknown {
         wait(slot, for: reply.queue)
       } else {
-        suspect = slot
+        suspects.inFlight = slot
         return slot
       }
     }
@@ -177,8 +170,8 @@ package final class Outbox {
 
   private func publish(_ slot: Int, on publisher: Publisher) {
     guard let message = slots[slot] else { return }
-    if message.kind == .reply, slot != suspect, directReplies.standing(of: message, at: time.now) == .unknown {
-      return suspects.append(slot)
+    if message.kind == .reply, slot != suspects.inFlight, suspects.standing(of: message, at: time.now) == .unknown {
+      return suspects.waiting.append(slot)
     }
     if message.kind == .reply, let reason = refusal(of: message) {
       // Deferred, because the caller still processes the request.
@@ -197,7 +190,7 @@ package final class Outbox {
 
   private func refusal(of reply: Publication) -> String? {
     guard mayReply else { return "the user may not write to the default exchange" }
-    guard directReplies.standing(of: reply, at: time.now) == .refused else { return nil }
+    guard suspects.standing(of: reply, at: time.now) == .refused else { return nil }
     return "the broker ended the connection because of a reply to this client's node"
   }
 
@@ -232,7 +225,7 @@ package final class Outbox {
         "a reply is given up",
         ["queue": String(decoding: queue, as: UTF8.self), "reason": reason, "lines_left_out": omitted])
     }
-    if suspect == slot { suspect = nil }
+    if suspects.inFlight == slot { suspects.inFlight = nil }
     replyReachedNobody(slot)
   }
 
@@ -240,7 +233,7 @@ package final class Outbox {
     owner?.replyReachedNobody()
     // RabbitMQ returns every mandatory message to direct reply-to, whether it has reached the client or not.
     if let publication = slots[slot], case .item(let number, let item) = publication.owner,
-      !DirectReplies.isDirect(publication)
+      !ReplySuspects.isDirect(publication)
     {
       item.owner?.answerReachedNobody(number)
     }
@@ -332,9 +325,9 @@ package final class Outbox {
   // MARK: - Outcomes of publications
 
   package func confirmed(_ slot: Int) {
-    if slot == suspect { suspect = nil }
+    if slot == suspects.inFlight { suspects.inFlight = nil }
     if let publication = slots[slot] {
-      directReplies.processed(publication)
+      suspects.processed(publication)
       let queue = publication.queue
       confirmTimes.record(seconds: time.now.seconds(since: publication.publishedAt))
       queues[queue].confirmed(at: time.now)
@@ -349,15 +342,15 @@ package final class Outbox {
 
   /// - Returns: true if a queue or exchange of the fleet is missing on the broker.
   package func failed(_ slot: Int, _ failure: PublishFailure) -> Bool {
-    let wasSuspect = slot == suspect
-    if wasSuspect { suspect = nil }
+    let wasSuspect = slot == suspects.inFlight
+    if wasSuspect { suspects.inFlight = nil }
     if let queue = slots[slot]?.queue {
       queues[queue].failed()
       makeReady(queue)
     }
     switch failure {
     case .returned where slots[slot]?.kind == .reply:
-      if let reply = slots[slot] { directReplies.processed(reply) }
+      if let reply = slots[slot] { suspects.processed(reply) }
       replyReachedNobody(slot)
     case .returned where slots[slot]?.kind == .audit: ended(slot)
     case .returned:
@@ -403,14 +396,13 @@ package final class Outbox {
     defer { reply.mayHaveArrived = true }
     if wasSuspect, reply.mayHaveArrived || reason.isInternalError {
       if case .accessRefused = reason { mayReply = false }
-      causeFoundAt = time.now
-      directReplies.endedConnection(reply, at: time.now)
+      suspects.endedConnection(reply, at: time.now)
       giveUpReply(slot, because: "\(reason)")
-    } else if reason.isInternalError, suspect != nil || causeFoundAt == time.now {
+    } else if reason.isInternalError, suspects.inFlight != nil || suspects.causeFoundAt == time.now {
       publishAgain(slot)
     } else {
-      directReplies.doubt(reply)
-      suspects.append(slot)
+      suspects.doubt(reply)
+      suspects.waiting.append(slot)
     }
   }
 }

@@ -1,10 +1,12 @@
 import Wire
 
-/// What is known about the nodes in addresses of direct reply-to. RabbitMQ 3.10 ends the connection of a publisher with an internal
-/// error (541) if an address names a node that it doesn't know: one that has ended, one of another broker, or a forged one.
+/// Replies that may end the connection: those in flight when the broker closed the channel or connection with an error, and direct
+/// replies to unknown nodes. Producers choose the queue of a reply, so one of them is probably the cause. They are published one at
+/// a time, and a reply that causes it again is dropped.
 ///
-/// A reply to an unknown node is therefore published alone. A node that has ended a connection gets no replies for a while.
-struct DirectReplies {
+/// RabbitMQ 3.10 ends the connection of a publisher with an internal error (541) if the address of a direct reply names a node that it
+/// doesn't know: one that has ended, one of another broker, or a forged one. Such a node gets no replies for a while.
+struct ReplySuspects {
   enum Standing {
     case known, unknown
     /// Replies are to be given up.
@@ -19,6 +21,11 @@ struct DirectReplies {
   private static let mostEnds = 3
   private static let mostNodes = 256
 
+  /// Slots in the outbox.
+  var waiting = Ring<Int>()
+  var inFlight: Int?
+  /// When a suspect last ended a connection.
+  private(set) var causeFoundAt: MonotonicTime?
   private var known: Set<ArraySlice<UInt8>> = []
   private var refused: [ArraySlice<UInt8>: MonotonicTime] = [:]
   /// The last times at which a reply ended a connection.
@@ -58,6 +65,7 @@ struct DirectReplies {
 
   /// The publication ended the connection.
   mutating func endedConnection(_ publication: Publication, at now: MonotonicTime) {
+    causeFoundAt = now
     guard let node = Self.node(of: publication) else { return }
     known.remove(node)
     if refused.count >= Self.mostNodes { refused = [:] }
