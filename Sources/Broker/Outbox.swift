@@ -372,10 +372,11 @@ package final class Outbox {
       }
       let id = slots[slot]?.properties.messageID.map { String(decoding: $0, as: UTF8.self) } ?? "without an id"
       offerAgainLater(slot, because: "the headers of the message \(id) exceed a frame: sent without the producer's headers")
+    case .channelClosed(let reason) where reason.isFailedCommand: publishAgain(slot)
     case .channelClosed(let reason) where slots[slot]?.kind == .reply:
       replyFailed(slot, reason, wasSuspect: wasSuspect)
     case .connectionLost, .timedOut: publishAgain(slot)
-    case .channelClosed(let reason) where reason.isInternalError: publishAgain(slot)
+    case .channelClosed(let reason) where reason.isCrash: publishAgain(slot)
     case .channelClosed(let reason):
       slots[slot]?.mayHaveArrived = true
       offerAgainLater(slot, because: "\(reason)")
@@ -394,11 +395,11 @@ package final class Outbox {
   private func replyFailed(_ slot: Int, _ reason: ConnectionEnd, wasSuspect: Bool) {
     guard let reply = slots[slot] else { return }
     defer { reply.mayHaveArrived = true }
-    if wasSuspect, reply.mayHaveArrived || reason.isInternalError {
+    if wasSuspect, reply.mayHaveArrived || reason.isCrash {
       if case .accessRefused = reason { mayReply = false }
       suspects.endedConnection(reply, at: time.now)
       giveUpReply(slot, because: "\(reason)")
-    } else if reason.isInternalError, suspects.inFlight != nil || suspects.causeFoundAt == time.now {
+    } else if reason.isCrash, suspects.inFlight != nil || suspects.causeFoundAt == time.now {
       publishAgain(slot)
     } else {
       suspects.doubt(reply)

@@ -84,8 +84,8 @@ struct OutboxTests {
     func cut() { driver.finish(.failed("reset"), at: now) }
 
     /// The broker ends the connection with an internal error.
-    func crash() {
-      let text = Array("INTERNAL_ERROR".utf8)
+    func crash(_ text: String = "INTERNAL_ERROR") {
+      let text = Array(text.utf8)
       let arguments = [0x02, 0x1D, UInt8(text.count)] + text + [0, 0, 0, 0]
       driver.receive(method(0, 10, 50, arguments), at: now)
       driver.settle(at: now)
@@ -366,6 +366,18 @@ struct OutboxTests {
     #expect(Set(owner.confirmed) == [0, 1, 2, 3, 4, 6, 8, 10])
     for sequence in 2...5 as ClosedRange<UInt16> { connection.settle(sequence) }
     #expect(Set(owner.confirmed) == Set(0..<12) && owner.unreached == 5)
+  }
+
+  @Test("blames no reply for a command that the broker could not carry out")
+  func failedCommand() {
+    let (_, outbox, owner) = makeInOwnTime()
+    outbox.publish(directReply(0, "new"))
+    outbox.publish(message(1, .reply))
+    for _ in 0..<4 { Connection(outbox).crash("INTERNAL_ERROR - Cannot declare a queue") }
+    let connection = Connection(outbox)
+    #expect(connection.published == 2)
+    for sequence in 1...2 as ClosedRange<UInt16> { connection.settle(sequence) }
+    #expect(Set(owner.confirmed) == [0, 1] && owner.unreached == 0)
   }
 
   @Test("gives up direct replies to all unknown nodes while different ones have ended connections")

@@ -45,7 +45,9 @@ package final class Holds {
   package private(set) var present: [Int] = []
   /// Ready requests in each hold queue, as last counted.
   private(set) var ready: [Int: Int] = [:]
-  private var failedAt: MonotonicTime?
+  /// When a hold queue may be declared after a failure, which can end the connection (541, while nodes of the broker are down).
+  private var nextDeclaration = MonotonicTime(nanoseconds: 0)
+  private var backoff = Backoff(base: 1, cap: 60)
   /// The broker has been asked for all applications before this one.
   private var nextToFind = 0
   private var unanswered: [Int] = []
@@ -84,8 +86,7 @@ package final class Holds {
     case .present(let usable): return time.now >= usable
     case .declaring: return false
     case .unknown:
-      if let failedAt, time.now.seconds(since: failedAt) < 1 { return false }
-      declare(app)
+      if time.now >= nextDeclaration { declare(app) }
       return false
     }
   }
@@ -97,9 +98,10 @@ package final class Holds {
       guard let self else { return }
       guard isThere else {
         states[app] = nil
-        failedAt = time.now
+        nextDeclaration = time.now.advanced(bySeconds: backoff.next(using: &time.random))
         return
       }
+      backoff.reset()
       found(app)
     }
   }
