@@ -22,8 +22,7 @@ enum DevicesCommand: Command {
     kind, activity, registered_at, and for web push endpoint, p256dh, auth, application_server_key. Each NDJSON line is one registry change, such as
     {"platform":"apns","token":"…","topics":["news"]}. A refused row is reported with its file and line; the others are imported
     (exit status 65). registered_at says since when the token is known, so that a later death of the token is detected and a
-    device that is gone since then stays gone. Without it, a device counts as registered at the import, and importing a file
-    again brings gone devices back.
+    device that is gone since then stays gone. Without it, it is the time of the import, which brings gone devices back.
 
     export writes what import reads, without gone devices. show also finds gone devices and says since when. list prints the
     devices in a state: gone (a provider said so, or unregistered), suspect (refused in a way that a wrong setting can cause)
@@ -31,7 +30,7 @@ enum DevicesCommand: Command {
 
     forget deletes a user for good: the devices with their tokens, topics and badges, the secrets of their installations, and the
     memberships of groups. The audit says how many devices, not who. The command doesn't reach messages in queues, dead letters, results,
-    the trace, and campaigns to the user: they last as long as is configured. On a terminal it asks first; elsewhere it needs --yes.
+    the trace, and campaigns to the user: they last as long as is configured.
     """,
     [
       .config(", which names the registry"),
@@ -52,8 +51,7 @@ enum DevicesCommand: Command {
         "since", "TIME", "of list: only devices in the state since then: 15m, 2h or 7d ago, or 2026-11-20T21:22:00Z"),
       .flag("times", "of export: write registered_at, too"), .json("JSON, one object per line; export writes it anyway"),
       .option("state", "gone|suspect|stale"), .option("token", "T"), .option("registration", "R"),
-      .option("installation", "I"), .option("user", "U"),
-      .option("platform", "apns|fcm|webpush"),
+      .option("installation", "I"), .option("user", "U"), .option("platform", "apns|fcm|webpush"),
       .option("subscription", "OBJECT", "of register: a browser's PushSubscription as JSON, for webpush instead of --token"),
       .option(
         "application-server-key", "KEY",
@@ -62,7 +60,7 @@ enum DevicesCommand: Command {
       .option("environment", "production|sandbox"), .option("sender", "S"), .option("name", "N"),
       .option("locale", "L"), .option("time-zone", "Z"), .option("app-version", "V"), .option("topics", "NAME,NAME"),
       .option("kind", "alert|voip|push_to_start|live_activity"), .option("activity", "A"),
-      RegistrySession.reasonOption, .flag("yes", "of forget: don't ask"),
+      RegistrySession.reasonOption, .flag("yes", "of forget: don't ask; needed without a terminal"),
     ],
     """
     Options of register: --installation I, --environment production|sandbox, --sender S, --user U, --name N, --locale L,

@@ -7,8 +7,7 @@ enum GroupsCommand: Command {
     "groups", "create and show device groups, add and remove members",
     forms: [
       .action("create", "--config", ["--app"], ["--users"], ["--json"], "NAME", "MEMBER..."),
-      .action("add", "--config", ["--app"], ["--users"], ["--json"], "GROUP", "MEMBER..."),
-      .action("remove", "--config", ["--app"], ["--users"], ["--json"], "GROUP", "MEMBER..."),
+      .action("add|remove", "--config", ["--app"], ["--users"], ["--json"], "GROUP", "MEMBER..."),
       .action("show", "--config", ["--app"], ["--json"], "GROUP", .hidden(["--users"])),
     ],
     """

@@ -7,8 +7,7 @@ enum TopicsCommand: Command {
     "topics", "list topics, subscribe devices and unsubscribe them",
     forms: [
       .action("list", "--config", ["--app"], ["--json"]),
-      .action("subscribe", "--config", ["--app"], ["--json"], "TOPIC", "DEVICE..."),
-      .action("unsubscribe", "--config", ["--app"], ["--json"], "TOPIC", "DEVICE..."),
+      .action("subscribe|unsubscribe", "--config", ["--app"], ["--json"], "TOPIC", "DEVICE..."),
     ],
     """
     A DEVICE is a registration or a provider's token; - reads devices from standard input, one per line. A device that isn't

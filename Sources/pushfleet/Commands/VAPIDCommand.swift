@@ -9,8 +9,7 @@ enum VAPIDCommand: Command {
     forms: [.action("create|show", "FILE", ["--json"])],
     """
     A VAPID key proves to push services that a push comes from you. `create` writes a new private key to FILE, which must not exist
-    yet. Both actions print the public key. Web pages give it to browsers as applicationServerKey when they subscribe. The setting
-    apps.APP.webpush.key names FILE.
+    yet. Both actions print the public key, the applicationServerKey of web pages. The setting apps.APP.webpush.key names FILE.
 
     Each subscription belongs to the key that it was made with. Keep the file as long as there are subscriptions.
     """,

@@ -10,8 +10,7 @@ enum WorkerCommand: Command {
     """
     Consumes the send, fan-out and retry queues and delivers until SIGTERM or SIGINT. Then it reads no more messages, finishes
     what is in flight and exits with status 0. A second signal ends it at once; unfinished messages return to the broker. On
-    SIGHUP, or when the configuration or a credential file changes, it loads applications and credentials without failing a
-    push.
+    SIGHUP, or when the configuration or a credential file changes, it loads applications and credentials; no push fails.
     """,
     [
       .config(), .flag("until-empty", "exit 0 once the send, fan-out and retry queues are empty and everything is settled"),

@@ -16,8 +16,7 @@ enum DeadCommand: Command {
 
     replay sends letters back to where they came from: requests and pages of broadcasts to their lanes, registry changes and
     acknowledgements to their queues. First fix the cause that the reason names. Each letter is removed once the broker has
-    confirmed its copy. After an interruption, run the same command again for the rest. Letters that become dead again during
-    a replay wait for the next one.
+    confirmed its copy. After an interruption, run it again for the rest. Letters that become dead again wait for the next replay.
 
     drop deletes letters for good. On a terminal it asks first; elsewhere it needs --yes.
     """,

@@ -43,8 +43,7 @@ struct LetterPlace {
 
   /// The most messages to look at. Each one returns to its queue, and a worker processes a request alone that has returned twice.
   var mostVisited: Int { most ?? (letters == .dead || action == "drop" ? .max : 1_000) }
-  /// The number of returns of a message from which operators are warned. The broker gives a held request up after
-  /// ``Topology/deliveryLimit``.
+  /// Returns of a message from which operators are warned. The broker gives it up after ``Topology/deliveryLimit``.
   var mostReturns: Int64 { letters == .dead ? .max : Topology.deliveryLimit / 2 }
 
   func count(_ count: Int) -> String { count == 1 ? "1 \(one)" : "\(Figures.count(count)) \(many)" }

@@ -8,20 +8,13 @@ enum DoctorCommand: Command {
     "doctor", "find what is wrong, and how to fix it",
     forms: [.form("--config", ["--app"], ["--management"], ["--json"])],
     """
-    Checks the parts below. Each finding says what to do.
-
-    Configuration: settings, keys and certificates.
+    Checks the configuration with its keys and certificates, and the parts below. Each finding says what to do.
 
     Brokers: access, release, exchanges and queues with the fleet's settings, the permissions of a worker, running workers and
-    their trouble with providers. A message of the doctor's own goes through the retry ladder if its shortest step is at most 30
-    s.
+    their trouble with providers. If its shortest step is at most 30 s, a message of the doctor goes through the retry ladder.
 
-    Registry: reachable, writable, free disk space.
-
-    Machine: the limit of open files; the listening addresses of metrics and gateway (free, or who is there); the gateway's
-    certificates and keys.
-
-    Proxies: a tunnel through each, to one of the hosts that are reached through it.
+    Machine: the registry (reachable, writable, free disk space); the limit of open files; the listening addresses of metrics and
+    gateway (free, or who is there); the gateway's certificates and keys; a tunnel through each proxy.
 
     Providers: a push that reaches no device, to APNs with an invalid token, to FCM with validate_only. Push services of browsers
     offer nothing of the kind, so only the keys of web push are checked.

@@ -18,8 +18,7 @@ enum AppsCommand: Command {
 
     rate limits the pushes per second of the whole fleet; "none" removes the limit. Requests beyond it wait.
 
-    discard deletes what waits in the hold queue of a paused application, for good. On a terminal it asks first; elsewhere it
-    needs --yes.
+    discard deletes what waits in the hold queue of a paused application, for good.
     """,
     .list(
       RegistrySession.options + [

@@ -7,8 +7,7 @@ enum CredentialsCommand: Command {
     forms: RegistrySession.forms("CREDENTIAL"),
     """
     Every worker follows within two seconds. Pushes with other credentials continue, also those of the same request. A sender's
-    order counts for all its credentials that it doesn't share with its application. To stop a whole application, see
-    `pushfleet apps`.
+    order counts for all its credentials that it doesn't share with its application. `pushfleet apps` stops an application.
 
     pause: nothing is sent with the credential. Its pushes wait on the retry ladder, at first for a second and later for up to a
     minute at a time, so the last ones are sent a minute after resume. No attempt is counted, and times to live continue.
@@ -17,8 +16,7 @@ enum CredentialsCommand: Command {
     drain sends what waits and refuses the pushes of new requests: they become dead letters.
 
     discard ends the pushes of a paused credential that are on the ladder or in the hold queue, for good. They fail as Cancelled,
-    without a dead letter, when they return from there, also if the credential is resumed before. Later pushes wait. On a terminal
-    it asks first; elsewhere it needs --yes.
+    without a dead letter, when they return from there, also if the credential is resumed before. Later pushes wait.
     """,
     .list(
       RegistrySession.options + [

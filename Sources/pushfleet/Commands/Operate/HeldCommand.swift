@@ -17,12 +17,12 @@ enum HeldCommand: Command {
     The broker counts each look as a return, also that of a drop with a filter. Workers send a request that has returned twice,
     but one at a time. After 50 returns the broker makes it a dead letter. So look seldom.
 
-    drop deletes requests for good, without an outcome. On a terminal it asks first; elsewhere it needs --yes. Pause the
-    application first: otherwise workers may send the requests meanwhile.
+    drop deletes requests for good, without an outcome. Pause the application first: otherwise workers may send them meanwhile.
     """,
     .list(
       [.config()] + LetterFilter.entries(of: "requests", since: "held") + [
-        RegistrySession.becauseOption, .flag("dry-run", "only say what would be done"), .flag("yes", "don't ask"),
+        RegistrySession.becauseOption, .flag("dry-run", "only say what would be done"),
+        .flag("yes", "don't ask; needed without a terminal"),
         .json("one JSON object per group or request; drop prints one at the end"), .option("id", "ID"),
       ]),
     example: "pushfleet held list --config pushfleet.json5 --app com.example.app")

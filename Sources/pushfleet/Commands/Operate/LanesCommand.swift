@@ -6,16 +6,14 @@ enum LanesCommand: Command {
     "lanes", "pause, resume, drain and empty the queues of requests",
     forms: RegistrySession.forms("LANE"),
     """
-    A lane has the requests of all applications. To stop one application, see `pushfleet apps`. Every worker follows within two
-    seconds.
+    A lane has the requests of all applications. `pushfleet apps` stops one application. Every worker follows within two seconds.
 
     pause: no worker consumes the lane, and its requests wait. Requests that workers already have in hand are still sent.
 
     drain sends what waits and refuses new requests: they become dead letters, which can be replayed after resume. In a lane of
     broadcasts, those that have begun are sent, and new ones are refused.
 
-    discard deletes what waits in a paused lane, for good and without an outcome. On a terminal it asks first; elsewhere it needs
-    --yes.
+    discard deletes what waits in a paused lane, for good and without an outcome.
     """,
     .list(
       RegistrySession.options + [

@@ -16,8 +16,7 @@ enum WebhooksCommand: Command {
     serve posts the events of all configured webhooks until SIGTERM or SIGINT: results, feedback, receipts and
     operations, up to 500 in one call, signed as Standard Webhooks describes. Events are acknowledged after an answer 2xx. After
     another answer, or none, they are posted again, with growing pauses up to an hour. After 410 the webhook is paused. On
-    SIGHUP, or when the configuration or a webhook's file changes, it loads all webhooks. Any number of these processes may
-    run side by side.
+    SIGHUP, or when the configuration or a webhook's file changes, it loads all webhooks. Any number may run side by side.
 
     pause and resume need a registry. The events of a paused webhook wait in its queue, which keeps the newest 250,000.
     """,
