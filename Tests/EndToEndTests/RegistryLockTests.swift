@@ -49,4 +49,31 @@ struct RegistryLockTests {
     worker.signal(15)
     #expect(worker.wait() == 0)
   }
+
+  @Test("An import that waits for a lock of the file says so once, ends on a signal, and goes on when the lock is gone")
+  func importWaits() throws {
+    let site = try Site()
+    try site.write(
+      "{ broker: \"\(site.brokerURI)\", prefix: \"\(site.prefix)\", registry: \"sqlite:\(site.file("registry.db"))\", "
+        + "apps: { \"\(Site.app)\": { apns: { key: \"k.p8\", keyID: \"ABC123DEFG\", teamID: \"DEF123GHIJ\" } } } }",
+      to: "pushfleet.json5")
+    func start(_ numbers: Range<Int>) throws -> ChildProcess {
+      let file = try site.write((["token,platform"] + numbers.map { "\(token($0)),apns" }).joined(separator: "\n"), to: "d.csv")
+      return try site.start(["devices", "import", "--config", site.file("pushfleet.json5"), file])
+    }
+    #expect(try start(0..<1).wait() == 0)
+    let holder = try LockHolder(site.file("registry.db"), "IMMEDIATE")
+    defer { holder.end() }
+    let interrupted = try start(1..<2)
+    let waits = "pushfleet: the registry is locked by another process; waiting"
+    #expect(interrupted.waitForOutput(waits, seconds: 90), "\(interrupted.outputSoFar)")
+    interrupted.signal(2)
+    #expect(interrupted.wait() == 130 && interrupted.outputSoFar.contains("interrupted in "), "\(interrupted.outputSoFar)")
+
+    let patient = try start(2..<15_002)
+    #expect(patient.waitForOutput(waits, seconds: 90), "\(patient.outputSoFar)")
+    holder.end()
+    #expect(patient.wait() == 0 && patient.outputSoFar.contains("15000 of 15000 rows stored"), "\(patient.outputSoFar)")
+    #expect(patient.outputSoFar.split(separator: "\n").count { $0 == waits } == 1)
+  }
 }

@@ -31,7 +31,8 @@ public struct BulkCount: Equatable, Sendable {
 public enum BulkError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The header line has an unknown column.
   case header(String)
-  /// The first ``BulkCount/stored`` rows are in the registry. Importing the file again is safe.
+  /// The first ``BulkCount/stored`` rows are in the registry. The next ``BulkImport/feed(_:)`` or ``BulkImport/finish()`` tries the
+  /// others again. Importing the file again is safe.
   case store(RegistryError)
 
   public var description: String {
@@ -217,22 +218,19 @@ public final class BulkImport {
   private func flush() throws(BulkError) {
     bytesStored = count.bytes
     guard !pending.isEmpty else { return }
-    let portion = pending
-    pending.removeAll(keepingCapacity: true)
-    guard let store else {
-      count.stored += portion.count
-      return
-    }
-    let answers: [ChangeAnswer]
+    var answers = pending.map { _ in ChangeAnswer.done }
     do throws(RegistryError) {
-      let registrations = portion.compactMap { if case .register(let registration) = $0.change { registration } else { nil } }
-      answers =
-        registrations.count == portion.count
-        ? try store.load(registrations, now: now) : try store.apply(portion.map(\.change), now: now)
+      let registrations = pending.compactMap { if case .register(let registration) = $0.change { registration } else { nil } }
+      if let store {
+        answers =
+          registrations.count == pending.count
+          ? try store.load(registrations, now: now) : try store.apply(pending.map(\.change), now: now)
+      }
     } catch { throw .store(error) }
-    for (row, answer) in zip(portion, answers) {
+    for (row, answer) in zip(pending, answers) {
       if let failure = answer.failure { refuse(row.row, row.line, failure.code, failure.reason) } else { count.stored += 1 }
     }
+    pending.removeAll(keepingCapacity: true)
   }
 
   private func refuse(_ line: Int, _ reason: String) { refuse(keepsRows ? csv.row : [], line, .invalidParameters, reason) }

@@ -7,7 +7,7 @@ extension SQLiteConnection {
   static func registry(at path: String, _ options: StoreOptions) throws(RegistryError) -> SQLiteConnection {
     if try isMissing(path, create: options.create) { try make(path, options) }
     removeDrafts(of: path)
-    let connection = try SQLiteConnection(path: path, create: false, busyTimeout: options.statementTimeout)
+    let connection = try SQLiteConnection(path: path, create: false, busyTimeout: options.busyTimeout)
     try connection.checkIdentity()
     try connection.prepare(cache: options.cache)
     return connection
@@ -51,7 +51,7 @@ extension SQLiteConnection {
     defer { for suffix in ["", "-wal", "-shm"] { FileFacts.remove(draft + suffix) } }
     FileFacts.makePrivate(draft)
     do {
-      let connection = try SQLiteConnection(path: draft, create: true, busyTimeout: options.statementTimeout)
+      let connection = try SQLiteConnection(path: draft, create: true, busyTimeout: options.busyTimeout)
       try connection.prepare(cache: options.cache)
     }
     _ = FileFacts.link(draft, to: path)

@@ -63,15 +63,35 @@ enum DevicesImport {
     defer { account.end(load.count) }
     do {
       while !bytes.isEmpty {
-        try load.feed(bytes)
+        guard try store(bytes, load, account, unless: interruption) else { return false }
         account.update(load.count)
         guard let more = try file.read(chunk, unless: interruption) else { return false }
         bytes = more
       }
-      try load.finish()
-      return true
+      return try store(nil, load, account, unless: interruption)
     } catch let error as BulkError {
       throw failure(error, file.name)
+    }
+  }
+
+  /// Waits ten minutes at most for another process's lock of the registry.
+  /// - Parameter bytes: nil for the end of the file.
+  /// - Returns: false if a signal came first.
+  private static func store(
+    _ bytes: [UInt8]?, _ load: BulkImport, _ account: ImportAccount, unless interruption: Interruption
+  ) throws(BulkError) -> Bool {
+    let begun = ContinuousClock.now
+    var (bytes, hasWaited) = (bytes, false)
+    while true {
+      do throws(BulkError) {
+        if let bytes { try load.feed(bytes) } else { try load.finish() }
+        return true
+      } catch .store(.unavailable(.locked, _)) where begun.duration(to: .now) < .seconds(600) {
+        guard !interruption.hasCome else { return false }
+        if !hasWaited { account.say("the registry is locked by another process; waiting") }
+        hasWaited = true
+        if bytes != nil { bytes = [] }
+      }
     }
   }
 

@@ -96,6 +96,7 @@ final class ImportAccount {
   }
 
   func finish() { bar.clear() }
+  func say(_ sentence: String) { bar.interrupt(sentence) }
 
   func refused(_ row: BulkRefusal) {
     let reason = "\(row.error.rawValue): \(row.reason.printable)"
