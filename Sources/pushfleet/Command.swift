@@ -23,9 +23,10 @@ enum ExitStatus: Int32 {
 }
 
 /// Ends a command with a sentence on standard error and a status.
-struct CommandFailure: Error {
+struct CommandFailure: Error, CustomStringConvertible {
   var status: ExitStatus
   var message: String
+  var description: String { message }
 
   init(_ status: ExitStatus, _ message: String) {
     self.status = status

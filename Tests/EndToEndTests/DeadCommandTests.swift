@@ -67,6 +67,13 @@ struct DeadCommandTests {
     #expect(refused.status == 64 && refused.output.contains("--yes") && refused.output.contains("for good"))
     #expect(try dead("drop", "--yes", "--json").output.contains(#"{"dropped":1}"#))
     #expect(try site.depths(["dead"]) == [0])
+    try site.configure(port: 1, settings: "registry: 'sqlite:missing.db',")
+    let unrecorded = try dead("drop", "--yes")
+    #expect(unrecorded.status == 69 && !unrecorded.output.contains("CommandFailure"), "\(unrecorded.output)")
+    for subject in ["the beginning of `dead drop`", "`dead drop`, 0 dead letters,"] {
+      #expect(
+        unrecorded.output.contains("pushfleet: \(subject) can't be recorded in the audit: registry "), "\(unrecorded.output)")
+    }
   }
 
   @Test("interrupted, says how far it came, and no letter is lost or duplicated")

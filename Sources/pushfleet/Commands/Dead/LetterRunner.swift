@@ -23,7 +23,7 @@ struct LetterRunner: LetterWorker {
       let (walk, details) = try walk(for: order)
       thread.use(walk, details)
       try startThread(named: "letters") { thread.run(progress: progress, pause: Self.pause, then: then) }
-    } catch { then(LetterOutcome(failure: Self.words(error))) }
+    } catch { then(LetterOutcome(failure: "\(error)")) }
     return { thread.stop() }
   }
 
@@ -65,8 +65,6 @@ struct LetterRunner: LetterWorker {
     )
   }
 
-  static func words(_ error: any Error) -> String { (error as? CommandFailure)?.message ?? "\(error)" }
-
   // MARK: the trace
 
   /// Seconds. The console waits for an answer for ten.
@@ -79,9 +77,9 @@ struct LetterRunner: LetterWorker {
   func trace(_ order: TraceOrder, then: @escaping @Sendable (LetterOutcome) -> Void) {
     do {
       try startThread(named: "trace") {
-        do { then(LetterOutcome(details: try answer(order))) } catch { then(LetterOutcome(failure: Self.words(error))) }
+        do { then(LetterOutcome(details: try answer(order))) } catch { then(LetterOutcome(failure: "\(error)")) }
       }
-    } catch { then(LetterOutcome(failure: Self.words(error))) }
+    } catch { then(LetterOutcome(failure: "\(error)")) }
   }
 
   private func answer(_ order: TraceOrder) throws -> [UInt8] {
@@ -124,7 +122,7 @@ private final class WalkThread: @unchecked Sendable {
     guard let walk else { return }
     report(walk, progress, pause)
     var failure: String?
-    do { try walk.run() } catch { failure = LetterRunner.words(error) }
+    do { try walk.run() } catch { failure = "\(error)" }
     progress(walk.done, walk.expected)
     let notices: JSONObject = ["notices": JSONOptional(self.notices.isEmpty ? nil : self.notices.joined(separator: "; "))]
     then(LetterOutcome(count: walk.changed, details: (details() + notices).line, failure: failure))

@@ -22,7 +22,7 @@ extension RegistrySession {
 
   /// The options of these forms, except `--json`.
   static let options: [PageEntry] = [
-    .config(", which names the registry"), untilOption, reasonOption, .flag("yes", "don't ask"),
+    .config(", which names the registry"), untilOption, reasonOption, .flag("yes", "don't ask; needed without a terminal"),
   ]
 
   /// For commands whose `--reason` selects messages.
@@ -92,8 +92,7 @@ extension RegistrySession {
     return try store.perform(operation, now: RegistrySession.now)
   }
 
-  /// Removes messages, or sends them back, and records its beginning and its end if a registry is configured. A removal that
-  /// fails midway is recorded too.
+  /// Removes messages, or sends them back, and records beginning and end, also of a failure, if a registry is configured.
   /// - Parameters:
   ///   - option: the option with the reason.
   ///   - walk: removes the messages, or sends them back.
@@ -112,8 +111,8 @@ extension RegistrySession {
         try session.perform(
           .messages(.init(action, app: filter.app.map { Array($0.utf8) }, queue: queue, count: count, filter: selection)))
       } catch {
-        let what = count.map(place.count) ?? "begins"
-        throw CommandFailure(.unavailable, "\(action): \(what); the registry has no record of it: \(error)")
+        let what = count.map { "`\(action)`, \(place.count($0))," } ?? "the beginning of `\(action)`"
+        throw CommandFailure(.unavailable, "\(what) can't be recorded in the audit: \(error)")
       }
     }
     do { try record(nil) } catch { Terminal.notice("\(error)") }
