@@ -171,6 +171,22 @@ struct FleetTextTests {
     #expect(!FleetText(picture: idle, width: 100, hasColour: true).lines.joined().contains("take nothing"))
   }
 
+  @Test("says that workers can't write to the registry, and what else it couldn't ask, instead of guessing")
+  func problems() throws {
+    let worker = try #require(WorkerAnswer(Array(#"{"worker":"h:1","registry":{"up":true,"writable":false}}"#.utf8), now: 0))
+    var shown = picture([worker, try report("h:2")], consumers: 2)
+    shown.registryProblem = shown.unwritable
+    let line = "1 of 2 workers can't write to the registry: `pushfleet doctor` says why"
+    #expect(FleetText(picture: shown, width: 80, hasColour: false).lines[1] == line)
+    #expect(String(decoding: shown.json.last ?? [], as: UTF8.self).contains(#""registry_problem":"\#(line)""#))
+    #expect(picture([try report("h:2")], consumers: 1).unwritable == nil)
+    var unasked = picture([], consumers: 1)
+    #expect(FleetText(picture: unasked, width: 80, hasColour: false).lines.joined().contains("consumers of the lanes: 1"))
+    unasked.problem = "this user may not ask the workers"
+    let lines = FleetText(picture: unasked, width: 80, hasColour: false).lines
+    #expect(lines[1] == unasked.problem && !lines.joined().contains("no worker answers"))
+  }
+
   @Test("as JSON is one object a line, by kinds")
   func json() throws {
     let lines = try picture([try report("h:1", state: "draining")], consumers: 1).json.map {

@@ -29,10 +29,12 @@ struct ProcessStatusTests {
     }
     reports[1].counters.delivered = 5
     reports[0].inHand = 3
+    reports[0].registry = .init(isUp: true, isWritable: false)
     reports[1].inHand = 4
     let now = MonotonicTime(nanoseconds: 30_000_000_000)
     let answer = try object(status.json(report(reports), at: now))
     #expect(answer["in_hand"] as? Int == 7 && answer["delivered"] as? Int == 1_025 && answer["state"] as? String == "ok")
+    #expect(answer["registry"] as? [String: Bool] == ["up": true, "writable": false])
     #expect(answer["delivered_per_second"] as? Double == 100.5 && answer["started_at"] as? String == "1970-01-01T00:00:00.000Z")
   }
 

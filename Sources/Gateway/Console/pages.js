@@ -56,6 +56,8 @@ function all(state) {
     return found;
   }
   if (status.problem) add("bad", "The broker gives no full state", { words: status.problem, section: "pushfleetnotready" });
+  const unwritable = status.workers.filter(worker => worker.registry?.writable === false).length;
+  if (unwritable) add("bad", `Workers that can't write to the registry: ${unwritable}`, { section: "pushfleetregistryreadonly" });
   if (status.silent_shards) add("bad", `Shards that consume and don't answer: ${status.silent_shards}`, { words: "A worker hangs, or was ended a moment ago.", section: "pushfleetnotready" });
   for (const { worker, gone } of state.workers.values()) if (gone) add("bad", `Worker ${worker} is gone`, { since: gone, words: "Other workers take over its requests. Start it again if nobody stopped it.", section: "pushfleetdown" });
   if (!status.workers.length && !status.problem) add("bad", "No worker answers", { waits: waiting(state, /^\.(send|fanout)\./), words: "Start one: `pushfleet worker`.", section: "pushfleetdown" });

@@ -57,6 +57,7 @@ package struct ShardReport: Sendable {
   struct Registry: Sendable {
     var isUp: Bool
     var isWritable: Bool
+    var json: JSONObject { ["up": isUp, "writable": isWritable] }
   }
 
   struct Pool: Sendable {

@@ -66,8 +66,8 @@ struct ProcessStatus {
       "errors": JSONObject(sum.failuresByCode.map { ($0.code, $0.count) }), "apps": Self.apps(whole),
       "latencies": latencies(whole.times), "pools_in_trouble": whole.pools.count(where: \.isInTrouble),
       "pools": Self.pools(whole.pools, all: allPools), "holds": Self.holds(whole.holds),
-      "waiting": Self.waiting(whole.controls), "cpu_seconds": Self.figure(report.usage.cpuSeconds),
-      "resident_bytes": report.usage.residentBytes,
+      "waiting": Self.waiting(whole.controls), "registry": JSONOptional(whole.registry?.json),
+      "cpu_seconds": Self.figure(report.usage.cpuSeconds), "resident_bytes": report.usage.residentBytes,
     ]
     return status.line
   }

@@ -15,7 +15,7 @@ extension WorkerReport {
       "worker": ThisProcess.name, "version": version, "at": Timestamp.text(at),
       "started_at": Timestamp.text(Int64(usage.startTime * 1000)), "live": health.liveness, "ready": health.readiness,
       "shards": shards, "shards_ready": shardsReady, "totals": totals, "now": present, "broker": broker,
-      "registry": JSONOptional(whole.registry.map { ["up": $0.isUp, "writable": $0.isWritable] as JSONObject }),
+      "registry": JSONOptional(whole.registry?.json),
       "apps": whole.series.indices.filter(isShown).map(app), "times": times, "pools": pools.map(Self.description),
       "holds": holds.map { ["app": $0.app, "ready": $0.ready, "in_hand": $0.inHand] as JSONObject },
       "controls": whole.controls.prefix(Self.most).map { $0.namedJSON(at: at) },

@@ -23,8 +23,15 @@ struct FleetPicture {
   var controls: [Control] = []
   /// Why the picture is out of date.
   var problem: String?
-  /// Why the registry can't be read; nil if it can, or if none is configured.
+  /// Why the registry can't be read or written; nil if it can, or if none is configured.
   var registryProblem: String?
+
+  /// Nil if all workers can write to the registry.
+  var unwritable: String? {
+    let count = workers.count { !$0.canWriteRegistry }
+    guard count > 0 else { return nil }
+    return "\(count) of \(workers.count) workers can't write to the registry: `pushfleet doctor` says why"
+  }
 
   var silent: Int { max(0, consumers - workers.reduce(0) { $0 + $1.shards }) }
 
@@ -51,8 +58,7 @@ struct FleetPicture {
 }
 
 extension Topology {
-  /// True if workers run but none consumes the lanes. A worker always consumes the quarantine, but the lanes only while a provider is
-  /// available.
+  /// True if workers run but none consumes the lanes. A worker consumes the quarantine always, the lanes while a provider is available.
   /// - Parameter consumed: queues with consumers.
   func areLanesIdle(_ consumed: Set<String>) -> Bool {
     consumed.contains(quarantineQueue) && consumed.isDisjoint(with: allLaneQueues)

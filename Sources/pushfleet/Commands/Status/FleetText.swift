@@ -6,10 +6,10 @@ struct FleetText {
   var listsPools = false
 
   var lines: [String] {
-    let problem = picture.problem.map { marked(cut($0), .bad) }
+    let problems = [picture.problem, picture.registryProblem].compactMap(\.self).map { marked(cut($0), .bad) }
     // Problems come first: the screen may be too short for the queues.
     let sections = [
-      [head, problem].compactMap(\.self), workers, controls, poolsInTrouble, latencies, queues, errors, trace, campaigns,
+      [head] + problems, workers, controls, poolsInTrouble, latencies, queues, errors, trace, campaigns,
       listsPools ? allPools : [],
     ]
     return Array(sections.filter { !$0.isEmpty }.joined(separator: [""]))
@@ -26,8 +26,8 @@ struct FleetText {
         picture.isIdle
         ? "no worker answers; those that run \(idle)"
         : picture.silent > 0
-          ? "no worker answers; the lanes have \(picture.silent) consumers" : "no worker is running: requests wait"
-      return [marked(cut(words), .bad)]
+          ? "no worker answers; consumers of the lanes: \(picture.silent)" : "no worker is running: requests wait"
+      return picture.problem == nil ? [marked(cut(words), .bad)] : []
     }
     var lines = table(
       [
@@ -136,7 +136,6 @@ struct FleetText {
   }
 
   private var campaigns: [String] {
-    if let problem = picture.registryProblem { return [marked(cut("campaigns: \(problem)"), .bad)] }
     guard !picture.campaigns.isEmpty else { return [] }
     return CampaignTable.text(picture.campaigns, withBars: false, width: width).split(separator: "\n").map(String.init)
   }

@@ -104,7 +104,7 @@ final class FleetWatch: PublisherClient {
   }
 
   private func addCampaigns() {
-    picture.registryProblem = registryProblem
+    picture.registryProblem = registryProblem ?? picture.unwritable
     guard let registry else { return }
     do throws(RegistryError) {
       picture.controls = try registry.controls().filter { $0.rate != nil || $0.mode(at: picture.at) != .running }
@@ -127,9 +127,12 @@ final class FleetWatch: PublisherClient {
     super.ready(publisher)
   }
 
-  /// No worker listens, or the exchange doesn't exist.
+  /// No worker listens, the exchange doesn't exist, or the user may not write to it.
   override func failed(_ tag: Int, _ failure: PublishFailure) {
     if case .returned = failure { isAsking = false }
+    guard case .channelClosed(.accessRefused) = failure else { return }
+    picture.problem =
+      "this user may not ask the workers: it can't write to \(topology.controlExchange) (docs/operate/permissions.md)"
   }
 
   override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {

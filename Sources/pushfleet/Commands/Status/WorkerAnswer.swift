@@ -39,6 +39,8 @@ struct WorkerAnswer {
   var holds: [(app: String, ready: Int)]
   /// Pushes on the ladder for paused credentials.
   var waiting: [(credential: String, pushes: Int)]
+  /// True also without a registry.
+  var canWriteRegistry: Bool
   /// The answer as received, on one line.
   let json: [UInt8]
 
@@ -76,6 +78,7 @@ struct WorkerAnswer {
     latencies = (object["latencies"] as? [[String: Any]] ?? []).compactMap(Self.latency)
     holds = (object["holds"] as? [[String: Any]] ?? []).map { (text($0["app"]), Self.count($0["ready"])) }
     waiting = (object["waiting"] as? [[String: Any]] ?? []).map { (text($0["credential"]), Self.count($0["pushes"])) }
+    canWriteRegistry = (object["registry"] as? [String: Any])?["writable"] as? Bool ?? true
     json = body.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 }
   }
 
