@@ -89,7 +89,7 @@ struct DoctorTests {
     #expect(
       try eventually {
         said = try site.run(["send", "--wait", "--timeout", "1", request] + config).output
-        return said.contains("requests wait in the lanes for \(Site.app) APNs production since 20")
+        return said.contains("requests wait for \(Site.app) APNs production since 20")
           && said.contains("Z: InvalidProviderToken: check `key`")
       }, "\(said)")
     worker.signal(15)
@@ -103,6 +103,10 @@ struct DoctorTests {
       try site.configure(port: site.port, settings: metrics)
       findings = try doctor()
       #expect(findings.contains { $0.about.hasPrefix("broker ") && $0.remedy.contains(remedy) }, "\(findings)")
+      let refused = try site.run(["dead", "list"] + config).output
+      #expect(
+        refused.contains(/pushfleet: 127\.0\.0\.1:\d+: broker refused .*; check `broker`; `pushfleet doctor` says more/),
+        "\(refused)")
     }
   }
 
@@ -172,6 +176,17 @@ struct DoctorTests {
       "may not write to \(p).fanout, \(p).retry, \(p).hold, \(p).events, \(p).dead", "can't answer those who ask for results",
       "warning workers with this user can't declare hold queues",
     ] { #expect(producer.status == 78 && producer.findings.contains { $0.contains(words) }, "\(words): \(producer.findings)") }
+    // What they are refused is said in the broker's words, not as a lost connection or a missing worker.
+    try site.publish(lines: [
+      ["body": "{}", "exchange": "\(p).dead", "routing_key": "dead", "properties": [:] as [String: Any]]
+    ])
+    let config = ["--config", site.file("pushfleet.json5")]
+    let letters = try site.run(["dead", "list"] + config)
+    #expect(letters.status == 69 && letters.output.contains("pushfleet: broker refused access: "), "\(letters.output)")
+    let unasked = try site.run(["status"] + config)
+    #expect(unasked.output.contains("this user may not ask the workers: it can't write to \(p).control"), "\(unasked.output)")
+    #expect(!unasked.output.contains("no worker"), "\(unasked.output)")
+    _ = try site.take("dead")
     let limited = try doctor("worker")
     #expect(limited.status == 0 && limited.findings.count { $0.hasPrefix("warning") } == 3, "\(limited.findings)")
     #expect(limited.findings.contains { $0.hasPrefix("warning") && $0.contains("can't answer `pushfleet status`") })

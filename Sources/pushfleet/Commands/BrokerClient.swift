@@ -63,11 +63,14 @@ class BrokerClient {
     return isTrue()
   }
 
+  /// Ends a failure to connect.
+  var advice: String { "; check `broker`; `pushfleet doctor` says more" }
+
   private func limitConnecting() {
     loop.schedule(after: connectTimeout) { [weak self, connections] in
       guard let self, connections == self.connections else { return }
       if isUp, outlivesBroker { return limitConnecting() }
-      fail(.unavailable, "the broker is unreachable: \(lastReason ?? "no answer")")
+      fail(.unavailable, "the broker is unreachable: \(lastReason ?? "\(connection.address): no answer")\(advice)")
     }
   }
 
@@ -91,12 +94,13 @@ class BrokerClient {
 
   /// Handles the end of the connection: reconnects unless that can't help.
   func lost(_ reason: ConnectionEnd) {
+    let words = "\(reason)".contains(connection.address) ? "\(reason)" : "\(connection.address): \(reason)"
     if !isUp, lastReason == nil, !reason.isRefusal, !reason.isFatalConfiguration {
-      complain("the broker can't be reached (\(reason)); trying again for \(Int(connectTimeout)) s")
+      complain("the broker can't be reached (\(words)); trying again for \(Int(connectTimeout)) s")
     }
-    lastReason = "\(reason)"
-    if reason.isFatalConfiguration { return fail(.configuration, "\(reason)") }
-    if reason.isRefusal { return fail(.unavailable, "\(reason)") }
+    lastReason = words
+    if reason.isFatalConfiguration { return fail(.configuration, words) }
+    if reason.isRefusal { return fail(.unavailable, words + (isUp ? "" : advice)) }
     if connection.isEstablished { limitConnecting() }
     connection.ended(at: loop.now)
   }

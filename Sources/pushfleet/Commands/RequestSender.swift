@@ -244,7 +244,7 @@ final class RequestSender: PublisherClient {
     }
   }
 
-  private var missingOutcomes: String { "\(unanswered.count) outcomes did not arrive within \(Int(timeout)) s" }
+  private var missingOutcomes: String { "\(unanswered.count) of the outcomes did not arrive within \(Int(timeout)) s" }
 
   private var whereTheyWait: String {
     guard !workers.isEmpty else { return "is a worker running?" }
@@ -261,9 +261,8 @@ final class RequestSender: PublisherClient {
       let pool = pools.first { $0.name.hasPrefix(app + " ") }
       return topology.holdQueue(app) + (pool.map(words) ?? "")
     }
-    // While every provider is in trouble, workers leave requests in the lanes.
-    if held.isEmpty { places = pools.prefix(5).map { "the lanes for \($0.name)\(words($0))" } }
-    return "requests wait in \(places.joined(separator: "; "))"
+    if held.isEmpty { places = pools.prefix(5).map { $0.name + words($0) } }
+    return "requests wait \(held.isEmpty ? "for" : "in") \(places.joined(separator: "; "))"
   }
 
   override func blocked(_ publisher: Publisher, reason: String) {

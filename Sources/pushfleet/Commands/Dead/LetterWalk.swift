@@ -4,12 +4,10 @@ import Reactor
 import Settings
 import Wire
 
-/// Visits, once and in order, the letters that a place's queues have at the start, one queue after the other. Letters that aren't removed are held until the
-/// end and then return to their places.
-///
-/// A quorum queue shows its messages only by delivering them. So letters are fetched in portions, each by a consumer on its own
-/// channel. The next portion begins when the one before holds only visited letters that stay.
-///
+/// Visits, once and in order, the letters that a place's queues have at the start, one queue after the other. Letters that aren't
+/// removed are held until the end and then return to their places. A quorum queue shows its messages only by delivering them. So
+/// letters are fetched in portions, each by a consumer on its own channel. The next portion begins when the one before holds only
+/// visited letters that stay.
 /// The broker closes a channel that holds a message for longer than its `consumer_timeout`. So a long walk gives all letters
 /// back from time to time and consumes again; the visited letters then come first.
 class LetterWalk: PublisherClient, ConsumerHandler {
@@ -40,8 +38,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   private static let settlePause = 1.0
 
   let place: LetterPlace
-  /// The queue that is visited: its letters ready at the start, and how many have arrived, were settled (removed or not), and were
-  /// removed.
+  /// The visited queue: its letters ready at the start, and how many have arrived, were settled (removed or not), and were removed.
   private var current = (queue: "", ready: 0, delivered: 0, settled: 0, removed: 0)
   private let maximumBody: Int
   private let hold: Double
@@ -84,15 +81,13 @@ class LetterWalk: PublisherClient, ConsumerHandler {
 
   // MARK: for subclasses
 
-  /// Visits a letter. It may turn the loop by `wait`. It returns soon after ``mustReturn`` has become true, except while a copy
-  /// waits for its confirmation.
+  /// Visits a letter. May turn the loop by `wait`. Returns soon after ``mustReturn`` is true, unless a copy awaits its confirmation.
   func visit(_ delivery: Delivery) throws -> Step { .keep }
 
   /// Letters that were removed or sent back.
   var changed: Int { 0 }
 
-  /// Letters to fetch at once. A walk that is slow on purpose fetches few, because the broker ends a connection on which nothing is
-  /// read for 30 seconds.
+  /// Letters to fetch at once. A slow walk fetches few: the broker ends a connection on which nothing is read for 30 seconds.
   var wantedPortion: Int { .max }
 
   /// True when no more letters are needed.
@@ -309,7 +304,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
   }
 
   private func give(up reason: ConnectionEnd) {
-    fail(.unavailable, "the connection to the broker was lost (\(reason)); \(progress)")
+    fail(.unavailable, (reason.isRefusal ? "\(reason)" : "the connection to the broker was lost (\(reason))") + "; \(progress)")
   }
 }
 

@@ -3,8 +3,7 @@ import Broker
 import Settings
 
 /// Finds out, without side effects, whether the broker's user has a worker's permissions. Each question is a command that the
-/// broker refuses in any case, but first for a missing permission. (RabbitMQ checks permissions before arguments, and logs each
-/// refusal.)
+/// broker refuses in any case, but first for a missing permission. (RabbitMQ checks permissions first, and logs each refusal.)
 struct BrokerRights {
   /// The questions that the broker has answered with a refusal.
   var refused: [Question] = []
@@ -33,7 +32,8 @@ struct BrokerRights {
     return "`rabbitmqctl set_permissions -p \(words.joined(separator: " "))`"
   }
 
-  var advice: String { Self.grant(topology.prefix, broker) + " (docs/operate/permissions.md)" }
+  var advice: String { "if workers use this user: " + grant }
+  var grant: String { Self.grant(topology.prefix, broker) + " (docs/operate/permissions.md)" }
 
   func questions(_ configuration: Configuration, missing: Set<String>) -> [Question] {
     var queues = topology.allLaneQueues + [topology.quarantineQueue]

@@ -38,6 +38,7 @@ final class DoctorBroker: PublisherClient {
     connection.brokers = [broker]
   }
 
+  override var advice: String { "" }
   override func dials(_ broker: BrokerURI) { subject = "broker \(broker.host):\(broker.port)" }
 
   /// All findings; one of them says so if the broker can't be used.
@@ -62,7 +63,7 @@ final class DoctorBroker: PublisherClient {
         + "`rabbitmqctl list_users` shows whether the user is there"
     case .virtualHostRefused(let text) where text.contains("not found"):
       return "correct the virtual host of `broker`, or make it: `rabbitmqctl add_vhost \(host)`"
-    case .virtualHostRefused, .accessRefused: return "let the user in: " + rights.advice
+    case .virtualHostRefused, .accessRefused: return "let the user in: " + rights.grant
     default: return "look at the broker's log"
     }
   }
@@ -279,7 +280,7 @@ final class DoctorBroker: PublisherClient {
     } else if missingQueues.isEmpty, consumed.isDisjoint(with: topology.allLaneQueues) {
       report(.warning, "no worker consumes: requests wait", "start a worker")
     }
-    if dead > 0 { report(.warning, "\(Figures.count(dead)) dead letters", "look at them: `pushfleet dead list`") }
+    if dead > 0 { report(.warning, LetterPlace.dead.count(dead), "look at them: `pushfleet dead list`") }
     if feedback > 100_000 {
       report(.warning, "\(Figures.count(feedback)) feedback events wait", "read them: `pushfleet feedback`")
     }

@@ -68,12 +68,13 @@ final class DoctorDoors: DoctorLook {
     let advice = "`ss -ltnp 'sport = :\(place.address.port)'` names the program that uses it: stop it, or choose another port"
     let isFigures = place.setting.hasSuffix("metrics")
     guard isFigures || place.setting == "gateway.http.listen" && configuration.gateway?.http?.identity == nil else {
-      if let program = DoctorMachine.listener(on: place.address.port), program != DoctorMachine.program {
+      let program = DoctorMachine.listener(on: place.address.port)
+      if let program, program != DoctorMachine.program {
         report(.warning, place, "in use by \(program), which is not a gateway", advice)
-      } else if hasGateway {
+      } else if hasGateway || program != nil {
         report(.ok, place, "in use; a gateway runs here", nil)
       } else {
-        report(.ok, place, "in use by an unknown program. If no gateway runs here, \(advice)", nil)
+        report(.warning, place, "in use by an unknown program", "if no gateway runs here, \(advice)")
       }
       return
     }

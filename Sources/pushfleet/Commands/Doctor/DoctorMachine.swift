@@ -80,7 +80,7 @@ enum DoctorMachine {
   }
 
   /// - Parameter file: the SQLite file; nil for PostgreSQL.
-  static func remedy(for error: RegistryError, file: String?, user: String) -> (level: Finding.Level, words: String) {
+  static func remedy(for error: RegistryError, file: String?, user: String) -> (level: Finding.Level, words: String?) {
     switch error {
     case .unavailable(.full, _): (.error, "free space on the disk of the registry")
     case .unavailable(.readOnly, _):
@@ -93,6 +93,8 @@ enum DoctorMachine {
     case .unavailable where file != nil:
       (.unreachable, "let the user \(user) read and write the file and its folder")
     case .unavailable: (.unreachable, "check that the database runs, and user, password and host of `registry`")
+    // These say themselves what to do.
+    case .unusable(.corrupt, _), .unusable(.notARegistry, _), .unusable(.newerSchema, _): (.error, nil)
     case .unusable, .refused, .fenced: (.error, "check `registry` and its access rights")
     }
   }
