@@ -77,8 +77,9 @@ struct Options {
       if asJSON {
         for row in rows { Terminal.print(json(row)) }
       } else if !rows.isEmpty {
-        let lines = TextTable(columns, of: rows).lines(width: width)
-        Terminal.print(lines.dropFirst(last == nil ? 0 : 1).joined(separator: "\n"))
+        let table = TextTable(columns, of: rows)
+        Terminal.print(table.lines(width: width).dropFirst(last == nil ? 0 : 1).joined(separator: "\n"))
+        if last == nil { table.note(width: width).forEach(Terminal.say) }
       } else if last == nil {
         Terminal.say(none)
       }

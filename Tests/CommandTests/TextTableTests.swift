@@ -24,6 +24,16 @@ struct TextTableTests {
     #expect(Self.lines(19)[0] == "NAME")
   }
 
+  @Test("columns without content are left out first, and those with content are named")
+  func emptyFirst() {
+    let columns: [TextTable.Column] = [.name("NAME", least: 9), .figure("RATE", rank: 1), .text("BY", least: 6, rank: 2)]
+    let table = TextTable(columns, rows: [["a-name", "-", "a-person"], ["b", "-", "-"]])
+    #expect(table.text(width: 18) == "NAME    BY\na-name  a-person\nb       -")
+    #expect(table.lines(width: 8) == ["NAME", "a-name", "b"])
+    #expect(table.note(width: 8).joined(separator: " ") == "no room for BY: widen the terminal, or use --json")
+    #expect(table.note(width: 80).isEmpty)
+  }
+
   @Test("whatever the width, no line is longer, none ends in spaces, and a figure is whole or not there")
   func anyWidth() {
     for width in 1...80 {

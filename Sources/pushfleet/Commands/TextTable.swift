@@ -1,4 +1,4 @@
-/// Rows in aligned columns. Narrow terminals get shortened texts, then fewer columns. Figures are never shortened.
+/// Rows in aligned columns. Narrow terminals get shortened texts, then fewer columns: first those without content. Figures stay whole.
 struct TextTable {
   struct Column {
     fileprivate enum Kind {
@@ -30,11 +30,13 @@ struct TextTable {
   private let columns: [Column]
   private let rows: [[String]]
   private let widths: [Int]
+  private let isEmpty: [Bool]
 
   init(_ columns: [Column], rows: [[String]]) {
     self.columns = columns
     self.rows = rows
     widths = columns.indices.map { column in max(columns[column].head.count, rows.map { $0[column].count }.max() ?? 0) }
+    isEmpty = columns.indices.map { column in rows.allSatisfy { ["", "-"].contains($0[column]) } }
   }
 
   init<Row>(_ columns: [(Column, (Row) -> String)], of rows: [Row]) {
@@ -44,7 +46,14 @@ struct TextTable {
   /// Width of the longest line if nothing is shortened.
   var width: Int { sum(Array(columns.indices)) { widths[$0] } }
 
-  func text(width: Int = .max) -> String { lines(width: width).joined(separator: "\n") }
+  func text(width: Int = .max) -> String { (lines(width: width) + note(width: width)).joined(separator: "\n") }
+
+  /// Names the columns with content that are left out; empty if there are none.
+  func note(width: Int) -> [String] {
+    let missing = Set(columns.indices).subtracting(columns(within: width)).filter { !isEmpty[$0] }.sorted()
+    let words = "no room for \(missing.map { columns[$0].head }.joined(separator: ", ")): widen the terminal, or use --json"
+    return missing.isEmpty ? [] : WrappedText.lines(words, room: width)
+  }
 
   /// The heading line, then a line per row.
   /// - Parameter width: columns of the terminal; no line is longer.
@@ -67,7 +76,8 @@ struct TextTable {
   }
 
   private func leastImportant(of shown: [Int]) -> Int? {
-    shown.filter { columns[$0].rank > 0 }.max { columns[$0].rank < columns[$1].rank }
+    func order(_ column: Int) -> Int { columns[column].rank + (isEmpty[column] ? columns.count : 0) }
+    return shown.filter { columns[$0].rank > 0 }.max { order($0) < order($1) }
   }
 
   private func least(_ column: Int) -> Int {

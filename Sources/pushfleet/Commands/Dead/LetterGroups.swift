@@ -76,10 +76,12 @@ struct LetterGroups {
     }
     let table = TextTable(Self.columns, rows: rows)
     guard table.width > width else { return table.text() }
-    let narrow = TextTable(Array(Self.columns.dropLast()), rows: rows.map { Array($0.dropLast()) }).lines(width: width)
+    let times = TextTable(Array(Self.columns.dropLast()), rows: rows.map { Array($0.dropLast()) })
+    let narrow = times.lines(width: width)
     let reasons = rows.map { row in
       WrappedText.lines(row.last ?? "", room: width - 2).map { Shortened.end("  " + $0, to: width) }
     }
-    return (narrow.prefix(1) + zip(narrow.dropFirst(), reasons).flatMap { [$0] + $1 }).joined(separator: "\n")
+    return (narrow.prefix(1) + zip(narrow.dropFirst(), reasons).flatMap { [$0] + $1 } + times.note(width: width))
+      .joined(separator: "\n")
   }
 }

@@ -107,7 +107,8 @@ enum CampaignTable {
   /// - Parameter width: columns of the terminal. Narrow tables first lose the bars, then shorten the targets.
   static func text(_ campaigns: [Campaign], withBars: Bool, width: Int = .max) -> String {
     let table = table(campaigns, withBars)
-    return withBars && table.width > width ? text(campaigns, withBars: false, width: width) : table.text(width: width)
+    return withBars && table.width > width
+      ? text(campaigns, withBars: false, width: width) : table.lines(width: width).joined(separator: "\n")
   }
 
   private static func table(_ campaigns: [Campaign], _ withBars: Bool) -> TextTable {
