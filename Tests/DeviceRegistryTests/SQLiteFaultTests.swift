@@ -57,6 +57,17 @@ struct SQLiteFaultTests {
     #expect(try other.pragma("SELECT count(*) FROM sqlite_schema") == Array("1".utf8))
   }
 
+  @Test("A folder and a file of another user are told from a missing folder")
+  func notOpened() throws {
+    guard case .unusable(.badLocation, let why) = try fault({ _ = try DeviceStore(path: folder.path) }) else {
+      throw TestFailure("opened")
+    }
+    #expect(why.contains("is a folder"))
+    do { try fill(try DeviceStore(path: path), 0..<1) }
+    let denied = SQLiteFault.error(14, message: "", systemError: 13, path)
+    #expect("\(denied)".contains("this user may not read and write the file"))
+  }
+
   @Test("A newer schema is refused and left as it is")
   func newer() throws {
     do { try fill(try DeviceStore(path: path), 0..<3) }

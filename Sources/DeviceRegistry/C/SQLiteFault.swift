@@ -9,6 +9,12 @@ enum SQLiteFault {
       if systemError == ENOSPC || systemError == EDQUOT { return error(SQLITE_FULL, message: message, systemError: 0, path) }
       if systemError == EROFS { return error(SQLITE_READONLY, message: message, systemError: 0, path) }
     }
+    if code & 0xFF == SQLITE_CANTOPEN, let size = FileFacts.size(path), size > 0 {
+      if FileFacts.isFolder(path) { return .unusable(.badLocation, "\(path) is a folder: name a file") }
+      if systemError == EACCES || systemError == EPERM {
+        return .unavailable(.down, "\(path) can't be opened: this user may not read and write the file, or not its folder")
+      }
+    }
     return switch code & 0xFF {
     case SQLITE_BUSY, SQLITE_LOCKED:
       .unavailable(.locked, "another process holds the lock on \(path) (\(message))")

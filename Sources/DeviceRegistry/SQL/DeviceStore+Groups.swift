@@ -46,7 +46,8 @@ extension DeviceStore {
       return .refused(
         .invalidParameters,
         reason: group.kind == .users
-          ? "registration_ids: the group's members are users" : "users: the group's members are devices")
+          ? "registration_ids: the group's members are users: name them in users, or with --users"
+          : "users: the group's members are devices")
     }
     if found.ids.isEmpty, found.kind == .devices {
       return .refused(.noValidRegistrationIDs, reason: "registration_ids: none of them is registered for this app")
