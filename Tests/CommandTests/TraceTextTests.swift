@@ -35,6 +35,13 @@ struct TraceTextTests {
     #expect(words(lines.joined(separator: "\n")) == words(try Self.text()))
   }
 
+  @Test("names a refused credential in words")
+  func refusedCredential() throws {
+    let line = #"{"message_id":"m","pushes":[{"platform":"apns","sent":false,"reason":"unauthorised"}]}"#
+    let story = try TraceStory([try #require(TraceRound(Array(line.utf8)))], nil)
+    #expect(TraceText(prefix: "push").text(of: story).contains("not processed by the provider: it refuses the credential"))
+  }
+
   @Test("impossible counts don't end a trace, in a round or in the number of rounds left out")
   func trappedCounts() throws {
     let round = try #require(TraceRound(Array(#"{"devices":\#(Int.min),"pushes":[{"token_name":"t"},{}]}"#.utf8)))
@@ -146,12 +153,12 @@ struct TraceTextTests {
     }
     try delete("push.hold.a", at: 1_000)
     try delete("push.hold.b", at: 3_000)
-    #expect(try text(store).contains("the audit has no deletion there"))
+    #expect(try text(store).contains("it still waits there; no operator has deleted requests there"))
     #expect(try text(nil).contains("unless an operator has deleted it"))
     try delete("push.hold.a", at: 3_500)
     let told = try text(store)
     #expect(told.contains("00:00:03.500  held drop: 3 messages\n"), "\(told)")
-    #expect(told.contains("if a deletion included it, it is gone"))
+    #expect(told.contains("it still waits there, unless a deletion included it"))
   }
 
   @Test(

@@ -84,11 +84,11 @@ struct TraceText {
 
   private func lines(of deletions: [AuditEvent]?) -> [String] {
     let fate = deletions.map {
-      $0.isEmpty ? ", and the audit has no deletion there" : "; if a deletion included it, it is gone"
+      $0.isEmpty ? "; no operator has deleted requests there" : ", unless a deletion included it"
     }
     return (deletions ?? []).reversed().map { event in
       time(Figures.moment(event.at)) + String(printing: event.action) + (event.change.isEmpty ? "" : ": \(event.change)")
-    } + [Self.indent + "it has not come back from there" + (fate ?? ", unless an operator has deleted it")]
+    } + [Self.indent + "it still waits there" + (fate ?? ", unless an operator has deleted it")]
   }
 
   private func lines(of acknowledgements: [TraceStory.Acknowledgement]) -> [String] {
@@ -171,7 +171,8 @@ struct TraceText {
     } else if let silent = number("silent_ms") {
       lines.append(Self.indent + "no answer within \(duration(silent)), the device may have it: \(error)")
     } else if push["sent"] as? Bool == false {
-      lines.append(Self.indent + "not processed by the provider: \(text("reason"))")
+      let why = text("reason") == "unauthorised" ? "it refuses the credential (see `pushfleet status`)" : text("reason")
+      lines.append(Self.indent + "not processed by the provider: \(why)")
     }
     if !text("apns_id").isEmpty { lines.append(Self.indent + "apns-id \(text("apns_id"))") }
     if !text("provider_name").isEmpty { lines.append(Self.indent + "the provider calls it \(text("provider_name"))") }
