@@ -52,6 +52,21 @@ struct SimulateTests {
     }
   }
 
+  @Test("files that can't be written are named with the system's reason")
+  func unwritable() throws {
+    let site = try RegistrySite()
+    let taken = try site.write("x", "taken")
+    let made = try site.run(["simulate", "apns", "--self-signed", taken], isConfigured: false)
+    #expect(made.status == 65 && made.errors.contains("\(taken) cannot be filled: File exists"), "\(made.errors)")
+    let journal = try site.run(
+      ["simulate", "apns", "--self-signed", site.folder.appending(path: "made").path, "--journal", "/nowhere/j"],
+      isConfigured: false)
+    #expect(journal.errors.contains("/nowhere/j cannot be written: No such file or directory"), "\(journal.errors)")
+    let rights = ["keys", "create", "--rights", "send", "--url", "http://h", "--service-account"]
+    let account = try site.run(rights + ["/nowhere/a"])
+    #expect(account.errors.contains("/nowhere/a can't be written: No such file or directory"), "\(account.errors)")
+  }
+
   @Test("without a certificate, says that it can make one")
   func noCertificate() throws {
     let ended = try RegistrySite().run(["simulate", "apns"], isConfigured: false)

@@ -26,7 +26,7 @@ public final class Journal: Sendable, TurnHook {
     if let path {
       // Private, because it contains tokens and payloads.
       if !FileManager.default.fileExists(atPath: path) {
-        _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+        try FileContents.create(path, [])
       }
       file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
       try file?.seekToEnd()

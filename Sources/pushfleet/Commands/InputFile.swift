@@ -61,6 +61,12 @@ struct InputFile {
 }
 
 extension SafeText {
+  /// Why a file can't be written, in the system's words.
+  static func reason(_ error: any Error) -> String {
+    let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code.rawValue
+    return (error as? SystemError ?? code.map { SystemError("write", code: $0) })?.reason ?? error.localizedDescription
+  }
+
   /// Why a file can't be read, as the end of a sentence that names it.
   static func reason(_ path: String) -> String {
     guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return ": there is no such file" }

@@ -127,7 +127,7 @@ enum KeysCommand: Command {
       project: app, keyID: key.id, privateKey: privateKey, email: key.id + Array("@".utf8) + app + Array(".pushfleet".utf8),
       tokenURI: tokenURI)
     do throws(SystemError) { try FileContents.create(file, account.line + [UInt8(ascii: "\n")]) } catch {
-      let words = error.code == EEXIST ? "exists already" : "can't be written"
+      let words = error.code == EEXIST ? "exists already" : "can't be written: \(error.reason)"
       throw CommandFailure(.badInput, "--service-account: \(SafeText.path(file)) \(words)")
     }
     var kept = key

@@ -26,8 +26,7 @@ enum SimulateCommand: Command {
     ],
     beginsWithAction: false,
     """
-    Answers like the provider, and as strictly, until interrupted. Port 0 selects a free port. The address is printed on
-    standard error.
+    Answers like the provider, and as strictly, until interrupted. Port 0 selects a free port. Standard error names the address.
     """,
     [
       .option("listen", "HOST:PORT", "where to listen (127.0.0.1:8443)"),
@@ -135,7 +134,7 @@ enum SimulateCommand: Command {
   private static func journal(_ options: Options) throws(CommandFailure) -> Journal {
     let path = options["journal"]
     do { return try Journal(path: path) } catch {
-      throw CommandFailure(.badInput, "--journal: \(SafeText.path(path ?? "")) cannot be written")
+      throw CommandFailure(.badInput, "--journal: \(SafeText.path(path ?? "")) cannot be written: \(SafeText.reason(error))")
     }
   }
 

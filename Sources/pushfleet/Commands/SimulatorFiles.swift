@@ -37,7 +37,7 @@ struct SimulatorFiles {
       }
     } catch {
       throw CommandFailure(
-        .badInput, "--self-signed: \(SafeText.path(folder.path)) cannot be filled: \(error.localizedDescription)")
+        .badInput, "--self-signed: \(SafeText.path(folder.path)) cannot be filled: \(SafeText.reason(error))")
     }
   }
 
@@ -79,9 +79,9 @@ struct SimulatorFiles {
   }
 
   private static func write(_ bytes: [UInt8], _ path: String, mode: Int) throws {
-    guard FileManager.default.createFile(atPath: path, contents: Data(bytes), attributes: [.posixPermissions: mode]) else {
-      throw CocoaError(.fileWriteUnknown)
-    }
+    try? FileManager.default.removeItem(atPath: path)
+    try FileContents.create(path, bytes)
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
   }
 }
 
@@ -98,8 +98,7 @@ extension JSONObject {
   }
 }
 
-/// The subscriptions that `pushfleet simulate webpush` makes, one JSON object a line. The file is private, because who knows a
-/// subscription can send to it.
+/// The subscriptions of `pushfleet simulate webpush`, one JSON object a line. Private: who knows a subscription can send to it.
 struct SubscriptionFile {
   private let count: Int
   private let path: String

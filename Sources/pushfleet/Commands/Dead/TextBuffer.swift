@@ -1,4 +1,5 @@
 import Foundation
+import Settings
 
 /// Buffers lines in an unlinked temporary file until they are printed.
 final class TextBuffer {
@@ -32,7 +33,6 @@ final class TextBuffer {
   }
 
   private static func failure(_ error: any Error) -> CommandFailure {
-    let reason = ((error as? CocoaError)?.underlying as? POSIXError).map { "\($0.code)" } ?? error.localizedDescription
-    return CommandFailure(.unavailable, "the output can't be buffered in \(folder.path): \(reason)")
+    CommandFailure(.unavailable, "the output can't be buffered in \(folder.path): \(SafeText.reason(error))")
   }
 }
