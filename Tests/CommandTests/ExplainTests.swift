@@ -253,6 +253,14 @@ import Testing
     #expect(child.waitForOutput(output, seconds: 90), "\(child.outputSoFar)")
   }
 
+  @Test("a request that names the platform is explained for that platform only", arguments: ["apns:00", "fcm:a:b"])
+  func namedPlatform(to: String) throws {
+    let site = try RegistrySite()
+    let explained = try site.run(["explain", "-"], input: Array(#"{"to":"\#(to)","notification":{"body":"b"}}"#.utf8))
+    #expect(explained.output.contains("iPhone") == to.hasPrefix("apns:"), "\(explained)")
+    #expect(explained.output.contains("Android phone") != to.hasPrefix("apns:"), "\(explained)")
+  }
+
   // MARK: as a worker with the configuration
 
   typealias App = (configuration: Configuration, id: String?)

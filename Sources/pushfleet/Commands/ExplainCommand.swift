@@ -13,14 +13,14 @@ enum ExplainCommand: Command {
     """
     Prints what a worker with the configuration would send for the request in FILE (- is standard input): headers, payload, used
     share of the size limit, and a loss report: what was converted, cut, emulated or dropped, and by which rule. It needs
-    neither a broker nor credentials, and sends nothing. For a refused request it prints the error code, reason and place (exit
-    status 65).
+    neither a broker nor credentials, and sends nothing. Of a refused request it prints error, reason and place (exit status 65).
     """,
     [
       .option(
         "target", "TARGET",
         "explain the request as sent to this target: apns:… shows only the iPhone, fcm:… and fid:… only the Android "
-          + "phone, webpush:… only the browser; without it, both phones, and the browser if web push is configured"),
+          + "phone, webpush:… only the browser; without it, `to` decides likewise, or both phones are shown, and the browser if web push is configured"
+      ),
       .config(": the source of limits, defaults, topics and packages"),
       .option(
         "app", "APP",
@@ -52,10 +52,13 @@ enum ExplainCommand: Command {
     let now = try moment(options["at"])
     let age = try options.integer("age", in: 0...1_000_000_000).map { Int64($0) * 1000 }
     try checkApplication(options, configuration, body)
+    let to = (try? JSONDocument(body))?.string("to") ?? []
     let question = ExplainQuestion(
-      body: body, target: options["target"].map { Array($0.utf8) }, configuration: configuration, app: options["app"],
-      sender: options["sender"], environment: try options.choice("environment", of: ["production", "sandbox"]),
-      messageID: options["message-id"], published: age.map { now - $0 }, now: now)
+      body: body, target: options["target"].map { Array($0.utf8) },
+      coversBothProviders: !["apns:", "fcm:", "fid:", "webpush:"].contains { to.starts(with: $0.utf8) },
+      configuration: configuration, app: options["app"], sender: options["sender"],
+      environment: try options.choice("environment", of: ["production", "sandbox"]), messageID: options["message-id"],
+      published: age.map { now - $0 }, now: now)
     if let target = question.target, case .failure(let rejection) = Target.classify(target) {
       throw CommandFailure(.usage, "--target: \(rejection.reason)")
     }
