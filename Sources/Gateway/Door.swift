@@ -51,5 +51,7 @@ struct AddressUnavailable: Error, CustomStringConvertible {
   let setting: String
   let reason: String
 
-  var description: String { "\(setting) can't be used now: \(reason)" }
+  var description: String {
+    "\(setting) can't be used now: \(reason)" + (setting == "gateway.http.listen" ? " (a console has --listen)" : "")
+  }
 }

@@ -57,7 +57,8 @@ extension Configuration {
     brokerCA = reader.material("ca") ?? reader.material("brokerCA")
     registry = reader.string("registry").map { text in
       do throws(RegistryError) { return try Self.located(text, in: reader.source) } catch {
-        reader.report("registry", "cannot be used: \(error)")
+        let why = if case .unusable(_, let words) = error { words } else { "\(error)" }
+        reader.report("registry", "cannot be used: \(why)")
         return .sqlite(path: "")
       }
     }

@@ -25,4 +25,16 @@ struct FindingTests {
       line["level"] as? String == "warning" && line["about"] as? String == "broker"
         && line["remedy"] as? String == "do something")
   }
+
+  @Test(
+    "of the configuration come in the file's order, and a registry that can't be used is said once", arguments: [false, true])
+  func configuration(isReversed: Bool) throws {
+    let settings = ["broker: 5", "prefix: 5", "registry: 'sqlite:'", "prefetch: 'x'", "apps: 5", "retry: 5", "log: 5"]
+    let site = try RegistrySite()
+    let file = try site.write("{ \((isReversed ? settings.reversed() : settings).joined(separator: ", ")) }", "bad.json5")
+    let ended = try site.run(["config", "check", file], isConfigured: false)
+    let columns = ended.output.matches(of: /json5:1:(\d+)/).compactMap { Int($0.output.1) }
+    #expect(columns.count > 4 && columns == columns.sorted(), "\(ended.output)")
+    #expect(ended.output.contains("registry cannot be used: sqlite: names no file"), "\(ended.output)")
+  }
 }

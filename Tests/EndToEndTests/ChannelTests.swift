@@ -25,6 +25,7 @@ struct ChannelTests {
   func commands() throws {
     let site = try Site()
     try site.startSimulator()
+    #expect(try channels(site, "list").output == "no channels\n")
     let (none, latest) = (try create(site, "none"), try create(site, "latest"))
     let listed = try channels(site, "list")
     #expect(listed.status == 0 && Set(listed.output.split(separator: "\n").map(String.init)) == [none, latest])

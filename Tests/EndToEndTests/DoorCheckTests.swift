@@ -130,7 +130,8 @@ struct DoorCheckTests {
     // A second gateway finds no free port, and says which.
     let second = try site.run(["gateway", "--config", site.file("pushfleet.json5")])
     #expect(
-      second.status == 69 && second.output.contains("gateway.http.listen can't be used now: 127.0.0.1:\(ports[0]) is in use"))
+      second.status == 69 && second.output.contains("gateway.http.listen can't be used now: 127.0.0.1:\(ports[0]) is in use")
+        && second.output.contains("(a console has --listen)"))
     gateway.gateway.signal(15)
     #expect(gateway.gateway.wait() == 0)
 

@@ -146,6 +146,7 @@ enum ChannelsCommand: Command {
         return document.elements(of: list).filter { document.kind($0) == .string }.map(document.string)
       }
       guard let ids else { throw CommandFailure(.unavailable, "APNs' answer can't be read") }
+      if ids.isEmpty, !options.asJSON { Terminal.say("no channels") }
       for id in ids { show(id, text: String(printing: id)) }
     }
   }

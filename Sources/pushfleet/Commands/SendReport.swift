@@ -71,7 +71,7 @@ final class SendReport {
         return "\(count) \(error)".printable
       }
     var words =
-      success > 0 ? "accepted by \(provider(result, awaited.app)) for \(success)" : failure > 0 ? "failed" : "reached no device"
+      success > 0 ? "accepted\(provider(result, awaited.app)) for \(success)" : failure > 0 ? "failed" : "reached no device"
     if success > 0, failure > 0 { words += ", failed for \(failure)" }
     if success + failure == 0, let user = awaited.user, let app = awaited.app,
       let reason = DeviceHistory.unreachable(user: user, app: app, options)
@@ -86,16 +86,16 @@ final class SendReport {
     id.hasPrefix("projects/") ? .fcm : id.count == 16 && id.allSatisfy(\.isHexDigit) ? .webpush : .apns
   }
 
-  /// The provider that accepted the pushes: by the ids of a list, otherwise by the application's credentials.
+  /// The provider that accepted the pushes: by the ids of a list, otherwise by the application's credentials. Empty if unknown.
   private func provider(_ result: [String: Any], _ app: [UInt8]?) -> String {
     let ids = (result["results"] as? [[String: Any]] ?? []).compactMap { $0["message_id"] as? String }
     guard ids.isEmpty else {
       let providers = Set(ids.map(Self.provider))
-      return Platform.allCases.filter(providers.contains).map(\.label).joined(separator: " and ")
+      return " by " + Platform.allCases.filter(providers.contains).map(\.label).joined(separator: " and ")
     }
     let sets = configuration.apps.filter { app == nil || Array($0.id.utf8) == app }.flatMap(\.sets).map(\.set)
-    return Platform.allCases.filter { platform in sets.contains { $0.reaches(platform) } }.map(\.label)
-      .joined(separator: " or ")
+    let possible = Platform.allCases.filter { platform in sets.contains { $0.reaches(platform) } }
+    return possible.count == 1 ? " by \(possible[0].label)" : ""
   }
 
   func unknown(_ id: [UInt8], _ place: String) {

@@ -9,8 +9,7 @@ enum ConfigCommand: Command {
     """
     Reads the configuration as a worker does: the file, the environment's values over it, keys and certificates. Reports all
     errors at once, with line and column or the environment variable. It contacts no broker and no provider; `pushfleet doctor`
-    does. Exit status 78 if there are errors. Likely mistakes are warnings, and so are certificates that have ended or end
-    within 30 days.
+    does. Exit status 78 if there are errors. Likely mistakes and certificates that end within 30 days are warnings.
     """,
     [
       .operand("FILE", "the configuration (or --config FILE, or PUSHFLEET_CONFIG); without one, the environment alone"),
@@ -24,7 +23,8 @@ enum ConfigCommand: Command {
     }
     let file = options.operands.first ?? options.configurationFile
     let check = ConfigurationCheck(path: file, environment: ProcessInfo.processInfo.environment)
-    for finding in check.findings + check.certificates { options.print(finding.json, text: finding.text) }
+    let findings = check.findings.sorted { ($0.line ?? 0, $0.column ?? 0) < ($1.line ?? 0, $1.column ?? 0) }
+    for finding in findings + check.certificates { options.print(finding.json, text: finding.text) }
     let errors = check.findings.count(where: \.isError)
     guard errors == 0 else {
       throw CommandFailure(.configuration, "the configuration has \(errors == 1 ? "an error" : "\(errors) errors")")
