@@ -19,17 +19,8 @@ struct RegistryLockTests {
     let registrations = answers.compactMap { $0["registration"] as? String }
     #expect(registrations.count == live.count + 1)
 
-    let input = Pipe()
-    let holder = try ChildProcess(
-      ["/bin/sh", "-c", "/usr/lib/postgresql/*/bin/psql -XAtq -d '\(location)'"], output: "/dev/null",
-      input: input.fileHandleForReading)
-    defer {
-      try? input.fileHandleForWriting.close()
-      holder.wait()
-    }
-    input.fileHandleForWriting.write(Data("BEGIN; SELECT pg_advisory_xact_lock(1885760628, 1);\n".utf8))
-    let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 1"
-    #expect(try eventually { try server.execute(held, at: location) != "0" })
+    let end = try hold(location, site)
+    defer { end() }
 
     try site.askForChanges([["platform": "fcm", "token": "late"]])
     try site.broadcast("dead", to: ["to": registrations[live.count]])
@@ -42,7 +33,7 @@ struct RegistryLockTests {
     let state = "SELECT state FROM pushfleet.devices WHERE token IN (decode('\(dead)', 'hex'), '\(dead)'::bytea)"
     #expect(try eventually { try server.execute(state, at: location) == "2" })
     #expect(try site.depths(["retry.200ms", "retry.1s", "answers"]) == [0, 0, 0])
-    try input.fileHandleForWriting.close()
+    end()
     #expect(try site.takeAll(from: "\(site.prefix).answers", count: 1).first?.json["registration"] != nil)
     #expect(worker.waitForOutput("the registry can be written to again", seconds: 90))
     #expect(!worker.outputSoFar.contains("the registry can't be used"))
@@ -50,11 +41,33 @@ struct RegistryLockTests {
     #expect(worker.wait() == 0)
   }
 
-  @Test("An import that waits for a lock of the file says so once, ends on a signal, and goes on when the lock is gone")
-  func importWaits() throws {
+  /// Holds the lock for writers of devices until the answer is called.
+  private func hold(_ location: String, _ site: Site) throws -> () -> Void {
+    guard location.hasPrefix("postgres"), let server = try Postgres.shared?.get() else {
+      return try LockHolder(site.file("registry.db"), "IMMEDIATE").end
+    }
+    let input = Pipe()
+    let holder = try ChildProcess(
+      ["/bin/sh", "-c", "/usr/lib/postgresql/*/bin/psql -XAtq -d '\(location)'"], output: "/dev/null",
+      input: input.fileHandleForReading)
+    input.fileHandleForWriting.write(Data("BEGIN; SELECT pg_advisory_xact_lock(1885760628, 1);\n".utf8))
+    let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 1"
+    #expect(try eventually { try server.execute(held, at: location) != "0" })
+    return {
+      try? input.fileHandleForWriting.close()
+      holder.wait()
+    }
+  }
+
+  @Test(
+    "An import that waits for a lock says so once, ends on a signal, and goes on when the lock is gone",
+    arguments: Postgres.shared == nil ? [false] : [false, true])
+  func importWaits(onPostgres: Bool) throws {
     let site = try Site()
+    let location =
+      onPostgres ? try #require(try Postgres.shared?.get()).makeDatabase() : "sqlite:\(site.file("registry.db"))"
     try site.write(
-      "{ broker: \"\(site.brokerURI)\", prefix: \"\(site.prefix)\", registry: \"sqlite:\(site.file("registry.db"))\", "
+      "{ broker: \"\(site.brokerURI)\", prefix: \"\(site.prefix)\", registry: \"\(location)\", "
         + "apps: { \"\(Site.app)\": { apns: { key: \"k.p8\", keyID: \"ABC123DEFG\", teamID: \"DEF123GHIJ\" } } } }",
       to: "pushfleet.json5")
     func start(_ numbers: Range<Int>) throws -> ChildProcess {
@@ -62,8 +75,8 @@ struct RegistryLockTests {
       return try site.start(["devices", "import", "--config", site.file("pushfleet.json5"), file])
     }
     #expect(try start(0..<1).wait() == 0)
-    let holder = try LockHolder(site.file("registry.db"), "IMMEDIATE")
-    defer { holder.end() }
+    let end = try hold(location, site)
+    defer { end() }
     let interrupted = try start(1..<2)
     let waits = "pushfleet: the registry is locked by another process; waiting"
     #expect(interrupted.waitForOutput(waits, seconds: 90), "\(interrupted.outputSoFar)")
@@ -72,7 +85,7 @@ struct RegistryLockTests {
 
     let patient = try start(2..<15_002)
     #expect(patient.waitForOutput(waits, seconds: 90), "\(patient.outputSoFar)")
-    holder.end()
+    end()
     #expect(patient.wait() == 0 && patient.outputSoFar.contains("15000 of 15000 rows stored"), "\(patient.outputSoFar)")
     #expect(patient.outputSoFar.split(separator: "\n").count { $0 == waits } == 1)
   }

@@ -47,26 +47,23 @@ public struct StoreOptions: Sendable {
   var connectTimeout: Int64
   /// Milliseconds of it to wait for another writer of devices, notes or orders, if the database distinguishes that from a slow statement.
   public var lockTimeout: Int64
-  /// Milliseconds to wait for a lock of an SQLite file.
-  var busyTimeout: Int64
   public var create: Bool
   /// KiB of an SQLite registry kept in memory.
   public var cache: Int
 
-  public init(
-    statementTimeout: Int64 = 5_000, lockTimeout: Int64 = .max, busyTimeout: Int64 = .max, create: Bool = true,
-    cache: Int = 8 * 1024
-  ) {
+  /// Milliseconds to wait for a lock of an SQLite file.
+  var busyTimeout: Int64 { max(lockTimeout, min(statementTimeout, 2_000)) }
+
+  public init(statementTimeout: Int64 = 5_000, lockTimeout: Int64 = .max, create: Bool = true, cache: Int = 8 * 1024) {
     self.statementTimeout = statementTimeout
     connectTimeout = min(statementTimeout, 5_000)
     self.lockTimeout = min(statementTimeout, lockTimeout)
-    self.busyTimeout = min(statementTimeout, busyTimeout)
     self.create = create
     self.cache = cache
   }
 
   /// For commands that move many rows. They wait for a lock in short turns, so that a signal can end them.
-  public static let bulk = StoreOptions(statementTimeout: 600_000, busyTimeout: 1_000, cache: 256 * 1024)
+  public static let bulk = StoreOptions(statementTimeout: 600_000, lockTimeout: 1_000, cache: 256 * 1024)
 }
 
 /// Opens the registry at a location and migrates its tables. Throws the exact reason if that fails.
