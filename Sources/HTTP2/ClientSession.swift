@@ -284,9 +284,7 @@ public final class ClientSession: Machine {
       let streamID = engine.streams[slot].streamID
       engine.reset(streamID, .cancel)
       if engine.streams[slot].isHeaded {
-        // The status is final although the body hasn't ended.
-        engine.streams[slot].isAnswered = true
-        engine.events.append(.streamClosed(slot: slot, streamID: streamID, code: .cancel))
+        engine.completeEarly(slot, .cancel)
         deliverEvents()
         continue
       }

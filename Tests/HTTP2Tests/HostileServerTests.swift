@@ -286,6 +286,15 @@ func literal(_ name: String, _ value: String) -> [UInt8] {
     #expect(victim.recorder.ends == [0, 1, 2] && victim.recorder.end == nil)
   }
 
+  @Test("A status is the answer, also if the stream or connection ends before the body", arguments: [0, 2, 8, nil] as [UInt8?])
+  func cutBody(_ code: UInt8?) {
+    let victim = Victim(configuration: .patient)
+    victim.feed(frame(1, flags: 4, stream: 1, status200) + frame(0, stream: 1, [0x7b]))
+    if let code { victim.feed(frame(3, stream: 1, [0, 0, 0, code])) } else { victim.finish() }
+    #expect(victim.recorder.answers[0]?.status == 200 && victim.recorder.answers[0]?.body == [0x7b])
+    #expect(victim.recorder.ends == (code == nil ? [0, 1, 2] : [0]))
+  }
+
   @Test("Headers that haven't all come by the deadline, and hints before the final ones, are no answer")
   func unfinishedHeaders() {
     let victim = Victim(configuration: .patient)

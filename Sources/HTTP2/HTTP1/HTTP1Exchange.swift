@@ -53,11 +53,7 @@ final class HTTP1Exchange {
     events.append(.connectionClosing)
   }
 
-  /// The connection ended. The status counts, even if the body is cut short.
-  func connectionEnded(_ streams: inout StreamTable, _ events: inout [ClientEvent]) {
-    isOver = true
-    if streams.first >= 0, streams[streams.first].isHeaded { complete(streams.first, &streams, &events) }
-  }
+  func connectionEnded() { isOver = true }
 
   private func complete(_ slot: Int32, _ streams: inout StreamTable, _ events: inout [ClientEvent]) {
     streams[slot].isAnswered = true
