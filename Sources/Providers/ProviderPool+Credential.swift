@@ -10,10 +10,10 @@ extension ProviderPool {
   func stop(_ meaning: ReplyMeaning, for slot: Int, _ scope: RefusalScope) {
     let account = slots[slot].account
     let isOfTopic = meaning.connection == .stopTopic
-    refusedAccount = account
     if let topic = provider.topic(of: slot), topic.ofApplication != nil || accounts[account]?.topic.isEmpty == true {
       accounts[account]?.topic = topic.ofApplication ?? topic.name
     }
+    refusedTopic = accounts[account]?.topic ?? []
     stopCredential(
       meaning.reason, meaning.reaction.code ?? .unavailable, topic: isOfTopic ? topic(of: account, slot) : nil,
       topicOf: isOfTopic ? account : nil, yields: scope == .everyPushUntilTaken,
@@ -89,7 +89,7 @@ extension ProviderPool {
       request: { [weak self] in
         guard let self, let current = provider.authorise() else { return nil }
         generation = current.generation
-        return provider.probe(.takesCredential(topic: accounts[account ?? refusedAccount]?.topic ?? []))
+        return provider.probe(.takesCredential(topic: account.map { accounts[$0]?.topic ?? [] } ?? refusedTopic))
       }, answered: { [weak self] response, _ in self?.credentialAnswered(response, generation, account) ?? true })
   }
 
@@ -110,7 +110,9 @@ extension ProviderPool {
       provider.trialSucceeded(with: generation)
       if let account { topicAccepted(account) } else { credentialAccepted() }
     } else if !hasOtherAuthorisation(meaning, after: generation) {
-      let topic = meaning.connection == .stopTopic ? topic(of: account ?? refusedAccount) : nil
+      let topic =
+        meaning.connection == .stopTopic
+        ? account.map { self.topic(of: $0) } ?? String(decoding: refusedTopic, as: UTF8.self) : nil
       stopCredential(
         meaning.reason, meaning.reaction.code ?? .unavailable, topic: topic, topicOf: account, yields: stop.yields)
     } else {

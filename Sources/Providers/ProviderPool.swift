@@ -32,8 +32,8 @@ public final class ProviderPool {
   var accounts: [PoolAccount.Record?] = []
   var closedAccounts: [Int] = []
   var refusedTopics: [Int] = []
-  /// The account whose push was refused last.
-  var refusedAccount = 0
+  /// The topic of the push that was refused last.
+  var refusedTopic: [UInt8] = []
   /// For the caller: the number of accounts that still wait for their share of the free streams.
   public var contenders = 0
   /// Slots to send again, in order.

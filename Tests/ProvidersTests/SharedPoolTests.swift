@@ -121,6 +121,20 @@ struct SharedPoolTests {
     #expect(Set(bench.provider.requests.filter { !$0.path.contains("/0123456789abcdef") }.map(\.connection)).count == 1)
   }
 
+  @Test("a refused credential is asked for with the refused topic, also when its application has left")
+  func refusedThenLeft() throws {
+    let bench = try SharedBench()
+    bench.provider.answer = { _ in .status(403, #"{"reason":"InvalidProviderToken"}"#) }
+    bench.offer(Self.a, 0..<1)
+    bench.world.advance(by: 5)
+    bench.pool.close(bench.accounts[Self.a])
+    bench.offer(Self.b, 100..<110)
+    let before = bench.provider.requests.count
+    bench.world.advance(by: 125)
+    let asked = bench.provider.requests.dropFirst(before).map { $0.header("apns-topic") }
+    #expect(!asked.isEmpty && asked.allSatisfy { $0 == SharedBench.topics[Self.a] }, "\(asked)")
+  }
+
   @Test("a refused credential stops all, and is asked for once")
   func refusedCredential() throws {
     let bench = try SharedBench()
