@@ -165,6 +165,9 @@ struct ServerTests {
     ] {
       #expect(isRefused(probe, text, [400, 413]), "\(text.debugDescription)")
     }
+    for length in ["9223372036854775807", "9223372036854775808", "4611686018427387904"] {
+      #expect(probe.say("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\r\n")?.status == 413, "\(length)")
+    }
     let headers = (0..<100).map { "X-\($0): \(String(repeating: "y", count: 400))\r\n" }.joined()
     #expect(isRefused(probe, "GET / HTTP/1.1\r\nHost: h\r\n\(headers)\r\n", [413, 431]))
     #expect(probe.ask("/")?.status == 200)

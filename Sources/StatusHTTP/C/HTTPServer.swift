@@ -227,10 +227,10 @@ public final class HTTPServer: @unchecked Sendable {
     }
   }
 
-  /// The body's size according to the headers; `Int.max` if they don't say.
+  /// The body's size according to the headers; `Int.max` if it is chunked.
   private func announced(_ reply: HTTPReply, _ connection: OpaquePointer) -> Int {
-    if let length = pushfleet_mhd_header(connection, "content-length") { return Int(String(cString: length)) ?? .max }
-    return reply.isChunked ? .max : 0
+    guard let length = pushfleet_mhd_header(connection, "content-length") else { return reply.isChunked ? .max : 0 }
+    return min(Int(String(cString: length)) ?? .max, .max - 1)
   }
 
   /// Bodies of up to this many times the limit are read to their end.
