@@ -49,7 +49,10 @@ final class SQLiteConnection: SQLSession {
   func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, SQLRow) -> Void) throws(RegistryError) {
     var rest = sets[...]
     while statement.hasBlocks, rest.count >= Statement.blockRows {
-      try step(try prepare(statement, isBlock: true), Array(rest.prefix(Statement.blockRows).joined())) { _ in }
+      var values: [SQLValue] = []
+      values.reserveCapacity(Statement.blockRows * (rest.first?.count ?? 0))
+      for set in rest.prefix(Statement.blockRows) { values += set }
+      try step(try prepare(statement, isBlock: true), values) { _ in }
       rest = rest.dropFirst(Statement.blockRows)
     }
     let prepared = try prepare(statement)

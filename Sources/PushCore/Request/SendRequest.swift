@@ -74,7 +74,10 @@ public final class SendRequest {
   }
 
   public var collapseKey: [UInt8]? { collapseKeyNode.map(document.string) }
-  public var restrictedPackageName: [UInt8]? { packageNode.map(document.string) }
+  public var restrictedPackageName: [UInt8]? {
+    guard let node = packageNode else { return nil }
+    return document.string(node)
+  }
   var packageNode: Int? { android(.restrictedPackageName) ?? restrictedPackageNameNode }
 
   /// The `apns-topic` of the request.
