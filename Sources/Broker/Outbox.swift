@@ -170,10 +170,9 @@ package final class Outbox {
 
   private func publish(_ slot: Int, on publisher: Publisher) {
     guard let message = slots[slot] else { return }
-    if message.kind == .reply, slot != suspects.inFlight, suspects.standing(of: message, at: time.now) == .unknown {
-      return suspects.waiting.append(slot)
-    }
-    if message.kind == .reply, let reason = refusal(of: message) {
+    let standing = suspects.standing(of: message, at: time.now)
+    if standing == .unknown, slot != suspects.inFlight { return suspects.waiting.append(slot) }
+    if message.kind == .reply, let reason = refusal(standing) {
       // Deferred, because the caller still processes the request.
       time.schedule(after: 0) { [weak self] in
         self?.giveUpReply(slot, because: reason)
@@ -188,10 +187,10 @@ package final class Outbox {
       body: owner?.body(of: message) ?? message.body, tag: slot)
   }
 
-  private func refusal(of reply: Publication) -> String? {
+  /// Why a reply is given up; nil if it is published.
+  private func refusal(_ standing: ReplySuspects.Standing) -> String? {
     guard mayReply else { return "the user may not write to the default exchange" }
-    guard suspects.standing(of: reply, at: time.now) == .refused else { return nil }
-    return "the broker ended the connection because of a reply to this client's node"
+    return standing == .refused ? "the broker ended the connection because of a reply to this client's node" : nil
   }
 
   private func ended(_ slot: Int) {

@@ -304,6 +304,15 @@ struct OutboxTests {
     return publication
   }
 
+  /// The broker has processed a direct reply to the node "good".
+  private func makeWithKnownNode() -> (Turn, Outbox, Owner, Connection) {
+    let (time, outbox, owner) = makeInOwnTime()
+    let connection = Connection(outbox)
+    outbox.publish(directReply(0, "good"))
+    connection.settle(1)
+    return (time, outbox, owner, connection)
+  }
+
   @Test("publishes direct replies to an unknown node one at a time, until the broker has processed one")
   func unknownNode() {
     let (_, outbox, owner) = makeInOwnTime()
@@ -317,10 +326,8 @@ struct OutboxTests {
 
   @Test("gives up direct replies to a node that ends connections, for a while; other messages are published again at once")
   func endedNode() {
-    let (time, outbox, owner) = makeInOwnTime()
-    var connection = Connection(outbox)
-    outbox.publish(directReply(0, "good"))
-    connection.settle(1)
+    let (time, outbox, owner, first) = makeWithKnownNode()
+    var connection = first
     outbox.publish(directReply(1, "good"))
     outbox.publish(directReply(2, "bad"))
     outbox.publish(directReply(3, "bad"))
@@ -382,10 +389,8 @@ struct OutboxTests {
 
   @Test("gives up direct replies to all unknown nodes while different ones have ended connections")
   func manyNodes() {
-    let (time, outbox, owner) = makeInOwnTime()
-    var connection = Connection(outbox)
-    outbox.publish(directReply(0, "good"))
-    connection.settle(1)
+    let (time, outbox, owner, first) = makeWithKnownNode()
+    var connection = first
     for number in 1...3 {
       outbox.publish(directReply(number, "forged\(number)"))
       connection.crash()
