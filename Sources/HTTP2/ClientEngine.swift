@@ -106,13 +106,8 @@ final class ClientEngine {
 
   func connectionEnded() {
     http1?.connectionEnded()
-    for slot in streams.slots(where: { $0.isHeaded && !$0.isAnswered }) { completeEarly(slot, .noError) }
-  }
-
-  /// The status is final although the body hasn't ended.
-  func completeEarly(_ slot: Int32, _ code: ErrorCode) {
-    streams[slot].isAnswered = true
-    events.append(.streamClosed(slot: slot, streamID: streams[slot].streamID, code: code))
+    // The status is final although the body hasn't ended.
+    for slot in streams.slots(where: { $0.isHeaded && !$0.isAnswered }) { events.append(streams.complete(slot, .noError)) }
   }
 
   // MARK: Requests

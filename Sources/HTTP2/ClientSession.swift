@@ -284,7 +284,8 @@ public final class ClientSession: Machine {
       let streamID = engine.streams[slot].streamID
       engine.reset(streamID, .cancel)
       if engine.streams[slot].isHeaded {
-        engine.completeEarly(slot, .cancel)
+        // The status is final although the body hasn't ended.
+        engine.events.append(engine.streams.complete(slot, .cancel))
         deliverEvents()
         continue
       }

@@ -101,6 +101,12 @@ struct StreamTable {
   /// Ignores what still arrives for the stream, whose slot remains until its end is reported.
   mutating func close(_ index: Int32) { self.index.remove(slots[Int(index)].streamID) }
 
+  /// Takes a response as it is. The event reports it.
+  mutating func complete(_ index: Int32, _ code: ErrorCode) -> ClientEvent {
+    slots[Int(index)].isAnswered = true
+    return .streamClosed(slot: index, streamID: slots[Int(index)].streamID, code: code)
+  }
+
   /// Whether any stream has a larger window credit.
   func hasCredit(above most: Int) -> Bool { slots.indices.contains { slots[$0].windowCredit > most } }
 

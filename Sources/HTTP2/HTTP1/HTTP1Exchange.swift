@@ -40,7 +40,7 @@ final class HTTP1Exchange {
     let count = answer.read(bytes, into: &streams[slot].response)
     streams[slot].isHeaded = answer.isHeaded
     if answer.isComplete {
-      complete(slot, &streams, &events)
+      events.append(streams.complete(slot, .noError))
       if answer.endsConnection || count < bytes.byteCount || !streams[slot].body.isEmpty { close(&events) }
     }
     isOver = isOver || answer.fault != nil
@@ -54,9 +54,4 @@ final class HTTP1Exchange {
   }
 
   func connectionEnded() { isOver = true }
-
-  private func complete(_ slot: Int32, _ streams: inout StreamTable, _ events: inout [ClientEvent]) {
-    streams[slot].isAnswered = true
-    events.append(.streamClosed(slot: slot, streamID: streams[slot].streamID, code: .noError))
-  }
 }
