@@ -218,14 +218,16 @@ public final class BulkImport {
   private func flush() throws(BulkError) {
     bytesStored = count.bytes
     guard !pending.isEmpty else { return }
-    var answers = pending.map { _ in ChangeAnswer.done }
+    guard let store else {
+      count.stored += pending.count
+      return pending.removeAll(keepingCapacity: true)
+    }
+    let answers: [ChangeAnswer]
     do throws(RegistryError) {
       let registrations = pending.compactMap { if case .register(let registration) = $0.change { registration } else { nil } }
-      if let store {
-        answers =
-          registrations.count == pending.count
-          ? try store.load(registrations, now: now) : try store.apply(pending.map(\.change), now: now)
-      }
+      answers =
+        registrations.count == pending.count
+        ? try store.load(registrations, now: now) : try store.apply(pending.map(\.change), now: now)
     } catch { throw .store(error) }
     for (row, answer) in zip(pending, answers) {
       if let failure = answer.failure { refuse(row.row, row.line, failure.code, failure.reason) } else { count.stored += 1 }
