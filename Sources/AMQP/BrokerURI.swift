@@ -100,7 +100,7 @@ extension BrokerURI {
       let colon = part.firstIndex(of: UInt8(ascii: ":")) ?? part.endIndex
       host = part[..<colon]
       rest = part[colon...]
-      guard host.allSatisfy({ $0 &- 0x30 < 10 || ($0 | 0x20) &- 0x61 < 26 || "-._".utf8.contains($0) }) else { throw .host }
+      guard host.allSatisfy(isHostByte) else { throw .host }
     }
     guard !host.isEmpty, host.count <= 253 else { throw .host }
     let name = String(decoding: host, as: UTF8.self)
@@ -111,6 +111,11 @@ extension BrokerURI {
       let port = UInt16(String(decoding: rest, as: UTF8.self)), port > 0
     else { throw .port }
     return (name, port)
+  }
+
+  /// A letter, digit, `-`, `.` or `_`.
+  private static func isHostByte(_ byte: UInt8) -> Bool {
+    (48...57).contains(byte) || (97...122).contains(byte | 0x20) || "-._".utf8.contains(byte)
   }
 
   private static func decode(_ bytes: ArraySlice<UInt8>, part: String) throws(BrokerURIError) -> String {

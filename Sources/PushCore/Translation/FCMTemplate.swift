@@ -29,8 +29,7 @@ public final class FCMTemplate: Sendable {
       MPSObject.isWantedInData(request) ? MPSObject.text(request, topic: topic, context) : nil
     }
     page = FCMMessage.page(request, context, object)
-    let message = FCMMessage(
-      apple: apple, settings: settings, object: object, page: page)
+    let message = FCMMessage(apple: apple, settings: settings, object: object, page: page)
     var usesPage = false
     head = try message.head(request, context, usesPage: &usesPage)
     self.usesPage = usesPage
