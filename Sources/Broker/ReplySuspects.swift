@@ -6,7 +6,7 @@ import Wire
 ///
 /// RabbitMQ 3.10 ends the connection of a publisher with an internal error (541) if the address of a direct reply names a node that it
 /// doesn't know: one that has ended, one of another broker, or a forged one. Such a node gets no replies for a while.
-struct ReplySuspects {
+struct ReplySuspects: ~Copyable {
   enum Standing {
     case known, unknown
     /// Replies are to be given up.
