@@ -133,10 +133,11 @@ package final class Outbox {
   }
 
   package func use(_ publisher: Publisher?) {
+    // The same connection opens a channel again after a refused publication.
+    if publisher !== self.publisher { mayReply = true }
     self.publisher = publisher
     for queue in queues.indices { queues[queue].startWaiting(at: time.now) }
     isRenewing = false
-    mayReply = true
     pump()
   }
 

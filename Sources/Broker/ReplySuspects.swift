@@ -14,8 +14,8 @@ struct ReplySuspects: ~Copyable {
   }
 
   private static let prefix = Array("amq.rabbitmq.reply-to.".utf8)
-  /// An address is the base64 of a process's id. Its last 12 bytes are numbers of the process, and the node's name is before them.
-  private static let charactersOfProcess = 18
+  /// An address is the base64 of a process's id. Its last bytes are numbers of the process, and the node's name is before them.
+  private static let bytesOfProcess = 12
   /// Seconds for which a node is refused, and within which a few ended connections make all unknown nodes refused.
   private static let pause = 30.0
   private static let mostEnds = 3
@@ -40,7 +40,7 @@ struct ReplySuspects: ~Copyable {
     guard isDirect(publication) else { return nil }
     let address = publication.routingKey.dropFirst(prefix.count)
     let process = address[..<(address.lastIndex(of: UInt8(ascii: ".")) ?? address.endIndex)]
-    return process.count > charactersOfProcess ? process.dropLast(charactersOfProcess) : process
+    return Base64URL.decode(process, isLenient: true)?.dropLast(bytesOfProcess) ?? process
   }
 
   func standing(of publication: Publication, at now: MonotonicTime) -> Standing {

@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import MachineDriver
 import Reactor
@@ -300,7 +301,9 @@ struct OutboxTests {
   private func directReply(_ owner: Int, _ node: String) -> Publication {
     let publication = message(owner, .reply)
     publication.exchange = []
-    publication.routingKey = Array("amq.rabbitmq.reply-to.\(node)\(String(repeating: "A", count: 18)).key".utf8)
+    // The external term of a process's id: its tags, the node's name, and twelve bytes of numbers.
+    let id = [0x83, 0x58, 0x76, 0, UInt8(node.utf8.count)] + Array(node.utf8) + (0..<12).map { UInt8($0) }
+    publication.routingKey = Array("amq.rabbitmq.reply-to.\(Data(id).base64EncodedString()).key".utf8)
     return publication
   }
 
@@ -385,6 +388,38 @@ struct OutboxTests {
     #expect(connection.published == 2)
     for sequence in 1...2 as ClosedRange<UInt16> { connection.settle(sequence) }
     #expect(Set(owner.confirmed) == [0, 1] && owner.unreached == 0)
+  }
+
+  @Test("tells nodes apart whose names differ in the last character", arguments: ["good", "goodnode", "goodnodes"])
+  func similarNodes(_ node: String) {
+    let (time, outbox, owner) = makeInOwnTime()
+    var connection = Connection(outbox)
+    outbox.publish(directReply(0, node))
+    connection.settle(1)
+    outbox.publish(directReply(1, node.dropLast() + "x"))
+    connection.crash()
+    connection = Connection(outbox)
+    outbox.publish(directReply(2, node))
+    advance(time, bySeconds: 0)
+    connection.settle(1)
+    #expect(owner.confirmed == [0, 1, 2] && owner.unreached == 1)
+  }
+
+  @Test("a user who may not reply is refused once for each connection")
+  func forbiddenForLong() {
+    let (time, outbox, owner) = makeInOwnTime()
+    let connection = Connection(outbox)
+    outbox.publish(message(0, .reply))
+    for _ in 0..<2 { connection.failed(outbox.slots.indices[0], .channelClosed(.accessRefused("no"))) }
+    // The channel is open again.
+    outbox.use(connection.publisher)
+    outbox.publish(message(1, .reply))
+    advance(time, bySeconds: 0)
+    #expect(owner.confirmed == [0, 1] && owner.unreached == 2)
+    _ = Connection(outbox)
+    outbox.publish(message(2, .reply))
+    advance(time, bySeconds: 0)
+    #expect(owner.confirmed == [0, 1] && outbox.backlog == 1)
   }
 
   @Test("gives up direct replies to all unknown nodes while different ones have ended connections")
