@@ -101,7 +101,7 @@ extension ClientEngine {
     try frame.require(payload.byteCount == 4)
     let slot = streams.slot(of: frame.streamID)
     guard slot >= 0 else { return }
-    if streams[slot].isHeaded { streams[slot].isAnswered = true }
+    if streams[slot].isAccepted { streams[slot].isAnswered = true }
     close(slot, frame.streamID, ErrorCode(rawValue: payload.bigEndian(UInt32.self, at: 0)))
   }
 

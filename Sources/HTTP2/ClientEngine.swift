@@ -106,8 +106,11 @@ final class ClientEngine {
 
   func connectionEnded() {
     http1?.connectionEnded()
-    // The status is final although the body hasn't ended.
-    for slot in streams.slots(where: { $0.isHeaded && !$0.isAnswered }) { events.append(streams.complete(slot, .noError)) }
+    // Only push services of browsers speak HTTP/1.1. Their status says everything.
+    let isHTTP1 = http1 != nil
+    for slot in streams.slots(where: { $0.isHeaded && !$0.isAnswered && (isHTTP1 || $0.isAccepted) }) {
+      events.append(streams.complete(slot, .noError))
+    }
   }
 
   // MARK: Requests

@@ -272,7 +272,7 @@ public final class ClientSession: Machine {
     beginDraining()
     handler?.goAwayReceived(goAway)
     let last = goAway.lastStreamID
-    for slot in engine.streams.slots(where: { !$0.isAnswered && (!$0.isSent || $0.streamID > last) }) {
+    for slot in engine.streams.slots(where: { !$0.isHeaded && (!$0.isSent || $0.streamID > last) }) {
       handler?.failed(engine.streams.remove(slot).tag, .notProcessed(.goAway))
     }
   }

@@ -25,6 +25,9 @@ struct StreamSlot {
   var isAnswered = false
   var response = Response()
 
+  /// True if the status says without the body what became of the request. The body of another status has the reason.
+  var isAccepted: Bool { isHeaded && (200..<300).contains(response.status) }
+
   fileprivate mutating func open(
     _ streamID: Int32, tag: Int, body: consuming [UInt8], template: consuming HeaderTemplate, after previous: Int32
   ) {

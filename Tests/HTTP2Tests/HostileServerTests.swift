@@ -295,6 +295,23 @@ func literal(_ name: String, _ value: String) -> [UInt8] {
     #expect(victim.recorder.ends == (code == nil ? [0, 1, 2] : [0]))
   }
 
+  @Test("A refusal whose reason is cut off is unknown, also if its stream ends", arguments: [0, 2, 8, nil] as [UInt8?])
+  func cutReason(_ code: UInt8?) {
+    let victim = Victim(requests: 1, configuration: .patient)
+    victim.feed(frame(1, flags: 4, stream: 1, literal(":status", "403")) + frame(0, stream: 1, [0x7b]))
+    if let code { victim.feed(frame(3, stream: 1, [0, 0, 0, code])) } else { victim.finish() }
+    #expect(victim.recorder.answers.isEmpty && victim.recorder.ends == [0])
+  }
+
+  @Test("A push with a status is not sent again because a GOAWAY leaves it out")
+  func leftOut() {
+    let victim = Victim(requests: 1, configuration: .patient)
+    victim.feed(frame(1, flags: 4, stream: 1, status200) + frame(7, [0, 0, 0, 0, 0, 0, 0, 0]))
+    #expect(victim.recorder.ends.isEmpty)
+    victim.feed(frame(0, flags: 1, stream: 1, []))
+    #expect(victim.recorder.answers[0]?.status == 200)
+  }
+
   @Test("Headers that haven't all come by the deadline, and hints before the final ones, are no answer")
   func unfinishedHeaders() {
     let victim = Victim(configuration: .patient)
