@@ -48,6 +48,28 @@ struct HoldsTests {
     broker.declarations[0](false)
     for _ in 0..<100 { #expect(!holds.isPresent(0)) }
     #expect(broker.declared == ["a"] && holds.present.isEmpty)
+    // Other applications wait for a moment only.
+    pass(1.1)
+    #expect(!holds.isPresent(0) && !holds.isPresent(1) && broker.declared == ["a", "b"])
+    broker.declarations[1](true)
+    pass(60)
+    #expect(!holds.isPresent(0) && holds.isPresent(1) && broker.declared == ["a", "b", "a"])
+  }
+
+  @Test("are all declared ever more rarely while a declaration ends the connection, and not while there is none")
+  func ended() {
+    for _ in 0..<12 {
+      _ = holds.isPresent(0)
+      broker.declarations.last?(nil)
+      pass(10)
+    }
+    #expect((3..<9).contains(broker.declared.count))
+    pass(100)
+    broker.canAsk = false
+    let declared = broker.declared.count
+    _ = holds.isPresent(0)
+    broker.canAsk = true
+    #expect(broker.declared.count == declared && !holds.isPresent(0) && broker.declared.count == declared + 1)
   }
 
   @Test("of other workers are found and declared again, later ones too")

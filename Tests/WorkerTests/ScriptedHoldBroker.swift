@@ -10,10 +10,10 @@ final class ScriptedHoldBroker: HoldBroker {
   var consumed: [String] = []
   var sought: [(app: String, answer: (Bool?) -> Void)] = []
   var counted: [(app: String, answer: (Int?) -> Void)] = []
-  var declarations: [(Bool) -> Void] = []
+  var declarations: [(Bool?) -> Void] = []
   var inHand = 0
 
-  func declareHold(_ app: String, _ completion: @escaping (Bool) -> Void) {
+  func declareHold(_ app: String, _ completion: @escaping (Bool?) -> Void) {
     declared.append(app)
     declarations.append(completion)
   }

@@ -7,8 +7,8 @@ import Wire
 /// The broker's hold queues, as a shard's pipeline sees them.
 package protocol HoldBroker: AnyObject {
   var canAsk: Bool { get }
-  /// Declares the hold queue of an application. The completion says whether it exists now.
-  func declareHold(_ app: String, _ completion: @escaping (Bool) -> Void)
+  /// Declares the hold queue of an application. The completion says whether it exists now; nil if the connection ended, or is down.
+  func declareHold(_ app: String, _ completion: @escaping (Bool?) -> Void)
   /// Whether the application has a hold queue; nil if the broker couldn't be asked.
   func findHold(_ app: String, _ completion: @escaping (Bool?) -> Void)
   /// Ready messages; nil if there is no such queue, or the broker can't be asked.
@@ -27,6 +27,8 @@ package final class Holds {
   private enum State {
     case unknown
     case declaring
+    /// Its declaration was refused, and is not repeated before this time.
+    case refused(MonotonicTime)
     /// It can be published to from this time on.
     case present(MonotonicTime)
   }
@@ -45,7 +47,7 @@ package final class Holds {
   package private(set) var present: [Int] = []
   /// Ready requests in each hold queue, as last counted.
   private(set) var ready: [Int: Int] = [:]
-  /// When a hold queue may be declared after a failure, which can end the connection (541, while nodes of the broker are down).
+  /// When the next hold queue may be declared. A failure can end the connection (541, while nodes of the broker are down).
   private var nextDeclaration = MonotonicTime(nanoseconds: 0)
   private var backoff = Backoff(base: 1, cap: 60)
   /// The broker has been asked for all applications before this one.
@@ -65,6 +67,9 @@ package final class Holds {
   private static let settling = 1.25
   /// The number of ready requests below which a hold queue counts as nearly empty.
   private static let few = 64
+  /// Seconds until a refused declaration is repeated, and between declarations after a refusal, which closes the channel.
+  private static let refusalPause = 60.0
+  private static let declarationPause = 1.0
   /// Seconds between two counts of a queue.
   private static let pause = 0.5
   /// Seconds between two searches for missing queues, and the limit of open questions.
@@ -85,24 +90,29 @@ package final class Holds {
     switch states[app] ?? .unknown {
     case .present(let usable): return time.now >= usable
     case .declaring: return false
-    case .unknown:
+    case .refused(let until) where time.now < until: return false
+    case .unknown, .refused:
       if time.now >= nextDeclaration { declare(app) }
       return false
     }
   }
 
   private func declare(_ app: Int) {
-    guard let broker else { return }
+    guard let broker, broker.canAsk else { return }
     states[app] = .declaring
     broker.declareHold(name(app)) { [weak self] isThere in
       guard let self else { return }
-      guard isThere else {
+      switch isThere {
+      case true?:
+        backoff.reset()
+        found(app)
+      case false?:
+        states[app] = .refused(time.now.advanced(bySeconds: Self.refusalPause))
+        nextDeclaration = time.now.advanced(bySeconds: Self.declarationPause)
+      case nil:
         states[app] = nil
         nextDeclaration = time.now.advanced(bySeconds: backoff.next(using: &time.random))
-        return
       }
-      backoff.reset()
-      found(app)
     }
   }
 

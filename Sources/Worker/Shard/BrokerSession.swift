@@ -197,13 +197,13 @@ final class BrokerSession: Acknowledger {
   }
 
   /// Declares an application's hold queue; reports whether it exists now.
-  func declareHold(_ app: String, _ completion: @escaping (Bool) -> Void) {
+  func declareHold(_ app: String, _ completion: @escaping (Bool?) -> Void) {
     heldApps.insert(app)
-    guard let publisher, publisher.isReady else { return completion(false) }
+    guard let publisher, publisher.isReady else { return completion(nil) }
     publisher.declare(topology.holdCommands(app)[...], topology) { [weak self] result in
       guard case .failure(let failure) = result else { return completion(true) }
       self?.noteRefusal("the hold queue of an application", failure)
-      completion(false)
+      completion(failure.reason.isInternalError ? nil : false)
     }
   }
 
@@ -271,7 +271,6 @@ final class BrokerSession: Acknowledger {
       case .success(let notices):
         for notice in notices where !noticesLogged.contains(notice) { log.warning("\(notice)") }
         noticesLogged = notices
-        refusalsLogged = []
         watch?.declared()
         for app in heldApps.sorted() { declareHold(app) { _ in } }
         startConsuming()
@@ -358,6 +357,7 @@ extension BrokerSession: PublisherHandler {
     guard publisher === self.publisher else { return }
     self.publisher = nil
     outbox.use(nil)
+    refusalsLogged = []
     noteEnd(publishing, "publishing", reason)
     reportIfClosed()
   }
