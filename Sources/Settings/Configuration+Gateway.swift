@@ -37,7 +37,7 @@ extension Configuration {
   public func gatewayFiles(_ own: String?) -> [String] { watchedFiles(doorMaterials.map(\.material), own) }
 
   private func watchedFiles(_ materials: [Material?], _ own: String?) -> [String] {
-    Set((materials + brokerMaterials).compactMap { $0?.path } + [own].compactMap(\.self)).sorted()
+    Set((materials + brokerMaterials).compactMap { $0?.path } + [own].compactMap(\.self)).union(valueFiles).sorted()
   }
 
   /// Applications with an APNs credential that its senders may use: the configured one, or those of the client certificates.

@@ -56,6 +56,8 @@ final class WebhookSender {
   private var rest = (isOn: false, number: 0)
   /// Whether the log says that the broker is connected; nil before the first attempt.
   private var isConnected: Bool?
+  /// The log says that the queue is missing.
+  private var isMissing = false
   private var isStopping = false
   /// True until the connection has ended.
   private var isClosing = false
@@ -223,6 +225,7 @@ extension WebhookSender: ConsumerHandler {
     connection?.established(at: loop.now)
     if isConnected != true { log.info("consuming", ["webhook": name, "broker": connection?.address ?? "none"]) }
     isConnected = true
+    isMissing = false
     if isStopping || !isWanted { close() }
   }
 
@@ -255,10 +258,12 @@ extension WebhookSender: ConsumerHandler {
     let isFirst = isConnected != false
     isConnected = false
     guard case .notFound = reason else {
+      isMissing = false
       connection?.ended(reason, isFirst ? log : nil, ["webhook": name])
       return
     }
     connection?.ended(at: loop.now)
-    if isFirst { log.error("a webhook has no queue; `pushfleet topology` declares it", ["queue": queue]) }
+    if !isMissing { log.error("a webhook has no queue; `pushfleet topology` declares it", ["queue": queue]) }
+    isMissing = true
   }
 }
