@@ -330,6 +330,25 @@ import Testing
     }
   }
 
+  @Test("the package of another sender is sent as it is, and a foreign one beside the application's is refused")
+  func packages() throws {
+    let other = #"fcm: { serviceAccount: "none.json", package: "p.two" }"#
+    let app = try Self.app(Self.fcm + #", senders: { "222": { \#(other) } }"#)
+    func explain(_ names: String) -> Explanation {
+      ExplainQuestion(
+        body: Array(#"{"to":"fcm:x",\#(names),"notification":{"title":"t"}}"#.utf8), configuration: app.configuration,
+        app: app.id,
+        now: Self.now
+      ).answer()
+    }
+    for name in ["p.one", "p.two"] {
+      let sent = try #require(try? explain(#""restricted_package_name":"\#(name)""#).views.last?.outcome.get().payload)
+      #expect(String(decoding: sent, as: UTF8.self).contains(#""restricted_package_name":"\#(name)""#))
+    }
+    let both = #""restricted_package_name":"com.other","android":{"restricted_package_name":"p.one"}"#
+    #expect(explain(both).refusal == .invalidPackageName)
+  }
+
   @Test("the configuration's default priority, limits and topic are the worker's")
   func settings() throws {
     let body = #"{"to":"x:y","notification":{"title":"t"}}"#

@@ -59,7 +59,7 @@ package struct Intake {
       }
     } catch { return error }
     entry.identity.app = app
-    if let package = request.restrictedPackageName, !apps[app].packages.contains(package) {
+    if !request.isOnly(for: apps[app].packages) {
       return Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to")
     }
     if let record {

@@ -120,7 +120,8 @@ package struct PoolUse {
     case .fcm:
       routes.fcm = pool
       if isThere { routes.isUPMC = upmcTopic != nil }
-      routes.fcmSettings = FCMSettings(defaultPriority: priority, upmcTopic: upmcTopic, package: package)
+      routes.fcmSettings = FCMSettings(
+        defaultPriority: priority, upmcTopic: upmcTopic, package: package.map { (place.app, $0) })
     case .webpush:
       routes.hasWebPush = isThere
       routes.webPushPriority = priority

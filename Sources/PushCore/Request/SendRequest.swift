@@ -80,6 +80,14 @@ public final class SendRequest {
   }
   var packageNode: Int? { android(.restrictedPackageName) ?? restrictedPackageNameNode }
 
+  /// False if the request names another package.
+  public func isOnly(for packages: [[UInt8]]) -> Bool {
+    guard packageNode != nil else { return true }
+    return [android(.restrictedPackageName), restrictedPackageNameNode].allSatisfy { node in
+      node.map { packages.contains(document.string($0)) } ?? true
+    }
+  }
+
   /// The `apns-topic` of the request.
   public var topic: [UInt8]? {
     guard let node = apnsHeader(.apnsTopic) else { return nil }

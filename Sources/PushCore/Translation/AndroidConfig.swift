@@ -24,9 +24,9 @@ struct AndroidConfig {
     body.appendText(#"s""#)
     if let name = request.packageNode {
       // A request may name the application instead of its package.
-      if let package = settings.package {
+      if let package = settings.package, document.string(name) == package.ofApp {
         body.appendMember(#""restricted_package_name":"#)
-        body.appendSafeJSONString(package)
+        body.appendSafeJSONString(package.name)
       } else {
         body.appendMember(#""restricted_package_name":"#, name, of: document)
       }

@@ -73,7 +73,7 @@ struct LossExplanation {
       explainAndroidV2()
       if request.isDryRun { add(.dryRun) }
     } else {
-      if request.restrictedPackageNameNode != nil { add(.packageName) }
+      if request.packageNode != nil { add(.packageName) }
       if request.isDryRun { add(.dryRun) }
       if isV2 { add(.androidV2Block) }
       if request.apns(.liveActivityToken) != nil { add(.liveActivityToken) }

@@ -163,7 +163,8 @@ struct MappingRule: Equatable, Sendable {
     webpush: .carried("not for browsers"))
   static let packageName = MappingRule(
     source: "F-REF restricted_package_name", field: "restricted_package_name",
-    apns: .dropped("compared with the app, not sent"), fcm: .carried("android.restricted_package_name"),
+    apns: .dropped("compared with the app, not sent"),
+    fcm: .carried("android.restricted_package_name, the package for an application's id"),
     webpush: .dropped("compared with the app, not sent"))
   static let dryRun = MappingRule(
     source: "F-REF dry_run", field: "dry_run", apns: .emulated("validated and translated, never sent"),

@@ -54,12 +54,14 @@ public struct FCMSettings: Sendable {
   /// The `mps.appid` on Apple devices; nil if the app's library doesn't acknowledge pushes with that object (rules UP-19,
   /// UP-20).
   public var upmcTopic: [UInt8]?
-  /// The Android package of the application's devices; nil if it isn't known.
-  public var package: [UInt8]?
+  /// The application's id, and the Android package that a request means by it; nil if it isn't known.
+  var package: (ofApp: [UInt8], name: [UInt8])?
 
-  public init(defaultPriority: Priority = .normal, upmcTopic: String? = nil, package: String? = nil) {
+  public init(
+    defaultPriority: Priority = .normal, upmcTopic: String? = nil, package: (ofApp: String, name: String)? = nil
+  ) {
     self.defaultPriority = defaultPriority
     self.upmcTopic = upmcTopic.map { Array($0.utf8) }
-    self.package = package.map { Array($0.utf8) }
+    self.package = package.map { (Array($0.ofApp.utf8), Array($0.name.utf8)) }
   }
 }
