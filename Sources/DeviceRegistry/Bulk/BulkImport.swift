@@ -216,11 +216,10 @@ public final class BulkImport {
   }
 
   private func flush() throws(BulkError) {
-    bytesStored = count.bytes
     guard !pending.isEmpty else { return }
     guard let store else {
       count.stored += pending.count
-      return pending.removeAll(keepingCapacity: true)
+      return forgetPending()
     }
     let answers: [ChangeAnswer]
     do throws(RegistryError) {
@@ -232,6 +231,11 @@ public final class BulkImport {
     for (row, answer) in zip(pending, answers) {
       if let failure = answer.failure { refuse(row.row, row.line, failure.code, failure.reason) } else { count.stored += 1 }
     }
+    forgetPending()
+  }
+
+  private func forgetPending() {
+    bytesStored = count.bytes
     pending.removeAll(keepingCapacity: true)
   }
 
