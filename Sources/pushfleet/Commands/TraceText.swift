@@ -84,11 +84,11 @@ struct TraceText {
 
   private func lines(of deletions: [AuditEvent]?) -> [String] {
     let fate = deletions.map {
-      $0.isEmpty ? "; no operator has deleted requests there" : ", unless a deletion included it"
+      $0.isEmpty ? "; no operator has deleted requests there" : "; a deletion may have included it"
     }
     return (deletions ?? []).reversed().map { event in
       time(Figures.moment(event.at)) + String(printing: event.action) + (event.change.isEmpty ? "" : ": \(event.change)")
-    } + [Self.indent + "it still waits there" + (fate ?? ", unless an operator has deleted it")]
+    } + [Self.indent + "its return from there is not in the trace" + (fate ?? "; an operator may have deleted it")]
   }
 
   private func lines(of acknowledgements: [TraceStory.Acknowledgement]) -> [String] {
