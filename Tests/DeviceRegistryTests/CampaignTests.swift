@@ -166,13 +166,14 @@ struct CampaignTests {
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
     let added = [
       "campaigns": ["idle", "stopped_at", "received", "opened", "unknown_devices", "chains", "low_water"],
+      "campaign_pages": ["badges"],
       "devices": ["kind", "activity", "marked_at", "stale_claim", "counter"],
       "aliases": ["platform", "token", "replaced_at", "new_token"],
     ]
     let columns = added.flatMap { table, names in names.map { "ALTER TABLE \(table) DROP COLUMN \($0);" } }
     let indexes = [
       "campaigns_by_message", "devices_by_installation", "devices_not_active", "devices_of_activities", "devices_by_counter",
-      "aliases_by_token", "campaigns_in_order",
+      "aliases_by_token", "campaigns_in_order", "campaign_pages_by_end",
     ].map {
       "DROP INDEX \($0);"
     }

@@ -43,7 +43,8 @@ enum BadgeGate: Gate {
       case .number(let number): .set(Int64(number))
       }
     let count = BadgeCount(
-      app: pipeline.apps.id(of: entry.identity.app), messageID: entry.identity.messageID, rule: rule, devices: devices)
+      app: pipeline.apps.id(of: entry.identity.app), messageID: entry.identity.messageID, rule: rule, devices: devices,
+      page: entry.broadcast.page.flatMap { $0.campaign.isEmpty ? nil : .init(campaign: $0.campaign, number: $0.number) })
     return pipeline.wait(at: entry, for: .countBadges(count)) { entry, numbers in
       var badges = entry.recipients.map { _ in Int64?.none }
       for (place, number) in zip(places, numbers) where place < badges.count { badges[place] = number }

@@ -48,11 +48,13 @@ final class SQLiteConnection: SQLSession {
 
   func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, SQLRow) -> Void) throws(RegistryError) {
     var rest = sets[...]
-    while statement.hasBlocks, rest.count >= Statement.blockRows {
+    while statement.block != nil, rest.count >= Statement.blockRows {
+      let prepared = try prepare(statement, isBlock: true)
+      let place = Int(sqlite3_column_count(prepared)) - 1
       var values: [SQLValue] = []
       values.reserveCapacity(Statement.blockRows * (rest.first?.count ?? 0))
       for set in rest.prefix(Statement.blockRows) { values += set }
-      try step(try prepare(statement, isBlock: true), values) { _ in }
+      try step(prepared, values) { row in each(rest.startIndex + Int(row.int(place)), row) }
       rest = rest.dropFirst(Statement.blockRows)
     }
     let prepared = try prepare(statement)
@@ -69,7 +71,7 @@ final class SQLiteConnection: SQLSession {
     let place = 2 * statement.id + (isBlock ? 1 : 0)
     if place < statements.count, let cached = statements[place] { return cached }
     var prepared: OpaquePointer?
-    let text = isBlock ? statement.block : statement.text(.sqlite)
+    let text = isBlock ? statement.block ?? "" : statement.text(.sqlite)
     let code = sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
     guard code == SQLITE_OK, let prepared else { throw fault(code) }
     while statements.count <= place { statements.append(nil) }

@@ -87,15 +87,29 @@ public final class BadgeCount: Sendable {
     case token(Platform, [UInt8])
   }
 
+  /// A page of a campaign.
+  public struct Page: Equatable, Sendable {
+    let campaign: [UInt8]
+    let number: Int64
+
+    public init(campaign: [UInt8], number: Int64) {
+      self.campaign = campaign
+      self.number = number
+    }
+  }
+
   public let app: [UInt8]
   public let messageID: [UInt8]
   public let rule: Rule
   public let devices: [Device]
+  /// The page that has all the devices; nil for a request without a campaign.
+  public let page: Page?
 
-  public init(app: [UInt8], messageID: [UInt8], rule: Rule, devices: [Device]) {
+  public init(app: [UInt8], messageID: [UInt8], rule: Rule, devices: [Device], page: Page? = nil) {
     self.app = app
     self.messageID = messageID
     self.rule = rule
     self.devices = devices
+    self.page = page
   }
 }

@@ -184,20 +184,31 @@ private struct AcknowledgementBatch {
       let (isKept, isCounting) = (!row.isNull(4), row.int(5) != 0)
       if isNoted {
         believed.insert(index)
-      } else if !countsElsewhere, let send = entry.send {
-        if isKept || !(entry.acknowledgement.isMessageKept || (isRead && isCounting)) { believed.insert(index) }
+      } else if let send = entry.send {
+        let isUnsent = countsElsewhere || !isKept && (entry.acknowledgement.isMessageKept || (isRead && isCounting))
+        if !isUnsent { believed.insert(index) }
         ofSend[send, default: []].append(index)
       }
     }
+    var others: [(index: Int, asked: (message: [UInt8], app: [UInt8], device: Int64))] = []
     for (send, reaches) in try reach(of: ofSend.keys.map(\.self)) {
       let places = ofSend[send] ?? []
       let counters = Set(places.compactMap { entries[$0].device?.counter }).sorted()
       var members: Set<Int64> = []
       for reach in reaches { members.formUnion(try self.members(among: counters, of: reach, send.app)) }
       for index in places {
-        let isMember = entries[index].device.map { members.contains($0.counter) } ?? false
-        if isMember { believed.insert(index) } else { believed.remove(index) }
+        guard let counter = entries[index].device?.counter else { continue }
+        if members.contains(counter) {
+          believed.insert(index)
+        } else {
+          believed.remove(index)
+          others.append((index, (send.message, send.app, counter)))
+        }
       }
+    }
+    // Devices that have left the audience since a page with badges was sent to them.
+    for (other, badge) in zip(others, try store.badgesOfCampaigns(others.map(\.asked))) where badge != nil {
+      believed.insert(other.index)
     }
     for index in asked where !believed.contains(index) { entries[index].message = nil }
   }

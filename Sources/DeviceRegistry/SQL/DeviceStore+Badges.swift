@@ -6,20 +6,23 @@ struct BadgeTally {
     let message: Int64
     let counter: Int64
     /// The badge that the message already has on it; nil if it hasn't been counted.
-    let taken: Int64?
+    var taken: Int64?
     let badge: Int64
     let rule: BadgeCount.Rule
     let now: Int64
     /// Its place in ``BadgeTally/numbers``.
     let count: Int
     let index: Int
+    /// The index in ``BadgeTally/pages`` of the page that stores the badge; nil if it has a note.
+    let page: Int?
   }
 
   var devices: [Device] = []
   var apps: [Int64] = []
   var numbers: [[Int64?]] = []
+  var pages: [PageBadges] = []
 
-  var isWriting: Bool { devices.contains { $0.rule != .look } }
+  var isWriting: Bool { devices.contains { $0.rule != .look && $0.taken == nil } }
 }
 
 /// Badge counters: one per device, or one per installation with several registered tokens.
@@ -27,57 +30,141 @@ extension DeviceStore {
   func tally(_ counts: [Placed<BadgeCount>]) throws(RegistryError) -> BadgeTally {
     var tally = BadgeTally()
     tally.numbers = counts.map { $0.content.devices.map { _ in Int64?.none } }
+    var ofPages: [Question] = []
     var byNumber: [Question] = []
     var byToken: [Question] = []
-    var subscriptions: [(count: Int, index: Int, message: Int64, key: TokenKey)] = []
+    var subscriptions: [(question: Question, key: TokenKey)] = []
     var last: (name: [UInt8], number: Int64?) = ([], nil)
     for (count, asked) in counts.enumerated() {
-      if last.name != asked.content.app { last = (asked.content.app, try knownApp(asked.content.app)) }
+      let content = asked.content
+      if last.name != content.app { last = (content.app, try knownApp(content.app)) }
       guard let app = last.number else { continue }
       if tally.apps.last != app, !tally.apps.contains(app) { tally.apps.append(app) }
-      let message = MessageKey.of(asked.content.messageID)
-      for (index, device) in asked.content.devices.enumerated() {
+      let message = MessageKey.of(content.messageID)
+      if let page = content.page, !tally.pages.contains(where: { $0.page == page }) {
+        tally.pages.append(try badges(of: page, content.devices, message))
+      }
+      let page = tally.pages.firstIndex { $0.page == content.page }
+      for (index, device) in content.devices.enumerated() {
+        var question = Question(count: count, index: index, message: message, values: [], page: page)
         switch device {
-        case .number(let id): byNumber.append((count, index, message, [.int(id), .int(message)]))
+        case .number(let id) where page != nil:
+          question.values = [.int(id)]
+          ofPages.append(question)
+        case .number(let id):
+          question.values = [.int(id), .int(message), .blob(content.messageID)]
+          byNumber.append(question)
         case .token(.webpush, let token):
-          subscriptions.append((count, index, message, TokenKey(app: app, platform: .webpush, token: token)))
+          subscriptions.append((question, TokenKey(app: app, platform: .webpush, token: token)))
         case .token(let platform, let token):
-          byToken.append((count, index, message, [.int(app), .int(platform), .blob(token), .int(message)]))
+          question.values = [.int(app), .int(platform), .blob(token), .int(message), .blob(content.messageID)]
+          byToken.append(question)
         }
       }
     }
     if !subscriptions.isEmpty {
       for (asked, key) in zip(subscriptions, try stored(subscriptions.map(\.key))) {
-        byToken.append((asked.count, asked.index, asked.message, key.values + [.int(asked.message)]))
+        var question = asked.question
+        question.values = key.values + [.int(question.message), .blob(counts[question.count].content.messageID)]
+        byToken.append(question)
       }
     }
+    byNumber += try findOnPages(ofPages, counts, &tally)
+    let unknown = try find(SQL.counterByToken, byToken, counts, &tally)
+    let replaced = try session.ofEach(SQL.numberByReplacedToken, unknown.map { Array($0.values.prefix(3)) }) { $0.int(0) }
+    for (var question, id) in zip(unknown, replaced) {
+      guard let id else { continue }
+      question.values.replaceSubrange(0..<3, with: [.int(id)])
+      byNumber.append(question)
+    }
     _ = try find(SQL.counterByNumber, byNumber, counts, &tally)
-    let replaced = try find(SQL.counterByToken, byToken, counts, &tally)
-    _ = try find(SQL.counterByReplacedToken, replaced, counts, &tally)
     return tally
   }
 
-  private typealias Question = (count: Int, index: Int, message: Int64, values: [SQLValue])
+  private struct Question {
+    let count: Int
+    let index: Int
+    let message: Int64
+    var values: [SQLValue]
+    var page: Int?
+
+    func device(_ asked: Placed<BadgeCount>, _ counter: Int64, _ taken: Int64?, _ badge: Int64) -> BadgeTally.Device {
+      .init(
+        message: message, counter: counter, taken: taken, badge: badge, rule: asked.content.rule, now: asked.now, count: count,
+        index: index, page: page)
+    }
+  }
+
+  /// - Returns: those that share a counter, or may have a note.
+  private func findOnPages(
+    _ asked: [Question], _ counts: [Placed<BadgeCount>], _ tally: inout BadgeTally
+  ) throws(RegistryError) -> [Question] {
+    var others: [Question] = []
+    let found = try session.ofEach(SQL.counterOnPage, asked.map(\.values)) { ($0.int(0), $0.int(1), $0.int(2) != 0) }
+    for (var question, found) in zip(asked, found) {
+      guard let (id, badge, isShared) = found, let page = question.page else { continue }
+      let stored = tally.pages[page].badge(of: id)
+      if stored != nil || !isShared && !tally.pages[page].hasNotes {
+        tally.devices.append(question.device(counts[question.count], id, stored, badge))
+      } else {
+        question.page = nil
+        question.values += [.int(question.message), .blob(counts[question.count].content.messageID)]
+        others.append(question)
+      }
+    }
+    return others
+  }
 
   /// - Returns: those without a counter.
   private func find(
     _ statement: Statement, _ asked: [Question], _ counts: [Placed<BadgeCount>], _ tally: inout BadgeTally
   ) throws(RegistryError) -> [Question] {
-    let found = try session.ofEach(statement, asked.map(\.values)) { ($0.int(0), $0.optionalInt(1), $0.int(2)) }
-    for (asked, found) in zip(asked, found) {
-      guard let (counter, taken, badge) = found else { continue }
-      tally.devices.append(
-        .init(
-          message: asked.message, counter: counter, taken: taken, badge: badge, rule: counts[asked.count].content.rule,
-          now: counts[asked.count].now, count: asked.count, index: asked.index))
+    let found = try session.ofEach(statement, asked.map(\.values)) {
+      (counter: $0.int(0), taken: $0.optionalInt(1), badge: $0.int(2), isOfCampaign: $0.int(3) != 0)
     }
+    var places: [Int] = []
+    var ofCampaigns: [(message: [UInt8], app: [UInt8], device: Int64)] = []
+    for (question, found) in zip(asked, found) {
+      guard let found else { continue }
+      let count = counts[question.count]
+      if found.isOfCampaign, found.taken == nil {
+        places.append(tally.devices.count)
+        ofCampaigns.append((count.content.messageID, count.content.app, found.counter))
+      }
+      tally.devices.append(question.device(count, found.counter, found.taken, found.badge))
+    }
+    for (place, badge) in zip(places, try badgesOfCampaigns(ofCampaigns)) { tally.devices[place].taken = badge }
     return zip(asked, found).filter { $1 == nil }.map(\.0)
+  }
+
+  // MARK: Badges that are stored with the page of a campaign
+
+  private func badges(
+    of page: BadgeCount.Page, _ devices: [BadgeCount.Device], _ message: Int64
+  ) throws(RegistryError) -> PageBadges {
+    let stored = try session.first(SQL.badgesOfPage, [.blob(page.campaign), .int(page.number)]) { $0.bytes(0) }
+    let numbers = devices.compactMap { if case .number(let id) = $0 { id } else { nil } }
+    let range: [SQLValue] = [.int(message), .int(numbers.min()), .int(numbers.max())]
+    return PageBadges(page: page, stored: stored ?? [], hasNotes: try session.firstInt(SQL.noteInRange, range) != nil)
+  }
+
+  /// The badges that messages of campaigns have on devices; nil for each that has none.
+  func badgesOfCampaigns(
+    _ asked: [(message: [UInt8], app: [UInt8], device: Int64)]
+  ) throws(RegistryError) -> [Int64?] {
+    var found = [Int64?](repeating: nil, count: asked.count)
+    let sets: [[SQLValue]] = asked.map { [.blob($0.message), .text($0.app), .int($0.device)] }
+    try session.runEach(SQL.badgesOfMessage, sets) { place, row in
+      found[place] = found[place] ?? PageBadges.badge(of: asked[place].device, in: row.bytes(0))
+    }
+    return found
   }
 
   /// Counts each message once per counter. Counters are processed one by one, each with its messages in order.
   func countBadges(_ tally: inout BadgeTally) throws(RegistryError) {
     let devices = tally.devices
-    var noted: [(message: Int64, counter: Int64, now: Int64, badge: Int64)] = []
+    var noted: [(message: Int64, badge: Int64)] = []
+    var notes: [[SQLValue]] = []
     var moved: [Int64: Int64] = [:]
     let order = devices.indices.sorted {
       (devices[$0].counter, devices[$0].count, devices[$0].index) < (devices[$1].counter, devices[$1].count, devices[$1].index)
@@ -100,14 +187,22 @@ extension DeviceStore {
         number = next
         if device.rule != .look {
           badge = next
-          noted.append((device.message, device.counter, device.now, next))
+          noted.append((device.message, next))
+          if let page = device.page {
+            tally.pages[page].add(device.counter, next)
+          } else {
+            notes.append([.int(device.message), .int(device.counter), .int(device.now), .int(next)])
+          }
           moved[device.counter] = next
         }
       }
       tally.numbers[device.count][device.index] = number
     }
-    try session.runEach(
-      SQL.noteBadge, noted.map { [.int($0.message), .int($0.counter), .int($0.now), .int($0.badge)] })
+    try session.runEach(SQL.noteBadge, notes)
+    for page in tally.pages {
+      guard let record = page.record else { continue }
+      try session.run(SQL.storeBadgesOfPage, [.blob(page.page.campaign), .int(page.page.number), .blob(record)])
+    }
     try setBadges(moved, SQL.countBadge)
   }
 
@@ -134,36 +229,52 @@ extension SQL {
   /// The highest badge that APNs accepts.
   static let highestBadge = Int64(Int32.max)
   static let counter = Statement("SELECT \(counterOfDevice) FROM devices d WHERE d.id = ?1")
-  /// The counter of a device `d`, the badge that a message has on it, and the counter's current badge.
-  /// - Parameter message: the number of the parameter with the message's key.
-  private static func counterAndBadge(message: Int) -> String {
+  /// The counter of a device `d`, the badge that a message has on it, the counter's current badge, and whether a campaign has the
+  /// message.
+  private static let counterAndBadge = "\(counterOfDevice), n.badge, b.badge, length(c.id)"
+  /// - Parameter message: the number of the parameter with the message's key. The next one has its id.
+  private static func devices(message: Int) -> String {
     """
-    SELECT \(counterOfDevice), (SELECT n.badge FROM notes n WHERE n.message = ?\(message) AND n.device = \(counterOfDevice)),
-      (SELECT b.badge FROM badges b WHERE b.device = \(counterOfDevice))
+    devices d LEFT JOIN notes n ON n.message = ?\(message) AND n.device = \(counterOfDevice)
+    LEFT JOIN badges b ON b.device = \(counterOfDevice) LEFT JOIN campaigns c ON c.message_id = ?\(message + 1)
     """
   }
-  static let counterByNumber = Statement(rows: "\(counterAndBadge(message: 2)) FROM devices d WHERE d.id = ?1", .int, .int)
+  static let counterByNumber = Statement(
+    rows: counterAndBadge, from: "\(devices(message: 2)) WHERE d.id = ?1", .int, .int, .blob)
   static let counterByToken = Statement(
-    rows: "\(counterAndBadge(message: 4)) FROM devices d WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3",
-    .int, .int, .blob, .int)
+    rows: counterAndBadge, from: "\(devices(message: 4)) WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3",
+    .int, .int, .blob, .int, .blob)
+  /// The badge of a device that doesn't share its counter, and whether it does.
+  static let counterOnPage = Statement(
+    rows: "d.id, b.badge, COALESCE(d.counter, x.counter)",
+    from: "devices d LEFT JOIN badges b ON b.device = d.id LEFT JOIN devices x ON x.counter = d.id WHERE d.id = ?1", .int)
+  static let noteInRange = Statement("SELECT 1 FROM notes WHERE message = ?1 AND device BETWEEN ?2 AND ?3 LIMIT 1")
+  static let badgesOfPage = Statement("SELECT badges FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
+  static let storeBadgesOfPage = Statement(
+    """
+    INSERT INTO campaign_pages (campaign, page, done, sent, failed, badges) VALUES (?1, ?2, 0, 0, 0, ?3)
+    ON CONFLICT (campaign, page) DO UPDATE SET badges = excluded.badges
+    """)
+  /// The record of the page that includes the device's number, of each campaign with this message.
+  static let badgesOfMessage = Statement(
+    """
+    SELECT (
+      SELECT p.badges FROM campaign_pages p WHERE p.campaign = c.id AND p.page = (
+        SELECT e.page FROM campaign_pages e WHERE e.campaign = c.id AND e.page_end >= ?3 ORDER BY e.page_end LIMIT 1))
+    FROM campaigns c WHERE c.message_id = ?1 AND c.app = ?2
+    """)
   /// A push to a replaced token counts for the device that now has another token.
-  static let counterByReplacedToken = Statement(
-    rows: "\(counterAndBadge(message: 4)) \(byReplacedToken)", .int, .int, .blob, .int)
-  static let badge = Statement(rows: "SELECT badge FROM badges WHERE device = ?1", .int)
+  static let numberByReplacedToken = Statement(rows: "SELECT d.id \(byReplacedToken)", [.int, .int, .blob])
+  static let badge = Statement(rows: "badge", from: "badges WHERE device = ?1", .int)
   static let badgeOfInstallation = Statement(
     "SELECT b.badge FROM devices d JOIN badges b ON b.device = \(counterOfDevice) WHERE d.app = ?1 AND d.installation = ?2 LIMIT 1"
   )
   static let setBadge = Statement(
-    rows: "INSERT INTO badges (device, badge) VALUES (?1, ?2) ON CONFLICT (device) DO UPDATE SET badge = excluded.badge",
-    .int, .int)
+    into: "badges (device, badge)", values: "?1, ?2", "ON CONFLICT (device) DO UPDATE SET badge = excluded.badge", .int, .int)
   static let countBadge = Statement(
-    rows: """
-      INSERT INTO badges (device, badge, counted) VALUES (?1, ?2, 1)
-      ON CONFLICT (device) DO UPDATE SET badge = excluded.badge, counted = 1
-      """, .int, .int)
+    into: "badges (device, badge, counted)", values: "?1, ?2, 1",
+    "ON CONFLICT (device) DO UPDATE SET badge = excluded.badge, counted = 1", .int, .int)
   static let noteBadge = Statement(
-    rows: """
-      INSERT INTO notes (message, device, noted_at, badge) VALUES (?1, ?2, ?3, ?4)
-      ON CONFLICT (message, device) DO UPDATE SET badge = excluded.badge
-      """, .int, .int, .int, .int)
+    into: "notes (message, device, noted_at, badge)", values: "?1, ?2, ?3, ?4",
+    "ON CONFLICT (message, device) DO UPDATE SET badge = excluded.badge", .int, .int, .int, .int)
 }

@@ -130,6 +130,6 @@ extension SQL {
         (SELECT d.token FROM devices d WHERE d.app = ?1 AND d.platform = \(webpush) AND d.token >= ?2 AND d.token < ?3 LIMIT 1),
         (SELECT a.token FROM aliases a CROSS JOIN devices d
          WHERE d.id = a.device AND d.app = ?1 AND a.platform = \(webpush) AND a.token >= ?2 AND a.token < ?3 ORDER BY a.replaced_at DESC LIMIT 1))
-      """, .int, .blob, .blob)
+      """, [.int, .blob, .blob])
   static let renewToken = Statement("UPDATE devices SET token = ?2 WHERE id = ?1")
 }

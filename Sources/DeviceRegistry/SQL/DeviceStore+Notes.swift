@@ -175,8 +175,7 @@ extension DeviceStore {
 
 extension SQL {
   static let keepMessage = Statement(
-    rows: "INSERT INTO messages (message, id, noted_at) VALUES (?1, ?2, ?3) ON CONFLICT (message) DO NOTHING",
-    .int, .blob, .int)
+    into: "messages (message, id, noted_at)", values: "?1, ?2, ?3", "ON CONFLICT (message) DO NOTHING", .int, .blob, .int)
   static let noteWaiting = Statement(
     """
     INSERT INTO waiting (place, newest, until) VALUES (?1, ?2, ?3) ON CONFLICT (place) DO UPDATE SET
@@ -184,7 +183,7 @@ extension SQL {
       until = CASE WHEN excluded.until > waiting.until THEN excluded.until ELSE waiting.until END
     """)
   static let newestWaiting = Statement("SELECT newest FROM waiting WHERE place = ?1")
-  static let pageByDigest = Statement(rows: "SELECT name, until FROM content_pages WHERE digest = ?1", .blob)
+  static let pageByDigest = Statement(rows: "name, until", from: "content_pages WHERE digest = ?1", .blob)
   static let keepPage = Statement(
     """
     INSERT INTO content_pages (digest, name, content, until, app) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (digest) DO UPDATE SET

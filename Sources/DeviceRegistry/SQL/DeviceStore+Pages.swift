@@ -231,7 +231,7 @@ extension SQL {
     "SELECT device FROM members WHERE topic = ?1 AND device > ?2 AND device <= ?3 ORDER BY device LIMIT ?4")
   static let appDeviceIDs = Statement(
     "SELECT id FROM devices WHERE app = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4")
-  static let devicesByID = Statement(rows: "SELECT \(deviceColumns) FROM devices d WHERE d.id = ?1", .int)
+  static let devicesByID = Statement(rows: deviceColumns, from: "devices d WHERE d.id = ?1", .int)
   /// The lowest and the highest number of an application's devices; null if it has none.
   static let deviceRange = Statement(
     """

@@ -108,7 +108,7 @@ extension DeviceStore {
 
 extension SQL {
   static let requestByName = Statement(
-    rows: "SELECT body, state, answer FROM gateway_requests WHERE name = ?1 AND until > ?2", .blob, .int)
+    rows: "body, state, answer", from: "gateway_requests WHERE name = ?1 AND until > ?2", .blob, .int)
   static let requestByMessage = Statement("SELECT body, state, answer FROM gateway_requests WHERE message = ?1 AND until > ?2")
   /// Each returns a row if it changes one.
   static let claimRequest = Statement(

@@ -97,7 +97,7 @@ extension DeviceStore {
 }
 
 extension SQL {
-  static let devicesWithApp = Statement(rows: "SELECT \(deviceColumns), d.app FROM devices d WHERE d.id = ?1", .int)
+  static let devicesWithApp = Statement(rows: "\(deviceColumns), d.app", from: "devices d WHERE d.id = ?1", .int)
   /// The devices of another kind in the same installation; the latest if there are many.
   static let devicesOfInstallation = Statement(
     """
@@ -108,6 +108,6 @@ extension SQL {
     ORDER BY d.id
     """)
   static let deviceOwners = Statement(
-    rows: "SELECT d.installation, u.name FROM devices d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ?1", .int)
+    rows: "d.installation, u.name", from: "devices d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ?1", .int)
   static let aliasTarget = Statement("SELECT device FROM aliases WHERE id = ?1 AND salt = ?2")
 }

@@ -39,17 +39,18 @@ struct Statement: Sendable {
   let id: Int
   /// Types of the parameters if PostgreSQL gets the values of all sets as arrays; otherwise nil.
   let columns: [ColumnType]?
-  /// SQLite inserts ``blockRows`` sets of values with one statement.
-  let hasBlocks: Bool
+  /// SQLite's statement for ``blockRows`` sets of values, whose parameters follow each other; nil if there is none. A look-up
+  /// returns the place of the set in the block as an additional last column.
+  let block: String?
   private let common: String
   private let postgresOnly: String?
 
   private static let nextID = Atomic<Int>(0)
 
-  init(_ sql: String, postgres: String? = nil, columns: [ColumnType]? = nil) {
+  init(_ sql: String, postgres: String? = nil, columns: [ColumnType]? = nil, block: String? = nil) {
     id = Self.nextID.wrappingAdd(1, ordering: .relaxed).oldValue
     self.columns = columns
-    hasBlocks = columns != nil && Self.values(of: sql) != nil
+    self.block = block
     common = sql
     postgresOnly = postgres
   }
@@ -60,40 +61,55 @@ struct Statement: Sendable {
   /// A look-up before a write of the same rows. PostgreSQL locks them until the transaction ends.
   init(locking sql: String) { self.init(sql, postgres: sql + " FOR UPDATE") }
 
-  /// A look-up or insert for many sets of values. PostgreSQL gets arrays, and returns the number of the set as an additional
-  /// last column. Inserted rows must differ and have no results.
-  init(rows sql: String, _ types: ColumnType...) {
-    let names = types.indices.map { "p\($0 + 1)" }
-    let arrays = types.enumerated().map { "?\($0 + 1)::\($1.rawValue)[]" }.joined(separator: ", ")
-    let given = "FROM unnest(\(arrays)) WITH ORDINALITY AS given (\(names.joined(separator: ", ")), n)"
-    func named(_ text: Substring) -> String {
-      names.enumerated().reduce(String(text)) { $0.replacing("?\($1.offset + 1)", with: "given.\($1.element)") }
-    }
-    let postgres: String
-    if let (before, values, after) = Self.values(of: sql) {
-      postgres = "\(before)SELECT \(named(values)) \(given)\(after)"
-    } else {
-      postgres = "SELECT found.*, given.n \(given) CROSS JOIN LATERAL (\(named(sql[...]))) found ORDER BY given.n"
-    }
-    self.init(sql, postgres: postgres, columns: types)
+  /// A look-up for many sets of values. PostgreSQL gets arrays, and returns the number of the set as an additional last column.
+  init(rows sql: String, _ types: [ColumnType], block: String? = nil) {
+    let found = "CROSS JOIN LATERAL (\(Self.named(sql, types))) found"
+    self.init(
+      sql, postgres: "SELECT found.*, given.n \(Self.given(types)) \(found) ORDER BY given.n", columns: types, block: block)
   }
 
-  /// The values of an insert, and the text before and after `VALUES (…)`. Nil for another statement.
-  private static func values(of sql: String) -> (before: Substring, values: Substring, after: Substring)? {
-    guard let word = sql.firstRange(of: "VALUES ("), let end = sql[word.upperBound...].firstIndex(of: ")") else { return nil }
-    return (sql[..<word.lowerBound], sql[word.upperBound..<end], sql[end...].dropFirst())
+  /// The same for a look-up that has one row of the first table, and no limit. SQLite has a statement for blocks of it.
+  init(rows columns: String, from tables: String, _ types: ColumnType...) {
+    let names = types.indices.map { "p\($0 + 1)" }.joined(separator: ", ")
+    let rows = Self.block(of: "?#, \(Self.parameters(types))", types).enumerated().map { place, row in
+      "(\(row.replacing("?#", with: "\(place)")))"
+    }
+    self.init(
+      rows: "SELECT \(columns) FROM \(tables)", types,
+      block: """
+        WITH given (n, \(names)) AS (VALUES \(rows.joined(separator: ", ")))
+        SELECT \(Self.named(columns, types)), given.n FROM given CROSS JOIN \(Self.named(tables, types))
+        """)
   }
 
-  /// The number of rows that SQLite inserts at once: its cursors stay near the last row.
+  /// An insert of many rows, which must differ. It has no results.
+  init(into table: String, values: String, _ conflict: String, _ types: ColumnType...) {
+    let rows = Self.block(of: values, types).map { "(\($0))" }
+    self.init(
+      "INSERT INTO \(table) VALUES (\(values)) \(conflict)",
+      postgres: "INSERT INTO \(table) SELECT \(Self.named(values, types)) \(Self.given(types)) \(conflict)", columns: types,
+      block: "INSERT INTO \(table) VALUES \(rows.joined(separator: ", ")) \(conflict)")
+  }
+
+  /// The number of sets that SQLite processes at once: its cursors stay open, and near the last row.
   static let blockRows = 16
 
-  /// SQLite's statement for a block of rows. The parameters of each row follow those of the row before.
-  var block: String {
-    guard let columns, let (before, values, after) = Self.values(of: common) else { return common }
-    let rows = (0..<Self.blockRows).map { row in
-      "(\(values.replacing(/\?([0-9]+)/) { "?\((Int($0.1) ?? 0) + row * columns.count)" }))"
-    }
-    return "\(before)VALUES \(rows.joined(separator: ", "))\(after)"
+  private static func block(of text: String, _ types: [ColumnType]) -> [String] {
+    (0..<blockRows).map { row in text.replacing(/\?([0-9]+)/) { "?\((Int($0.1) ?? 0) + row * types.count)" } }
+  }
+
+  private static func parameters(_ types: [ColumnType]) -> String {
+    types.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+  }
+
+  private static func given(_ types: [ColumnType]) -> String {
+    let names = types.indices.map { "p\($0 + 1)" }.joined(separator: ", ")
+    let arrays = types.enumerated().map { "?\($0 + 1)::\($1.rawValue)[]" }.joined(separator: ", ")
+    return "FROM unnest(\(arrays)) WITH ORDINALITY AS given (\(names), n)"
+  }
+
+  private static func named(_ text: String, _ types: [ColumnType]) -> String {
+    types.indices.reduce(text) { $0.replacing("?\($1 + 1)", with: "given.p\($1 + 1)") }
   }
 
   func text(_ dialect: Dialect) -> String {
