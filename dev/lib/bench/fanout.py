@@ -16,11 +16,13 @@ class Fanout(Part):
         ("worker, CPU per device", "all_us", "{:.2f} µs"),
         ("worker, CPU per device, a tenth as many", "tenth_us", "{:.2f} µs"),
         ("worker, CPU per device, every tenth of them", "spread_us", "{:.2f} µs"),
+        ("worker, CPU per device with a badge, a tenth as many", "badge_us", "{:.2f} µs"),
         ("worker, devices per second", "devices_per_second", "{:,.0f}"),
         ("two workers, CPU per device", "two_us", "{:.2f} µs"),
     ]
     limits = [
         ("device, to h2load's request", "ratio", 1.5, "{:.2f}×"),
+        ("device with a badge, to h2load's request", "badge_ratio", 1.4, "{:.2f}×"),
         ("first push after publishing", "first_push_ms", 200.0, "{:.0f} ms"),
         ("peak memory", "peak_rss_mib", 64.0, "{:.1f} MiB"),
         ("device among a tenth as many, to one of all", "flatness", 1.2, "{:.2f}×"),
@@ -45,12 +47,14 @@ class Fanout(Part):
         tenths = (devices + 9) // 10
         tenth = broadcast(site, self.registries.tenth(), EVERYONE, tenths)
         spread = broadcast(site, config, TENTH, tenths)
+        counted = broadcast(site, self.registries.tenth(), EVERYONE, tenths, "auto")
         pair = two_workers(site, config, devices)
         each, each_of_tenth = everyone.cpu / devices * 1e6, tenth.cpu / tenths * 1e6
+        with_badge = (counted.cpu - site.idle.cpu) / tenths * 1e6
         # Without the cost of starting, which is not a cost per device.
         flatness = (tenth.cpu - site.idle.cpu) / tenths / ((everyone.cpu - site.idle.cpu) / devices)
         return {"h2load_us": h2load, "all_us": each, "tenth_us": each_of_tenth, "spread_us": spread.cpu / tenths * 1e6,
-                "ratio": each / h2load, "flatness": max(flatness, 1 / flatness),
+                "badge_us": with_badge, "badge_ratio": with_badge / h2load, "ratio": each / h2load, "flatness": max(flatness, 1 / flatness),
                 "devices_per_second": devices / max(everyone.wall - site.idle.wall, 1e-3),
                 "peak_rss_mib": everyone.memory, **pair, "first_push_ms": first_push(site)}
 
@@ -104,8 +108,8 @@ def serve_devices(site, devices):
             os.link(empty, path)
 
 
-def broadcast(site, config, topic, devices):
-    site.publish(f"/topics/{topic}")
+def broadcast(site, config, topic, devices, badge=None):
+    site.publish(f"/topics/{topic}", badge)
     return site.work(devices, config)
 
 

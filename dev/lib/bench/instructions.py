@@ -1,4 +1,4 @@
-"""What the code costs on five paths: instructions and reference counting as valgrind counts them, allocations as jemalloc does, and
+"""What the code costs on six paths: instructions and reference counting as valgrind counts them, allocations as jemalloc does, and
 system calls as strace does."""
 
 import collections
@@ -42,13 +42,14 @@ class Instructions(Part):
                       "push with a badge": (self.badge, (1_000, 4_000), (10_000, 30_000)),
                       "push with a result": (self.result, (1_000, 4_000), (10_000, 30_000)),
                       "device of a broadcast": (self.broadcast, TOPICS, TOPICS),
+                      "device of a broadcast with a badge": (self.broadcast_with_badge, TOPICS, TOPICS),
                       "gateway request": (self.gateway, (320, 1_600), (1_600, 8_000))}
         self.errors = site.folder / "errors"
         # Calls of each function.
         self.calls = collections.Counter()
         self.config = self.configure("push")
         self.config_of_results = self.configure("results", results="all")
-        self.config_of_topics = self.register_topics()
+        self.config_of_topics = self.register_topics("topics")
         self.port = site.free_port()
         self.config_of_gateway = self.configure(
             "gateway", registry=f"sqlite:{site.folder}/keys.db", gateway={"http": {"listen": f"127.0.0.1:{self.port}", "wait": 0}})
@@ -59,10 +60,12 @@ class Instructions(Part):
         # How many requests the trace keeps depends on what else the machine does.
         return self.site.configure(f"instructions-{name}", trace={"keep": "none"}, **settings)
 
-    def register_topics(self):
-        """A registry with two topics: all devices are in the larger one, the first of them in the smaller one too."""
+    def register_topics(self, name):
+        """A new registry with two topics: all devices are in the larger one, the first of them in the smaller one too."""
         few, many = TOPICS
-        config = self.configure("topics", registry=f"sqlite:{self.site.folder}/topics.db")
+        for leftover in self.site.folder.glob(f"{name}.db*"):
+            leftover.unlink()
+        config = self.configure(name, registry=f"sqlite:{self.site.folder}/{name}.db")
         rows = self.site.folder / "topics.csv"
         rows.write_text("platform,token,installation,topics\n" + "".join(
             f"apns,{token(n)},i-{n:010d},of{many}{f'|of{few}' if n < few else ''}\n" for n in range(many)))
@@ -139,9 +142,12 @@ class Instructions(Part):
         self.site.empty("push.results")
         return said
 
-    def broadcast(self, count, *tool):
-        self.site.publish(f"/topics/of{count}")
-        return self.drain(count, tool, self.config_of_topics)
+    def broadcast(self, count, *tool, config=None, badge=None):
+        self.site.publish(f"/topics/of{count}", badge)
+        return self.drain(count, tool, config or self.config_of_topics)
+
+    def broadcast_with_badge(self, count, *tool):
+        return self.broadcast(count, *tool, config=self.register_topics("topics-with-badges"), badge="auto")
 
     def gateway(self, count, *tool):
         with self.errors.open("w") as file:

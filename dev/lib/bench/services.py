@@ -172,7 +172,7 @@ class Site:
         connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", self.broker_port, heartbeat=0))
         return connection, connection.channel()
 
-    def publish(self, target):
+    def publish(self, target, badge=None):
         """Publishes one request. Returns the Unix time of the publication."""
         connection, channel = self.channel()
         channel.confirm_delivery()
@@ -180,7 +180,7 @@ class Site:
         properties = pika.BasicProperties(
             app_id=APP, message_id=str(uuid.uuid4()), timestamp=int(now), delivery_mode=2, content_type="application/json")
         now = time.time()
-        channel.basic_publish("", "push.send.normal", request(target), properties)
+        channel.basic_publish("", "push.send.normal", request(target, badge), properties)
         connection.close()
         return now
 
