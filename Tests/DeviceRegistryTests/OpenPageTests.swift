@@ -1,3 +1,4 @@
+import PushCore
 import Testing
 
 @testable import DeviceRegistry
@@ -62,6 +63,28 @@ struct OpenPageTests {
       #expect(try registry.store.loadPage(campaign: id, page: 0) == nil)
     }
     #expect(tokens(try open(registry.store, 0, copy: 8, after: 0)) == ["t0", "t1"])
+  }
+
+  @Test("A page that is opened again has the devices that are gone since its campaign began", arguments: Backend.all)
+  func gone(_ backend: Backend) throws {
+    let registry = try campaign(backend, 3)
+    _ = try registry.register("t1", #""topics":["news"],"user":"anna""#)
+    #expect(tokens(try open(registry.store, 0, copy: 7, after: 0)) == ["t0", "t1", "t2"])
+    try registry.mark("t1", .gone(since: 2_000), now: 3_000)
+    try registry.mark("t2", .gone(since: 2_000), now: 1)
+    guard case .open(let page, _, _) = try open(registry.store, 0, copy: 7, after: 0) else { throw TestFailure("not open") }
+    #expect(tokens(page) == ["t0", "t1"] && page.devices.rows.map(\.state) == [.active, .gone])
+    for audience in [.all, .user(Array("anna".utf8)), .condition(try Condition.parse(Array("'news' in topics".utf8)))]
+      as [Audience]
+    {
+      func tokens(since time: Int64?) throws -> [String] {
+        self.tokens(
+          try registry.store.page(
+            of: audience, kind: .alert, app: TestRegistry.app, after: 0, upTo: 99, limit: 9, goneSince: time))
+      }
+      #expect(
+        try tokens(since: 2_999).contains("t1") && !tokens(since: 3_000).contains("t1") && !tokens(since: nil).contains("t1"))
+    }
   }
 
   @Test("A page keeps its end while devices leave it and join it", arguments: Backend.all)

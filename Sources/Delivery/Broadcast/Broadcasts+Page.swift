@@ -107,8 +107,10 @@ extension Broadcasts {
 
   func readSmallAudience(_ entry: InFlight, _ audience: Audience) -> AudienceStep {
     let (kind, app) = (entry.request?.tokenKind ?? .alert, appID(of: entry))
+    // An earlier delivery may have sent to devices that are gone now.
+    let goneSince = entry.delivery.redelivered ? entry.identity.published : nil
     let page = RegistryCall.read {
-      try $0.page(of: audience, kind: kind, app: app, after: 0, upTo: .max, limit: Self.smallAudience)
+      try $0.page(of: audience, kind: kind, app: app, after: 0, upTo: .max, limit: Self.smallAudience, goneSince: goneSince)
     }
     return .ask(page, begins: true) { $0.smallAudienceRead($1, $2) }
   }

@@ -4,12 +4,14 @@ extension DeviceRows {
   /// - Parameters:
   ///   - row: with ``SQL/deviceColumns``.
   ///   - kind: if set, leaves out gone and stale devices, and other kinds of APNs tokens.
-  mutating func append(_ row: SQLRow, onlyFor kind: TokenKind? = nil) {
+  ///   - goneSince: if set, devices that are gone since this time are not left out.
+  mutating func append(_ row: SQLRow, onlyFor kind: TokenKind? = nil, goneSince: Int64? = nil) {
     let platform = row.platform(3)
     let state = row.state(5)
     let ownKind = row.kind(8)
     if let kind {
-      guard state == .active || state == .suspect, ownKind == kind || platform != .apns else { return }
+      let isWanted = state == .active || state == .suspect || state == .gone && row.int(9) > goneSince ?? .max
+      guard isWanted, ownKind == kind || platform != .apns else { return }
     }
     append { arena, start in
       let tokenCount = row.append(6, to: &arena)

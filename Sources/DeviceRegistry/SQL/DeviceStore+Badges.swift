@@ -46,9 +46,10 @@ extension DeviceStore {
       }
       let page = tally.pages.firstIndex { $0.page == content.page }
       for (index, device) in content.devices.enumerated() {
-        var question = Question(count: count, index: index, message: message, values: [], page: page)
+        var question = Question(count: count, index: index, message: message, values: [])
         switch device {
         case .number(let id) where page != nil:
+          question.page = page
           question.values = [.int(id)]
           ofPages.append(question)
         case .number(let id):
@@ -95,7 +96,7 @@ extension DeviceStore {
     }
   }
 
-  /// - Returns: those that share a counter, or may have a note.
+  /// - Returns: those that share a counter, and all if the page's notes are too many.
   private func findOnPages(
     _ asked: [Question], _ counts: [Placed<BadgeCount>], _ tally: inout BadgeTally
   ) throws(RegistryError) -> [Question] {
@@ -103,9 +104,9 @@ extension DeviceStore {
     let found = try session.ofEach(SQL.counterOnPage, asked.map(\.values)) { ($0.int(0), $0.int(1), $0.int(2) != 0) }
     for (var question, found) in zip(asked, found) {
       guard let (id, badge, isShared) = found, let page = question.page else { continue }
-      let stored = tally.pages[page].badge(of: id)
-      if stored != nil || !isShared && !tally.pages[page].hasNotes {
-        tally.devices.append(question.device(counts[question.count], id, stored, badge))
+      let taken = tally.pages[page].badge(of: id)
+      if taken != nil || !isShared && tally.pages[page].noted != nil {
+        tally.devices.append(question.device(counts[question.count], id, taken, badge))
       } else {
         question.page = nil
         question.values += [.int(question.message), .blob(counts[question.count].content.messageID)]
@@ -144,9 +145,14 @@ extension DeviceStore {
   ) throws(RegistryError) -> PageBadges {
     let stored = try session.first(SQL.badgesOfPage, [.blob(page.campaign), .int(page.number)]) { $0.bytes(0) }
     let numbers = devices.compactMap { if case .number(let id) = $0 { id } else { nil } }
-    let range: [SQLValue] = [.int(message), .int(numbers.min()), .int(numbers.max())]
-    return PageBadges(page: page, stored: stored ?? [], hasNotes: try session.firstInt(SQL.noteInRange, range) != nil)
+    let range: [SQLValue] = [.int(message), .int(numbers.min()), .int(numbers.max()), .int(Self.mostNoted + 1)]
+    let noted = try session.all(SQL.notesInRange, range) { ($0.int(0), $0.int(1)) }
+    return PageBadges(
+      page: page, stored: stored ?? [],
+      noted: noted.count > Self.mostNoted ? nil : Dictionary(noted, uniquingKeysWith: { first, _ in first }))
   }
+
+  private static let mostNoted = 4_096
 
   /// The badges that messages of campaigns have on devices; nil for each that has none.
   func badgesOfCampaigns(
@@ -248,7 +254,8 @@ extension SQL {
   static let counterOnPage = Statement(
     rows: "d.id, b.badge, COALESCE(d.counter, x.counter)",
     from: "devices d LEFT JOIN badges b ON b.device = d.id LEFT JOIN devices x ON x.counter = d.id WHERE d.id = ?1", .int)
-  static let noteInRange = Statement("SELECT 1 FROM notes WHERE message = ?1 AND device BETWEEN ?2 AND ?3 LIMIT 1")
+  static let notesInRange = Statement(
+    "SELECT device, badge FROM notes WHERE message = ?1 AND device BETWEEN ?2 AND ?3 AND badge IS NOT NULL LIMIT ?4")
   static let badgesOfPage = Statement("SELECT badges FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
   static let storeBadgesOfPage = Statement(
     """

@@ -32,7 +32,8 @@ extension DeviceStore {
       return .open(AudiencePage(devices: devices, next: extent?.end ?? 0, isLast: extent?.isLast ?? false), record, campaign)
     case .members(let audience, let cursor, let highWater, let limit):
       if let extent = record?.extent {
-        return .open(try all(audience, opening.kind, opening.app, after: cursor, limit, extent), record, campaign)
+        let page = try all(audience, opening.kind, opening.app, after: cursor, limit, extent, goneSince: campaign.createdAt)
+        return .open(page, record, campaign)
       }
       let page = try page(of: audience, kind: opening.kind, app: opening.app, after: cursor, upTo: highWater, limit: limit)
       // The last page ends with its last member. Devices that join during the send are too late.
@@ -50,11 +51,13 @@ extension DeviceStore {
 
   /// All current devices within the page's range, even if they are more than before: no device may fall between two pages.
   private func all(
-    _ audience: Audience, _ kind: TokenKind, _ app: [UInt8], after start: Int64, _ limit: Int, _ extent: PageExtent
+    _ audience: Audience, _ kind: TokenKind, _ app: [UInt8], after start: Int64, _ limit: Int, _ extent: PageExtent,
+    goneSince: Int64? = nil
   ) throws(RegistryError) -> AudiencePage {
     var whole = AudiencePage(devices: DeviceRows(), next: start, isLast: false)
     while !whole.isLast {
-      let part = try page(of: audience, kind: kind, app: app, after: whole.next, upTo: extent.end, limit: limit)
+      let part = try page(
+        of: audience, kind: kind, app: app, after: whole.next, upTo: extent.end, limit: limit, goneSince: goneSince)
       whole.devices.append(contentsOf: part.devices)
       whole.next = part.next
       whole.isLast = part.isLast

@@ -3,17 +3,20 @@ import PushCore
 extension DeviceStore {
   /// The members for a token kind: at most `limit`, with numbers above `cursor` (0 at first) and up to `highWater`. A device
   /// that stays a member is on exactly one page, even if others join or leave.
+  /// - Parameter goneSince: devices that are gone since this time are included, in Unix milliseconds; nil for none. An earlier attempt
+  ///   may have sent to them.
   public func page(
-    of audience: Audience, kind: TokenKind, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int
+    of audience: Audience, kind: TokenKind, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int,
+    goneSince: Int64? = nil
   ) throws(RegistryError) -> AudiencePage {
     try session.reading { () throws(RegistryError) in
       let none = AudiencePage(devices: DeviceRows(), next: cursor, isLast: true)
       guard let app = try knownApp(app), limit > 0 else { return none }
       if case .condition(let condition) = audience {
-        return try readCondition(condition, kind, app, cursor, highWater, limit)
+        return try readCondition(condition, kind, app, cursor, highWater, limit, goneSince)
       }
       guard let scope = try scope(of: audience, app) else { return none }
-      return try read(scope, kind, cursor, highWater, limit)
+      return try read(scope, kind, cursor, highWater, limit, goneSince)
     }
   }
 
@@ -48,18 +51,19 @@ extension DeviceStore {
 
   /// Reads one device more than the limit, which shows whether the page is the last.
   private func read(
-    _ scope: Scope, _ kind: TokenKind, _ cursor: Int64, _ highWater: Int64, _ limit: Int
+    _ scope: Scope, _ kind: TokenKind, _ cursor: Int64, _ highWater: Int64, _ limit: Int, _ goneSince: Int64?
   ) throws(RegistryError) -> AudiencePage {
     var devices = DeviceRows()
     devices.reserve(limit)
     var visited = 0
     var last = cursor
     let values: [SQLValue] = [.int(scope.owner), .int(cursor), .int(highWater), .int(limit + 1)]
-    try session.run(scope.page, scope.isOfFew ? values + [.int(kind)] : values) { row in
+    let ofFew: [SQLValue] = scope.isOfFew ? [.int(kind), .int(goneSince ?? .max)] : []
+    try session.run(scope.page, values + ofFew) { row in
       visited += 1
       guard visited <= limit else { return }
       last = row.int(0)
-      devices.append(row, onlyFor: scope.isOfFew ? nil : kind)
+      devices.append(row, onlyFor: scope.isOfFew ? nil : kind, goneSince: goneSince)
     }
     return AudiencePage(devices: devices, next: last, isLast: visited <= limit)
   }
@@ -67,7 +71,8 @@ extension DeviceStore {
   /// Merges the topics' members by number, and evaluates each device once, by the set of its topics. If the condition includes
   /// devices without these topics, all devices of the app are merged too.
   private func readCondition(
-    _ condition: Condition, _ kind: TokenKind, _ app: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
+    _ condition: Condition, _ kind: TokenKind, _ app: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int,
+    _ goneSince: Int64?
   ) throws(RegistryError) -> AudiencePage {
     var streams: [IDStream] = []
     for (index, name) in condition.topics.enumerated() {
@@ -104,7 +109,7 @@ extension DeviceStore {
     var devices = DeviceRows()
     devices.reserve(ids.count)
     try session.runEach(SQL.devicesByID, ids.map { [.int($0)] }) { _, row in
-      devices.append(row, onlyFor: kind)
+      devices.append(row, onlyFor: kind, goneSince: goneSince)
     }
     return AudiencePage(devices: devices, next: last, isLast: isLast)
   }
@@ -197,7 +202,8 @@ private struct IDStream {
 
 extension SQL {
   /// The first columns of every statement that reads ``DeviceRows``.
-  static let deviceColumns = "d.id, d.salt, d.registered_at, d.platform, d.environment, d.state, d.token, d.sender, d.kind"
+  static let deviceColumns =
+    "d.id, d.salt, d.registered_at, d.platform, d.environment, d.state, d.token, d.sender, d.kind, d.gone_at"
   /// `CROSS JOIN` fixes SQLite's join order: members in order, each with a seek to the neighbouring device.
   static let topicPage = Statement(
     """
@@ -216,7 +222,8 @@ extension SQL {
     SELECT \(deviceColumns) FROM devices d WHERE d.user_id = ?1 AND d.id > ?2 AND d.id <= ?3 AND \(isWantedOfFew)
     ORDER BY d.id LIMIT ?4
     """)
-  private static let isWantedOfFew = "d.state <> 2 AND (d.kind = ?5 OR d.platform <> \(Platform.apns.rawValue))"
+  private static let isWantedOfFew =
+    "(d.state <> 2 OR d.gone_at > ?6) AND (d.kind = ?5 OR d.platform <> \(Platform.apns.rawValue))"
   static let groupPage = Statement(
     """
     SELECT \(deviceColumns) FROM devices d WHERE d.id > ?2 AND d.id <= ?3 AND \(isWantedOfFew) AND d.id IN (

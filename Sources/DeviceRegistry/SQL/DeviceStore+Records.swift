@@ -37,24 +37,24 @@ extension DeviceStore {
 
   func records(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> [DeviceRecord] {
     var records = try session.all(statement, values) { row in
-      var device = Registration(app: row.bytes(9), platform: row.platform(3), token: row.bytes(6))
+      var device = Registration(app: row.bytes(10), platform: row.platform(3), token: row.bytes(6))
       device.environment = row.environment(4) == .unspecified ? nil : row.environment(4)
       let sender = row.bytes(7)
       device.sender = sender.isEmpty ? nil : sender
-      device.installation = row.optionalBytes(10)
-      device.user = row.optionalBytes(11)
-      device.name = row.optionalBytes(12)
-      device.locale = row.optionalBytes(13)
-      device.timeZone = row.optionalBytes(14)
-      device.appVersion = row.optionalBytes(15)
+      device.installation = row.optionalBytes(11)
+      device.user = row.optionalBytes(12)
+      device.name = row.optionalBytes(13)
+      device.locale = row.optionalBytes(14)
+      device.timeZone = row.optionalBytes(15)
+      device.appVersion = row.optionalBytes(16)
       device.registeredAt = row.int(2)
       let kind = row.kind(8)
       device.kind = kind == .alert ? nil : kind
-      device.activity = kind == .liveActivity ? row.bytes(18) : nil
+      device.activity = kind == .liveActivity ? row.bytes(19) : nil
       return DeviceRecord(
         id: row.int(0), registration: row.key().registration, device: device, state: row.state(5),
-        reason: row.optionalBytes(16), registeredAt: row.int(2), lastSeen: row.int(17), markedAt: row.optionalInt(19),
-        badge: row.optionalInt(20))
+        reason: row.optionalBytes(17), registeredAt: row.int(2), lastSeen: row.int(18), markedAt: row.optionalInt(20),
+        badge: row.optionalInt(21))
     }
     try session.runEach(SQL.topicsOfDevice, records.map { [.int($0.id)] }) { index, row in
       records[index].device.topics.append(row.bytes(0))

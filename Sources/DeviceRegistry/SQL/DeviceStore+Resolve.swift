@@ -19,7 +19,7 @@ extension DeviceStore {
     func read(_ ids: [Int64]) throws(RegistryError) {
       let missing = Set(ids).filter { found[$0] == nil }.sorted()
       try session.runEach(SQL.devicesWithApp, missing.map { [.int($0)] }) { _, row in
-        found[row.int(0)] = (devices.count, row.int(9))
+        found[row.int(0)] = (devices.count, row.int(10))
         devices.append(row)
       }
     }

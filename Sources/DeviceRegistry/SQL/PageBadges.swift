@@ -6,19 +6,20 @@ struct PageBadges {
   let page: BadgeCount.Page
   /// For each device its number and its badge, of eight bytes each, in the order of numbers.
   let stored: [UInt8]
-  /// Devices may have notes: an earlier build has counted them, or a request with the message's id.
-  let hasNotes: Bool
+  /// The badges of devices in the page's range that have notes, because an earlier build has counted them, or a request with the
+  /// message's id; nil if they are too many.
+  let noted: [Int64: Int64]?
   private var added: [(device: Int64, badge: Int64)] = []
 
-  init(page: BadgeCount.Page, stored: [UInt8], hasNotes: Bool) {
+  init(page: BadgeCount.Page, stored: [UInt8], noted: [Int64: Int64]?) {
     self.page = page
     self.stored = stored
-    self.hasNotes = hasNotes
+    self.noted = noted
   }
 
   mutating func add(_ device: Int64, _ badge: Int64) { added.append((device, badge)) }
 
-  func badge(of device: Int64) -> Int64? { Self.badge(of: device, in: stored) }
+  func badge(of device: Int64) -> Int64? { Self.badge(of: device, in: stored) ?? noted?[device] }
 
   static func badge(of device: Int64, in record: [UInt8]) -> Int64? {
     var (low, high) = (0, record.count / 16)

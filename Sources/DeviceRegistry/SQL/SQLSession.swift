@@ -70,14 +70,11 @@ struct Statement: Sendable {
 
   /// The same for a look-up that has one row of the first table, and no limit. SQLite has a statement for blocks of it.
   init(rows columns: String, from tables: String, _ types: ColumnType...) {
-    let names = types.indices.map { "p\($0 + 1)" }.joined(separator: ", ")
-    let rows = Self.block(of: "?#, \(Self.parameters(types))", types).enumerated().map { place, row in
-      "(\(row.replacing("?#", with: "\(place)")))"
-    }
+    let rows = Self.block(of: Self.list(types) { "?\($0)" }, types).enumerated().map { "(\($0), \($1))" }
     self.init(
       rows: "SELECT \(columns) FROM \(tables)", types,
       block: """
-        WITH given (n, \(names)) AS (VALUES \(rows.joined(separator: ", ")))
+        WITH given (n, \(Self.list(types) { "p\($0)" })) AS (VALUES \(rows.joined(separator: ", ")))
         SELECT \(Self.named(columns, types)), given.n FROM given CROSS JOIN \(Self.named(tables, types))
         """)
   }
@@ -98,14 +95,13 @@ struct Statement: Sendable {
     (0..<blockRows).map { row in text.replacing(/\?([0-9]+)/) { "?\((Int($0.1) ?? 0) + row * types.count)" } }
   }
 
-  private static func parameters(_ types: [ColumnType]) -> String {
-    types.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+  private static func list(_ types: [ColumnType], _ item: (Int) -> String) -> String {
+    (1...types.count).map(item).joined(separator: ", ")
   }
 
   private static func given(_ types: [ColumnType]) -> String {
-    let names = types.indices.map { "p\($0 + 1)" }.joined(separator: ", ")
-    let arrays = types.enumerated().map { "?\($0 + 1)::\($1.rawValue)[]" }.joined(separator: ", ")
-    return "FROM unnest(\(arrays)) WITH ORDINALITY AS given (\(names), n)"
+    let arrays = list(types) { "?\($0)::\(types[$0 - 1].rawValue)[]" }
+    return "FROM unnest(\(arrays)) WITH ORDINALITY AS given (\(list(types) { "p\($0)" }), n)"
   }
 
   private static func named(_ text: String, _ types: [ColumnType]) -> String {
