@@ -18,8 +18,8 @@ final class AccessTokens {
   static let renewalFloor = 60.0
 
   struct Token {
-    /// `Bearer …`.
-    let authorization: [UInt8]
+    /// Of a push with the token.
+    let headers: HeaderTemplate
     let generation: Int
     let renewAt: MonotonicTime
     let expiresAt: MonotonicTime
@@ -148,7 +148,7 @@ final class AccessTokens {
       lastFailure = ""
       isRefused = false
       token = Token(
-        authorization: Array("Bearer ".utf8) + bytes, generation: generation,
+        headers: credentials.headers(bytes), generation: generation,
         renewAt: now.advanced(bySeconds: max(lifetime - Self.renewEarly, lifetime / 2)),
         expiresAt: now.advanced(bySeconds: max(lifetime - Self.safetyMargin, lifetime / 2)))
       pool?.observed(.tokenRefreshed)

@@ -41,13 +41,15 @@ public struct FCMCredentials: Sendable {
     tokenPath = token.path
   }
 
-  /// The header block of `POST /v1/projects/<project>/messages:send` (FCM HTTP v1 API). The access token changes only
-  /// hourly, so it may enter the compression table.
-  var template: HeaderTemplate {
+  /// The header block of `POST /v1/projects/<project>/messages:send` (FCM HTTP v1 API). It has no variables, because the access
+  /// token changes only hourly.
+  /// - Parameter token: printable ASCII.
+  func headers(_ token: [UInt8]) -> HeaderTemplate {
     HeaderTemplate(
       constant: [
         (":method", "POST"), (":scheme", "https"), (":authority", target.authority),
         (":path", "/v1/projects/\(HTTPFetch.encoded(account.project))/messages:send"), ("content-type", "application/json"),
-      ], variable: ["authorization"])
+        ("authorization", "Bearer \(String(decoding: token, as: UTF8.self))"),
+      ], variable: [])
   }
 }

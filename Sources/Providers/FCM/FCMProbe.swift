@@ -9,11 +9,9 @@ extension ProviderProbe {
 
 extension ProbeRequest {
   /// A message that FCM only validates, to the token of no device.
-  static func fcm(_ template: HeaderTemplate, authorization: [UInt8], device: String) -> ProbeRequest {
-    var values = HeaderValues()
-    values.append(authorization)
+  static func fcm(_ headers: HeaderTemplate, device: String) -> ProbeRequest {
     let body = #"{"validate_only":true,"message":{"token":"\#(device)","data":{"probe":"1"}}}"#
-    return ProbeRequest(template: template, values: values, body: Array(body.utf8))
+    return ProbeRequest(template: headers, values: HeaderValues(), body: Array(body.utf8))
   }
 }
 
@@ -32,10 +30,9 @@ extension CredentialProbe {
       case .refused(let word): completion(.accountRefused(word))
       case .failed(let reason), .unanswered(let reason): completion(.unreachable(reason))
       case .token(let token, _):
-        let authorization = Array("Bearer ".utf8) + token
         let push = send(
-          .fcm(credentials.template, authorization: authorization, device: fcmDevice), to: credentials.target, time,
-          dialer, interpret: { FCMReply.interpret(status: $0.status, body: $0.body) }, completion)
+          .fcm(credentials.headers(token), device: fcmDevice), to: credentials.target, time, dialer,
+          interpret: { FCMReply.interpret(status: $0.status, body: $0.body) }, completion)
         steps.kept.append(push)
       }
     }

@@ -5,7 +5,6 @@ import Wire
 /// Makes FCM requests with one project's service account and interprets the answers.
 public final class FCMProvider: PushProvider {
   private var credentials: FCMCredentials
-  private var template: HeaderTemplate
   private var values = HeaderValues()
   private var tokens: AccessTokens
   private var payloads: [[UInt8]] = []
@@ -17,7 +16,6 @@ public final class FCMProvider: PushProvider {
     self.credentials = credentials
     self.time = time
     self.dialer = dialer
-    template = credentials.template
     tokens = AccessTokens(credentials, time: time, dialer: dialer)
   }
 
@@ -28,7 +26,6 @@ public final class FCMProvider: PushProvider {
   /// Uses another account from now on. Pushes in flight finish with the old account.
   public func replaceCredentials(_ credentials: FCMCredentials) {
     self.credentials = credentials
-    template = credentials.template
     tokens.stop()
     tokens = AccessTokens(credentials, time: time, dialer: dialer)
     tokens.pool = pool
@@ -46,18 +43,16 @@ public final class FCMProvider: PushProvider {
   }
 
   func submit(_ slot: Int, to session: ClientSession) -> Bool {
-    guard let token = tokens.current else { return false }
-    values.append(token.authorization)
-    session.submit(template, body: payloads[slot], tag: slot, &values)
+    if let headers = tokens.current?.headers { session.submit(headers, body: payloads[slot], tag: slot, &values) }
     return false
   }
 
   func forget(_ slot: Int) { payloads[slot] = [] }
 
   func probe(_ question: ProbeQuestion) -> ProbeRequest? {
-    guard authorise() != nil, let token = tokens.current else { return nil }
+    guard authorise() != nil, let headers = tokens.current?.headers else { return nil }
     let device = if case .answers = question { ProviderProbe.fcmDevice } else { CredentialProbe.fcmDevice }
-    return .fcm(template, authorization: token.authorization, device: device)
+    return .fcm(headers, device: device)
   }
 
   // MARK: Answers
