@@ -18,6 +18,25 @@ extension Bytes {
     return index
   }
 
+  /// True for hexadecimal digits without capital letters.
+  static func areLowerHex(_ bytes: borrowing Span<UInt8>) -> Bool {
+    unsafe all(bytes, shim_lower_hex) { isDigit($0) || $0 &- UInt8(ascii: "a") < 6 }
+  }
+
+  static func areUsualInFCM(_ bytes: borrowing Span<UInt8>) -> Bool { unsafe all(bytes, shim_usual_in_fcm, isUsualInFCM) }
+
+  /// - Parameter areIn: checks sixteen bytes.
+  @inline(__always)
+  private static func all(
+    _ bytes: borrowing Span<UInt8>, _ areIn: (UnsafePointer<UInt8>) -> Bool, _ isIn: (UInt8) -> Bool
+  ) -> Bool {
+    unsafe bytes.withUnsafeBufferPointer { bytes in
+      guard let text = bytes.baseAddress, bytes.count >= 16 else { return unsafe bytes.allSatisfy(isIn) }
+      for start in stride(from: 0, to: bytes.count &- 16, by: 16) where unsafe !areIn(text + start) { return false }
+      return unsafe areIn(text + (bytes.count &- 16))
+    }
+  }
+
   @inline(__always)
   private static func isPlain(_ byte: UInt8) -> Bool {
     byte &- 0x20 <= 0x5E && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
