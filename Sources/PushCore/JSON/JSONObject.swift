@@ -68,7 +68,7 @@ public struct JSONRaw: JSONMember {
 extension Optional: JSONMember where Wrapped: JSONMember {
   public var isLeftOut: Bool { self?.isLeftOut ?? false }
   public func append(to line: inout [UInt8]) {
-    if let self { self.append(to: &line) } else { line.appendText("null") }
+    if let self { self.append(to: &line) } else { line.append("null") }
   }
 }
 
@@ -85,12 +85,12 @@ extension Int64: JSONMember {
 }
 
 extension Bool: JSONMember {
-  public func append(to line: inout [UInt8]) { line.appendText(self ? "true" : "false") }
+  public func append(to line: inout [UInt8]) { line.append(self ? "true" : "false") }
 }
 
 /// With one decimal place, if not negative. Above 10^15 it is written as that.
 extension Double: JSONMember {
-  public func append(to line: inout [UInt8]) { line.appendText("\(Double(Int64(min(self, 1e15) * 10 + 0.5)) / 10)") }
+  public func append(to line: inout [UInt8]) { line += "\(Double(Int64(min(self, 1e15) * 10 + 0.5)) / 10)".utf8 }
 }
 
 extension JSONObject: JSONMember {

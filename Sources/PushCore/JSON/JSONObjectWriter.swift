@@ -79,7 +79,7 @@ public struct JSONObjectWriter {
 
   public mutating func set(_ name: String, _ value: Int64?) {
     begin(name.utf8.span)
-    if let value { bytes.appendDecimal(value) } else { bytes.appendText("null") }
+    if let value { bytes.appendDecimal(value) } else { bytes.append("null") }
   }
 
   public mutating func set(_ name: String, flag: Bool) { set(name, raw: Array((flag ? "true" : "false").utf8)) }

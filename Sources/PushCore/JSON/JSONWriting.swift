@@ -81,9 +81,6 @@ extension JSONDocument {
 }
 
 extension [UInt8] {
-  /// Like `append(contentsOf: text.utf8)`, but in one copy.
-  mutating func appendText(_ text: String) { append(copying: text.utf8.span) }
-
   /// Appends UTF-8 as a quoted JSON string with the fewest bytes: escapes quote, backslash and controls below U+0020 only (RFC
   /// 8259 §7).
   public mutating func appendJSONString(_ content: [UInt8]) {

@@ -17,7 +17,7 @@ extension [UInt8] {
       }
       let length = utf8SequenceLength(span, at: index)
       if length == 0 {
-        appendText(#"\ufffd"#)
+        append(#"\ufffd"#)
         index &+= 1
         continue
       }
@@ -60,7 +60,7 @@ extension [UInt8] {
     case 0x0C: append(0x66)
     case 0x0D: append(0x72)
     default:
-      appendText("u00")
+      append("u00")
       appendHexDigit(byte &>> 4)
       appendHexDigit(byte & 15)
     }

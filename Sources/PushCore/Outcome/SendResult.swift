@@ -28,24 +28,24 @@ public struct SendResult: Sendable {
   public func json(report: DryRunReport? = nil) -> [UInt8] {
     var body: [UInt8] = []
     body.reserveCapacity(160 + 64 * targets.count)
-    body.appendText(#"{"message_id":"#)
+    body.append(#"{"message_id":"#)
     body.appendSafeJSONString(messageID)
-    body.appendText(#","app":"#)
+    body.append(#","app":"#)
     body.appendSafeJSONString(app)
-    body.appendText(#","success":"#)
+    body.append(#","success":"#)
     body.appendDecimal(success)
-    body.appendText(#","failure":"#)
+    body.append(#","failure":"#)
     body.appendDecimal(failure)
-    body.appendText(#","canonical_ids":"#)
+    body.append(#","canonical_ids":"#)
     body.appendDecimal(canonicalIDs)
-    body.appendText(#","results":["#)
+    body.append(#","results":["#)
     for (index, target) in targets.enumerated() {
       if index > 0 { body.append(0x2C) }
       Self.append(target, to: &body)
     }
     body.append(0x5D)
     if let report {
-      body.appendText(#","report":"#)
+      body.append(#","report":"#)
       body.append(contentsOf: report.json)
     }
     body.append(0x7D)
@@ -55,21 +55,21 @@ public struct SendResult: Sendable {
   private static func append(_ target: Target, to body: inout [UInt8]) {
     switch target {
     case .accepted(let id, let registration, let uniqueID):
-      body.appendText(#"{"message_id":"#)
+      body.append(#"{"message_id":"#)
       body.appendSafeJSONString(id)
       if let registration {
-        body.appendText(#","registration_id":"#)
+        body.append(#","registration_id":"#)
         body.appendSafeJSONString(registration)
       }
       if let uniqueID {
-        body.appendText(#","apns_unique_id":"#)
+        body.append(#","apns_unique_id":"#)
         body.appendSafeJSONString(uniqueID)
       }
     case .failed(let code, let reason):
-      body.appendText(#"{"error":"#)
+      body.append(#"{"error":"#)
       body.appendSafeJSONString(code.rawValue)
       if let reason {
-        body.appendText(#","reason":"#)
+        body.append(#","reason":"#)
         body.appendSafeJSONString(DeadLetter.bounded(reason))
       }
     }

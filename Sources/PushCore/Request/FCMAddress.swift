@@ -27,16 +27,16 @@ public enum FCMAddress: Sendable {
   static func append(_ text: ArraySlice<UInt8>, to body: inout [UInt8]) {
     switch FCMAddress(text) {
     case .token:
-      body.appendText(#""token":"#)
+      body.append(#""token":"#)
       body.appendSafeJSONString(text)
     case .installation:
-      body.appendText(#""fid":"#)
+      body.append(#""fid":"#)
       body.appendSafeJSONString(text.dropFirst(installationPrefix.count))
     case .topic:
-      body.appendText(#""topic":"#)
+      body.append(#""topic":"#)
       body.appendSafeJSONString(text.dropFirst(topicPrefix.count))
     case .condition:
-      body.appendText(#""condition":"#)
+      body.append(#""condition":"#)
       body.appendSafeJSONString(text)
     }
   }

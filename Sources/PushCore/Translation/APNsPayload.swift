@@ -21,11 +21,11 @@ enum APNsPayload {
     let document = request.document
     var payload: [UInt8] = []
     payload.reserveCapacity(min(document.bytes.count + 64, 2 * limit))
-    payload.appendText(#"{"aps":"#)
+    payload.append(#"{"aps":"#)
     if type == .background {
       // GCM's own keys (a category, `mutable_content`) are left out instead of refused.
       if let rejection = aps.excessInBackground(document) { throw rejection }
-      payload.appendText(background)
+      payload.append(background)
     } else {
       if type == .liveactivity { try refuseIncompleteActivity(aps, document) }
       let start = payload.count
@@ -49,7 +49,7 @@ enum APNsPayload {
     return payload
   }
 
-  static let background = #"{"content-available":1}"#
+  static let background: StaticString = #"{"content-available":1}"#
 
   /// - Parameter isFilled: `bytes` counts the badge or push key of each device with the most digits it can have.
   private static func tooBig(_ bytes: Int, _ type: PushType, _ limit: Int, isFilled: Bool = false) -> Rejection {
@@ -86,32 +86,13 @@ enum APNsPayload {
   ) throws(Rejection) {
     guard let data = request.dataNode else { return }
     let document = request.document
-    let isUnchanged = custom.isEmpty && !isUPMC && page == nil
-    // Neighbours that the payload takes as they are written are copied together.
-    var run = 0..<0
-    var members = document.memberCursor(of: data)
-    while let (name, value) = members.next(in: document) {
-      if document.kind(value) == .null { continue }
+    try payload.appendDataMembers(of: data, in: document, page: page) { (name) throws(Rejection) in
       if document.isString(name, "aps") {
         throw Rejection(.invalidDataKey, "data.aps: reserved by APNs, at byte \(document.offset(name))")
       }
-      if isUnchanged, let source = document.plainMember(name, value) {
-        if source.lowerBound == run.upperBound + 1 {
-          run = run.lowerBound..<source.upperBound
-        } else {
-          payload.appendMembers(run, of: document)
-          run = source
-        }
-        continue
-      }
-      if isUPMC, document.isString(name, SendRequest.extensionKey) { continue }
-      if !custom.isEmpty, custom.contains(document.string(name)) { continue }
-      payload.appendMembers(run, of: document)
-      run = 0..<0
-      payload.appendMemberSeparator()
-      payload.appendDataMember(name, value, of: document, page: page)
+      return isUPMC && document.isString(name, SendRequest.extensionKey)
+        || !custom.isEmpty && custom.contains(document.string(name))
     }
-    payload.appendMembers(run, of: document)
   }
 
   /// The block's keys beside `aps`. Refuses more keys than a payload can hold before it compares any.
@@ -128,6 +109,31 @@ enum APNsPayload {
 }
 
 extension [UInt8] {
+  /// Appends the members of `data` as strings, without nulls. Neighbours that stay as they are written are copied together.
+  /// - Parameters:
+  ///   - page: replaces the value of `ext`.
+  ///   - isLeftOut: asked for each name.
+  @inline(__always)
+  mutating func appendDataMembers<Refusal: Error>(
+    of data: Int, in document: JSONDocument, page: [UInt8]?, isLeftOut: (Int) throws(Refusal) -> Bool
+  ) throws(Refusal) {
+    var run = 0..<0
+    var members = document.memberCursor(of: data)
+    while let (name, value) = members.next(in: document) {
+      if document.kind(value) == .null { continue }
+      if try isLeftOut(name) { continue }
+      let source = page == nil ? document.plainMember(name, value) : nil
+      if let source, source.lowerBound == run.upperBound + 1 {
+        run = run.lowerBound..<source.upperBound
+        continue
+      }
+      appendMembers(run, of: document)
+      run = source ?? 0..<0
+      if source == nil { appendDataMember(name, value, of: document, page: page) }
+    }
+    appendMembers(run, of: document)
+  }
+
   /// Appends members as they are written in the source. An empty range has none.
   fileprivate mutating func appendMembers(_ source: Range<Int>, of document: JSONDocument) {
     guard !source.isEmpty else { return }
@@ -137,7 +143,8 @@ extension [UInt8] {
 
   /// Appends a member of `data` as a string: other scalars as written, arrays and objects as compact JSON (FCM legacy HTTP
   /// reference: "other types are converted to strings on delivery"). A `page` replaces the value of `ext`.
-  mutating func appendDataMember(_ name: Int, _ value: Int, of document: JSONDocument, page: [UInt8]? = nil) {
+  private mutating func appendDataMember(_ name: Int, _ value: Int, of document: JSONDocument, page: [UInt8]?) {
+    appendMemberSeparator()
     document.appendQuoted(name, to: &self)
     append(0x3A)
     if let page, document.isString(name, SendRequest.extensionKey) { return appendJSONString(page) }

@@ -148,7 +148,7 @@ struct APSContent {
       output.appendMember(fields[index].member)
       switch fields[index].key {
       case .titleLocArgs, .subtitleLocArgs, .bodyLocArgs:
-        if !request.appendArguments(fields[index].key, to: &output) { output.appendText("[]") }
+        if !request.appendArguments(fields[index].key, to: &output) { output.append("[]") }
       default: document.appendQuoted(node, to: &output)
       }
     }
@@ -174,15 +174,18 @@ extension [UInt8] {
     if let last, last != 0x7B { append(0x2C) }
   }
 
+  /// Appends a member, or the beginning of one, as it is written in JSON.
   mutating func appendMember(_ text: StaticString) {
     appendMemberSeparator()
     append(text)
   }
 
-  /// Appends a member, or the beginning of one, as it is written in JSON.
-  mutating func appendMember(_ text: String) {
-    appendMemberSeparator()
-    appendText(text)
+  /// - Parameter name: needs no escaping.
+  mutating func appendMember(named name: String, _ value: Int, of document: JSONDocument) {
+    appendMember("\"")
+    append(copying: name.utf8.span)
+    append("\":")
+    document.append(value, to: &self)
   }
 
   mutating func appendBadge(_ badge: SendRequest.Badge) {

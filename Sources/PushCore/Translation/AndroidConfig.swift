@@ -21,7 +21,7 @@ struct AndroidConfig {
     }
     body.appendMember(#""ttl":""#)
     body.appendDecimal(Self.secondsLeft(request, context))
-    body.appendText(#"s""#)
+    body.append(#"s""#)
     if let name = request.packageNode {
       // A request may name the application instead of its package.
       if let package = settings.package, document.string(name) == package.ofApp {
@@ -33,12 +33,12 @@ struct AndroidConfig {
     }
     if isV2 { appendMessage(request, to: &body) } else { appendNotification(request, isV2: false, to: &body) }
     if request.blocks != nil {
-      for (key, name) in Self.carried {
+      for key in Self.carried {
         guard let node = request.android(key) else { continue }
         if key == .data, let object {
           appendData(node, object, document, to: &body)
         } else {
-          body.appendMember(name, node, of: document)
+          body.appendMember(named: key.wireName, node, of: document)
         }
       }
     }
@@ -69,8 +69,8 @@ struct AndroidConfig {
   /// Appends the kind of message of `android_v2`.
   private func appendMessage(_ request: SendRequest, to body: inout [UInt8]) {
     body.appendMemberSeparator()
-    guard request.android(.backgroundSync) == nil else { return body.appendText(#""background_sync":{}"#) }
-    body.appendText(#""remote_notification":{"#)
+    guard request.android(.backgroundSync) == nil else { return body.append(#""background_sync":{}"#) }
+    body.append(#""remote_notification":{"#)
     appendNotification(request, isV2: true, to: &body)
     if let flag = request.remoteNotification(.mutableContent) {
       body.appendMember(#""mutable_content":"#, flag, of: request.document)
@@ -105,8 +105,8 @@ struct AndroidConfig {
       guard node != nil || source != nil || counts else { continue }
       let mark = body.count
       body.appendMemberSeparator()
-      if !isOpen { body.appendText(#""notification":{"#) }
-      body.appendText(fields[index].member)
+      if !isOpen { body.append(#""notification":{"#) }
+      body.append(contentsOf: fields[index].member)
       if let node {
         document.append(node, to: &body)
       } else if counts {
@@ -139,7 +139,7 @@ struct AndroidConfig {
       body.appendDecimal(count)
     case .flag:
       guard let flag = request.flag(key) else { return false }
-      body.appendText(flag ? "true" : "false")
+      body.append(flag ? "true" : "false")
     case .sound:
       guard request.document.kind(node) == .object else {
         request.document.append(node, to: &body)
@@ -163,7 +163,7 @@ struct AndroidConfig {
   private struct Field {
     let key: AndroidNotificationKey
     /// With quotes and colon.
-    let member: String
+    let member: [UInt8]
     /// Nil if GCM has no such key, or if the common `notification` has it.
     let source: NotificationKey?
     let common: NotificationKey?
@@ -176,7 +176,7 @@ struct AndroidConfig {
     ) {
       self.common = common
       self.key = key
-      member = "\"\(key.wireName)\":"
+      member = Array("\"\(key.wireName)\":".utf8)
       self.source = source
       self.form = form
       let keys = [source, common, key == .notificationCount ? .badge : nil].compactMap(\.self)
@@ -206,7 +206,7 @@ struct AndroidConfig {
     .init(.bypassProxyNotification), .init(.proxy), .init(.id),
   ]
 
-  private static let carried: [(AndroidKey, String)] = [
+  private static let carried: [AndroidKey] = [
     .data, .fcmOptions, .directBootOk, .bandwidthConstrainedOk, .restrictedSatelliteOk,
-  ].map { ($0, "\"\($0.wireName)\":") }
+  ]
 }

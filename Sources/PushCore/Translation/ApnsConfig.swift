@@ -30,7 +30,7 @@ struct ApnsConfig {
 
   private func appendHeaders(_ request: SendRequest, to body: inout [UInt8]) {
     let mark = body.count
-    body.appendText(#""headers":{"#)
+    body.append(#""headers":{"#)
     let start = body.count
     if let delivery { append(delivery, request, to: &body) }
     for header in request.apns(.headers) == nil ? [] : APNsHeader.allCases where delivery == nil || !Self.isDecided(header) {
@@ -50,11 +50,11 @@ struct ApnsConfig {
     }
     body.appendMember(#""apns-priority":""#)
     body.appendDecimal(delivery.priority)
-    body.appendText(#"","apns-expiration":""#)
+    body.append(#"","apns-expiration":""#)
     body.appendDecimal(delivery.expiration)
     body.append(0x22)
     if let id = delivery.collapseID {
-      body.appendText(#","apns-collapse-id":"#)
+      body.append(#","apns-collapse-id":"#)
       body.appendJSONString(id)
     }
   }
@@ -83,12 +83,12 @@ struct ApnsConfig {
     guard says || content.payload != nil else { return }
     body.appendMember(#""payload":"#)
     let start = body.count
-    body.appendText(#"{"#)
+    body.append(#"{"#)
     if isBackground {
-      body.appendText(#""aps":"#)
-      body.appendText(APNsPayload.background)
+      body.append(#""aps":"#)
+      body.append(APNsPayload.background)
     } else if says || content.override != nil {
-      body.appendText(#""aps":"#)
+      body.append(#""aps":"#)
       content.append(request, withAlert: content.hasRichAlert, isUPMC: isUPMC, to: &body)
     }
     if let payload = content.payload {
@@ -127,7 +127,7 @@ struct ApnsConfig {
 
 extension [UInt8] {
   /// Appends a member that needs no escaping. `name` includes quotes, colon and the first quote of the value.
-  fileprivate mutating func appendHeader(_ name: String, _ value: [UInt8]) {
+  fileprivate mutating func appendHeader(_ name: StaticString, _ value: [UInt8]) {
     appendMember(name)
     append(contentsOf: value)
     append(0x22)

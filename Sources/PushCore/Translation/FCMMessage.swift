@@ -34,7 +34,7 @@ struct FCMMessage {
     let document = request.document
     var body: [UInt8] = []
     body.reserveCapacity(document.bytes.count + 128)
-    body.appendText(request.isDryRun ? #"{"validate_only":true,"message":{"# : #"{"message":{"#)
+    body.append(request.isDryRun ? #"{"validate_only":true,"message":{"# : #"{"message":{"#)
     // FCM makes an alert of the common notification even if the block removes the alert.
     let hasCommon = apple?.content.isAlertTakenAway(document) != true
     if hasCommon { appendNotification(request, to: &body) }
@@ -57,7 +57,7 @@ struct FCMMessage {
   private func appendNotification(_ request: SendRequest, to body: inout [UInt8]) {
     let (title, text, image) = (request.notification[.title], request.notification[.body], request.notification[.image])
     guard title != nil || text != nil || image != nil else { return }
-    body.appendText(#""notification":{"#)
+    body.append(#""notification":{"#)
     if let title { body.appendMember(#""title":"#, title, of: request.document) }
     if let text { body.appendMember(#""body":"#, text, of: request.document) }
     if let image { body.appendMember(#""image":"#, image, of: request.document) }
@@ -65,24 +65,19 @@ struct FCMMessage {
   }
 
   private func appendData(_ request: SendRequest, to body: inout [UInt8]) {
-    let document = request.document
-    var isOpen = false
-    func open() {
-      if isOpen { return body.append(0x2C) }
-      body.appendMember(#""data":{"#)
-      isOpen = true
-    }
+    let object = request.android(.data) == nil ? object : nil
+    guard request.dataNode != nil || object != nil else { return }
+    let mark = body.count
+    body.appendMember(#""data":{"#)
+    let start = body.count
     if let data = request.dataNode {
-      for (name, value) in document.members(of: data) where document.kind(value) != .null {
-        open()
-        body.appendDataMember(name, value, of: document, page: page)
-      }
+      body.appendDataMembers(of: data, in: request.document, page: page) { _ in false }
     }
-    if let object, request.android(.data) == nil {
-      open()
+    if let object {
+      body.appendMemberSeparator()
       body.appendObjectMember(object)
     }
-    if isOpen { body.append(0x7D) }
+    if body.count == start { body.removeSubrange(mark...) } else { body.append(0x7D) }
   }
 
   /// Browsers get GCM's icon and click action too if they are https URLs; the block wins key by key.
@@ -106,7 +101,7 @@ struct FCMMessage {
 
   /// Appends an object of the block with additional members, unless the object has them itself.
   private func append(
-    _ object: Int?, named name: String, with members: [(key: String, node: Int)], _ request: SendRequest,
+    _ object: Int?, named name: StaticString, with members: [(key: String, node: Int)], _ request: SendRequest,
     to body: inout [UInt8]
   ) {
     let document = request.document
@@ -117,7 +112,7 @@ struct FCMMessage {
     }
     body.appendMember(name)
     body.append(0x7B)
-    for (key, node) in added { body.appendMember("\"\(key)\":", node, of: document) }
+    for (key, node) in added { body.appendMember(named: key, node, of: document) }
     if let object {
       for (name, value) in document.members(of: object) { body.appendMember(name, value, of: document) }
     }
@@ -153,7 +148,7 @@ struct FCMMessage {
 
 extension [UInt8] {
   mutating func appendObjectMember(_ object: [UInt8]) {
-    appendText(#""mps":""#)
+    append(#""mps":""#)
     for byte in object {
       if byte == 0x22 || byte == 0x5C { append(0x5C) }
       append(byte)
@@ -162,7 +157,7 @@ extension [UInt8] {
   }
 
   /// - Parameter name: includes quotes and colon, and needs no escaping.
-  mutating func appendMember(_ name: String, _ value: Int, of document: JSONDocument) {
+  mutating func appendMember(_ name: StaticString, _ value: Int, of document: JSONDocument) {
     appendMember(name)
     document.append(value, to: &self)
   }

@@ -37,26 +37,26 @@ enum MPSObject {
     _ request: SendRequest, topic: [UInt8], _ context: borrowing TranslationContext, _ content: Extension,
     to payload: inout [UInt8]
   ) {
-    payload.appendText(#","mps":{"appid":"#)
+    payload.append(#","mps":{"appid":"#)
     payload.appendJSONString(topic)
-    payload.appendText(#","sender":"admin","seqno":""#)
+    payload.append(#","sender":"admin","seqno":""#)
     payload.appendDecimal(Int(MessageKey.number(of: MessageKey.of(context.messageID))))
     payload.append(0x22)
     switch (content, request.extensionNode) {
     case (.carried, let node?):
-      payload.appendText(#","ext":"#)
+      payload.append(#","ext":"#)
       payload.appendDataValue(node, of: request.document)
     case (.page(let address), .some):
-      payload.appendText(#","ext":"#)
+      payload.append(#","ext":"#)
       payload.appendJSONString(address)
     case (.none, _), (_, nil): break
     }
-    payload.appendText(#","senddate":""#)
+    payload.append(#","senddate":""#)
     // Year to hour of 2026-11-20T21:22:00.000Z, digits only.
     let time = Timestamp.text(context.published)
     payload.append(contentsOf: time.prefix(13).filter(Bytes.isDigit))
-    payload.appendText(context.isKept ? #"","db_in":"Y","pushkey":""# : #"","db_in":"N","pushkey":""#)
+    payload.append(context.isKept ? #"","db_in":"Y","pushkey":""# : #"","db_in":"N","pushkey":""#)
     payload.append(Placeholder.pushKey)
-    payload.appendText(#""}"#)
+    payload.append(#""}"#)
   }
 }

@@ -106,7 +106,7 @@ struct WebPushContent {
     var payload: [UInt8] = []
     payload.reserveCapacity(min(request.document.bytes.count + 128, 2 * Self.limit))
     payload.append(0x7B)
-    if isDeclarative { payload.appendText(#""web_push":8030"#) }
+    if isDeclarative { payload.append(#""web_push":8030"#) }
     if isShown {
       payload.appendMember(#""notification":{"#)
       appendKeys(request, to: &payload)
@@ -129,7 +129,7 @@ struct WebPushContent {
   private func appendKeys(_ request: SendRequest, to payload: inout [UInt8]) {
     let document = request.document
     for field in Self.fields where own(field.name, document) == nil {
-      if let node = field.node(in: request) { payload.appendMember("\"\(field.name)\":", node, of: document) }
+      if let node = field.node(in: request) { payload.appendMember(named: field.name, node, of: document) }
     }
     if let link, own("navigate", document) == nil { payload.appendMember(#""navigate":"#, link, of: document) }
     guard let override else { return }
@@ -143,10 +143,8 @@ struct WebPushContent {
     let document = request.document
     payload.appendMember(#""data":{"#)
     if let data = request.dataNode {
-      for (name, value) in document.members(of: data) where document.kind(value) != .null {
-        if !ownData.isEmpty, ownData.contains(document.string(name)) { continue }
-        payload.appendMemberSeparator()
-        payload.appendDataMember(name, value, of: document, page: page)
+      payload.appendDataMembers(of: data, in: document, page: page) {
+        !ownData.isEmpty && ownData.contains(document.string($0))
       }
     }
     if let own = request.webpush(.data) {
