@@ -1,11 +1,21 @@
 /// Writes FCM v1's `message` without its target (FCM HTTP v1 API, `Message`).
 struct FCMMessage {
+  /// Nil if nothing is for an Apple device; the block `apns` is then passed on unchanged.
   let apple: AppleDelivery?
   let settings: FCMSettings
   /// The value of `data.mps`, or nil.
-  var object: [UInt8]?
+  let object: [UInt8]?
   /// The address that replaces `data.ext`, or nil.
-  var page: [UInt8]?
+  let page: [UInt8]?
+
+  init(_ request: SendRequest, _ settings: FCMSettings, _ context: borrowing TranslationContext) {
+    self.settings = settings
+    apple = try? AppleDelivery(request, standard: settings.defaultPriority, context)
+    object = settings.upmcTopic.flatMap { topic in
+      MPSObject.isWantedInData(request) ? MPSObject.text(request, topic: topic, context) : nil
+    }
+    page = Self.page(request, context, object)
+  }
 
   /// Bytes. Limits keys and values of `data` and the notification (Firebase, "Error codes": INVALID_ARGUMENT), and
   /// `apns.payload` as JSON.
@@ -18,7 +28,7 @@ struct FCMMessage {
   }
 
   /// The context's page, if the request has no room for `data.ext`.
-  static func page(
+  private static func page(
     _ request: SendRequest, _ context: borrowing TranslationContext, _ object: [UInt8]?
   ) -> [UInt8]? {
     guard let page = context.page, request.extensionNode != nil, countedBytes(request, object) > payloadLimit(request) else {
@@ -39,14 +49,13 @@ struct FCMMessage {
     let hasCommon = apple?.content.isAlertTakenAway(document) != true
     if hasCommon { appendNotification(request, to: &body) }
     appendData(request, to: &body)
-    AndroidConfig(settings: settings, hasCommon: hasCommon, object: object).append(request, context, to: &body)
+    appendAndroid(request, context, hasCommon: hasCommon, to: &body)
     // The request contains all counted bytes, except the page's address and the object.
     if document.bytes.count + (page?.count ?? 0) + Self.countedBytes(of: object) > Self.topicPayloadLimit {
       try Self.refuseOversized(request, Self.payloadLimit(request), page: page, object)
     }
-    var apns = ApnsConfig(delivery: apple, upmcTopic: settings.upmcTopic, object: object, page: page)
-    try apns.append(request, context, to: &body)
-    usesPage = page != nil || apns.usesPage
+    try appendApns(request, context, usesPage: &usesPage, to: &body)
+    if page != nil { usesPage = true }
     appendWebpush(request, hasCommon: hasCommon, to: &body)
     if let options = request.fcmOptionsNode { body.appendMember(#""fcm_options":"#, options, of: document) }
     body.appendMemberSeparator()
@@ -70,13 +79,8 @@ struct FCMMessage {
     let mark = body.count
     body.appendMember(#""data":{"#)
     let start = body.count
-    if let data = request.dataNode {
-      body.appendDataMembers(of: data, in: request.document, page: page) { _ in false }
-    }
-    if let object {
-      body.appendMemberSeparator()
-      body.appendObjectMember(object)
-    }
+    if let data = request.dataNode { body.appendDataMembers(of: data, in: request.document, page: page) { _ in false } }
+    if let object { body.appendObjectMember(object) }
     if body.count == start { body.removeSubrange(mark...) } else { body.append(0x7D) }
   }
 
@@ -148,7 +152,7 @@ struct FCMMessage {
 
 extension [UInt8] {
   mutating func appendObjectMember(_ object: [UInt8]) {
-    append(#""mps":""#)
+    appendMember(#""mps":""#)
     for byte in object {
       if byte == 0x22 || byte == 0x5C { append(0x5C) }
       append(byte)

@@ -13,7 +13,6 @@ public final class FCMTemplate: Sendable {
   private let message: Int64
   /// True if the request names a `live_activity_token` too. FCM's answer doesn't say which of the two tokens it concerns.
   public let isForActivity: Bool
-  private static let tail = Array("}}".utf8)
 
   /// Translates the body by the rules of ``MappingRule``; the request's blocks win. Errors: `MessageTooBig`.
   public static func make(
@@ -24,20 +23,17 @@ public final class FCMTemplate: Sendable {
   private init(
     _ request: SendRequest, _ settings: FCMSettings, _ context: borrowing TranslationContext, _ report: inout LossReport?
   ) throws(Rejection) {
-    let apple = try? AppleDelivery(request, standard: settings.defaultPriority, context)
-    object = settings.upmcTopic.flatMap { topic in
-      MPSObject.isWantedInData(request) ? MPSObject.text(request, topic: topic, context) : nil
-    }
-    page = FCMMessage.page(request, context, object)
-    let message = FCMMessage(apple: apple, settings: settings, object: object, page: page)
+    let message = FCMMessage(request, settings, context)
+    object = message.object
+    page = message.page
     var usesPage = false
     head = try message.head(request, context, usesPage: &usesPage)
     self.usesPage = usesPage
-    let mayHavePlaceholders = apple?.content.hasPlaceholders == true || request.countsBadge || settings.upmcTopic != nil
+    let mayHavePlaceholders = message.apple?.content.hasPlaceholders == true || request.countsBadge || settings.upmcTopic != nil
     placeholder = mayHavePlaceholders ? Placeholder.first(in: head) : nil
     self.message = placeholder != nil && settings.upmcTopic != nil ? MessageKey.of(context.messageID) : 0
     isForActivity = request.apns(.liveActivityToken) != nil
-    report?.explain(request, for: .fcm, apple)
+    report?.explain(request, for: .fcm, message.apple)
     if object != nil { report?.add(.dataObject, .fcm) }
     if usesPage { report?.addPage(.fcm) }
   }
@@ -52,7 +48,7 @@ public final class FCMTemplate: Sendable {
     body.reserveCapacity(head.count + token.count + 16)
     body.append(contentsOf: head)
     FCMAddress.append(token, to: &body)
-    body.append(contentsOf: Self.tail)
+    body.append("}}")
     return body
   }
 

@@ -120,7 +120,8 @@ struct LossExplanation {
       let field = "notification.\(key.wireName)"
       let apple = delivery.flatMap { $0.content.winner(over: key, document) }
       let android =
-        platform == .fcm ? AndroidConfig.key(replacing: key).flatMap { request.androidNotification($0) == nil ? nil : $0 } : nil
+        platform == .fcm
+        ? FCMMessage.androidKey(replacing: key).flatMap { request.androidNotification($0) == nil ? nil : $0 } : nil
       let isDroppedByType = key == .clickAction && delivery?.pushType == .background
       if isDroppedByType {
         add(.categoryWithoutAlert, field: field)

@@ -48,14 +48,15 @@ public struct APNsSettings: Sendable, Equatable {
   }
 }
 
-public struct FCMSettings: Sendable {
+/// A class, so that a copy is one reference.
+public final class FCMSettings: Sendable {
   /// For a request in GCM's shape that names no priority (GS-051). FCM's own default for notifications is high.
-  public var defaultPriority: Priority
+  public let defaultPriority: Priority
   /// The `mps.appid` on Apple devices; nil if the app's library doesn't acknowledge pushes with that object (rules UP-19,
   /// UP-20).
-  public var upmcTopic: [UInt8]?
+  public let upmcTopic: [UInt8]?
   /// The application's id, and the Android package that a request means by it; nil if it isn't known.
-  var package: (ofApp: [UInt8], name: [UInt8])?
+  let package: (ofApp: [UInt8], name: [UInt8])?
 
   public init(
     defaultPriority: Priority = .normal, upmcTopic: String? = nil, package: (ofApp: String, name: String)? = nil

@@ -1,12 +1,9 @@
-/// Writes `message.android`, or `message.android_v2` for a request with that block, which wins key by key.
-struct AndroidConfig {
-  let settings: FCMSettings
-  /// True if the message's common `notification` has title, body and image.
-  let hasCommon: Bool
-  /// The value of `data.mps`, or nil.
-  let object: [UInt8]?
-
-  func append(_ request: SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]) {
+extension FCMMessage {
+  /// Appends `message.android`, or `message.android_v2` for a request with that block, which wins key by key.
+  /// - Parameter hasCommon: the message's common `notification` has title, body and image.
+  func appendAndroid(
+    _ request: SendRequest, _ context: borrowing TranslationContext, hasCommon: Bool, to body: inout [UInt8]
+  ) {
     let document = request.document
     let isV2 = request.hasAndroidV2
     body.appendMember(isV2 ? #""android_v2":{"# : #""android":{"#)
@@ -31,12 +28,12 @@ struct AndroidConfig {
         body.appendMember(#""restricted_package_name":"#, name, of: document)
       }
     }
-    if isV2 { appendMessage(request, to: &body) } else { appendNotification(request, isV2: false, to: &body) }
+    if isV2 { appendMessage(request, hasCommon, to: &body) } else { appendShown(request, hasCommon, isV2: false, to: &body) }
     if request.blocks != nil {
       for key in Self.carried {
         guard let node = request.android(key) else { continue }
         if key == .data, let object {
-          appendData(node, object, document, to: &body)
+          appendOwnData(node, object, document, to: &body)
         } else {
           body.appendMember(named: key.wireName, node, of: document)
         }
@@ -46,10 +43,9 @@ struct AndroidConfig {
   }
 
   /// Adds `mps` to Android's own data, which replaces the message's data.
-  private func appendData(_ data: Int, _ object: [UInt8], _ document: JSONDocument, to body: inout [UInt8]) {
+  private func appendOwnData(_ data: Int, _ object: [UInt8], _ document: JSONDocument, to body: inout [UInt8]) {
     body.appendMember(#""data":{"#)
     for (name, value) in document.members(of: data) { body.appendMember(name, value, of: document) }
-    body.appendMemberSeparator()
     body.appendObjectMember(object)
     body.append(0x7D)
   }
@@ -67,11 +63,11 @@ struct AndroidConfig {
   }
 
   /// Appends the kind of message of `android_v2`.
-  private func appendMessage(_ request: SendRequest, to body: inout [UInt8]) {
+  private func appendMessage(_ request: SendRequest, _ hasCommon: Bool, to body: inout [UInt8]) {
     body.appendMemberSeparator()
     guard request.android(.backgroundSync) == nil else { return body.append(#""background_sync":{}"#) }
     body.append(#""remote_notification":{"#)
-    appendNotification(request, isV2: true, to: &body)
+    appendShown(request, hasCommon, isV2: true, to: &body)
     if let flag = request.remoteNotification(.mutableContent) {
       body.appendMember(#""mutable_content":"#, flag, of: request.document)
     }
@@ -81,8 +77,8 @@ struct AndroidConfig {
     body.append(0x7D)
   }
 
-  /// In `android_v2` it also has title, body and image: FCM doesn't document that it uses the common `notification` there.
-  private func appendNotification(_ request: SendRequest, isV2: Bool, to body: inout [UInt8]) {
+  /// Appends the `notification`. In `android_v2` it also has title, body and image: FCM doesn't document that it uses the common `notification` there.
+  private func appendShown(_ request: SendRequest, _ hasCommon: Bool, isV2: Bool, to body: inout [UInt8]) {
     let isTranslated = request.shape == .gcm && request.hasNotification
     let carriesCommon = !hasCommon || (isV2 && isTranslated)
     guard isTranslated || carriesCommon || request.countsBadge || request.android(.notification) != nil else { return }
@@ -90,8 +86,11 @@ struct AndroidConfig {
     var isOpen = false
     let fields = Self.fields
     // Blocks and counters may fill any field.
-    let present = request.blocks == nil && !request.countsBadge ? request.notification.present : .max
-    for index in fields.indices where fields[index].sources & present != 0 {
+    let isPlain = request.blocks == nil && !request.countsBadge
+    var places = isPlain ? Self.places(of: request.notification.present) : 1 &<< UInt32(fields.count) &- 1
+    while places != 0 {
+      let index = places.trailingZeroBitCount
+      places &= places &- 1
       // A copy of the whole field would retain its name.
       let field = fields[index].key
       let node = request.androidNotification(field)
@@ -168,9 +167,6 @@ struct AndroidConfig {
     let source: NotificationKey?
     let common: NotificationKey?
     let form: Form
-    /// One bit for each ``NotificationKey`` whose value Android may show here, and the highest bit for the request's blocks.
-    let sources: UInt32
-
     init(
       _ key: AndroidNotificationKey, _ source: NotificationKey? = nil, _ form: Form = .plain, common: NotificationKey? = nil
     ) {
@@ -179,8 +175,11 @@ struct AndroidConfig {
       member = Array("\"\(key.wireName)\":".utf8)
       self.source = source
       self.form = form
-      let keys = [source, common, key == .notificationCount ? .badge : nil].compactMap(\.self)
-      sources = keys.reduce(1 << 31) { $0 | 1 << UInt32($1.rawValue) }
+    }
+
+    /// True if Android may show the key's value here.
+    func takes(_ name: NotificationKey) -> Bool {
+      source == name || common == name || key == .notificationCount && name == .badge
     }
 
     /// Only `android_v2` requires https.
@@ -188,7 +187,7 @@ struct AndroidConfig {
   }
 
   /// The key of `android.notification` that overrides GCM's key; nil if Android has none.
-  static func key(replacing key: NotificationKey) -> AndroidNotificationKey? {
+  static func androidKey(replacing key: NotificationKey) -> AndroidNotificationKey? {
     fields.first { $0.source == key || $0.common == key }?.key
   }
 
@@ -205,6 +204,21 @@ struct AndroidConfig {
     .init(.image, nil, .secureURL, common: .image),
     .init(.bypassProxyNotification), .init(.proxy), .init(.id),
   ]
+
+  /// One bit for each of the `fields` in which Android may show a value.
+  /// - Parameter present: one bit for each ``NotificationKey``.
+  private static func places(of present: UInt32) -> UInt32 {
+    var (places, rest): (UInt32, UInt32) = (0, present)
+    while rest != 0 {
+      places |= placesOfKeys[rest.trailingZeroBitCount]
+      rest &= rest &- 1
+    }
+    return places
+  }
+
+  private static let placesOfKeys: [UInt32] = NotificationKey.allCases.map { name in
+    fields.indices.reduce(0) { fields[$1].takes(name) ? $0 | 1 &<< UInt32($1) : $0 }
+  }
 
   private static let carried: [AndroidKey] = [
     .data, .fcmOptions, .directBootOk, .bandwidthConstrainedOk, .restrictedSatelliteOk,

@@ -1,24 +1,15 @@
-/// Writes `message.apns`: FCM tokens of Apple devices get the same content as through APNs. The block `apns` wins key by key.
-struct ApnsConfig {
-  /// Nil if nothing is for an Apple device; the block is then passed on unchanged.
-  let delivery: AppleDelivery?
-  let upmcTopic: [UInt8]?
-  /// The value of `data.mps`, or nil.
-  let object: [UInt8]?
-  /// The address that replaces `data.ext`, if the message has no room for it.
-  let page: [UInt8]?
-  /// True if the `mps` object has the address of a page.
-  private(set) var usesPage = false
-
-  mutating func append(
-    _ request: SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]
+extension FCMMessage {
+  /// Appends `message.apns`: FCM tokens of Apple devices get the same content as through APNs. The block `apns` wins key by key.
+  /// - Parameter usesPage: becomes true if the `mps` object has the address of a page.
+  func appendApns(
+    _ request: SendRequest, _ context: borrowing TranslationContext, usesPage: inout Bool, to body: inout [UInt8]
   ) throws(Rejection) {
     let document = request.document
     let mark = body.count
     body.appendMember(#""apns":{"#)
     let start = body.count
     appendHeaders(request, to: &body)
-    if let delivery { try appendPayload(request, delivery, context, to: &body) }
+    if let apple { try appendPayload(request, apple, context, usesPage: &usesPage, to: &body) }
     if let options = request.apns(.fcmOptions) { body.appendMember(#""fcm_options":"#, options, of: document) }
     if let token = request.apns(.liveActivityToken) { body.appendMember(#""live_activity_token":"#, token, of: document) }
     if body.count == start {
@@ -32,8 +23,8 @@ struct ApnsConfig {
     let mark = body.count
     body.append(#""headers":{"#)
     let start = body.count
-    if let delivery { append(delivery, request, to: &body) }
-    for header in request.apns(.headers) == nil ? [] : APNsHeader.allCases where delivery == nil || !Self.isDecided(header) {
+    if let apple { append(apple, request, to: &body) }
+    for header in request.apns(.headers) == nil ? [] : APNsHeader.allCases where apple == nil || !Self.isDecided(header) {
       guard let value = request.apnsHeader(header) else { continue }
       body.appendMemberSeparator()
       body.appendJSONString(Array(header.wireName.utf8))
@@ -44,7 +35,7 @@ struct ApnsConfig {
   }
 
   /// Omits an inferred push type of a live activity: FCM sets it.
-  private func append(_ delivery: AppleDelivery, _ request: SendRequest, to body: inout [UInt8]) {
+  private func append(_ delivery: borrowing AppleDelivery, _ request: SendRequest, to body: inout [UInt8]) {
     if delivery.pushType == .alert || delivery.pushType == .background || request.apnsHeader(.apnsPushType) != nil {
       body.appendHeader(#""apns-push-type":""#, delivery.pushType.word)
     }
@@ -67,23 +58,22 @@ struct ApnsConfig {
     }
   }
 
-  private mutating func appendPayload(
-    _ request: SendRequest, _ delivery: AppleDelivery, _ context: borrowing TranslationContext,
-    to body: inout [UInt8]
+  private func appendPayload(
+    _ request: SendRequest, _ delivery: borrowing AppleDelivery, _ context: borrowing TranslationContext,
+    usesPage: inout Bool, to body: inout [UInt8]
   ) throws(Rejection) {
     let document = request.document
     let content = delivery.content
     if delivery.pushType == .liveactivity { try APNsPayload.refuseIncompleteActivity(content, document) }
     let isBackground = delivery.pushType == .background
-    let isUPMC = upmcTopic != nil && delivery.pushType == .alert && content.hasAlert
+    let isUPMC = settings.upmcTopic != nil && delivery.pushType == .alert && content.hasAlert
     let says =
       isBackground || isUPMC || content.hasRichAlert || request.contentAvailable || (request.mutableContent && content.hasAlert)
       || request.notification[.badge] != nil || request.countsBadge || request.notification[.sound] != nil
       || request.notification[.clickAction] != nil
     guard says || content.payload != nil else { return }
-    body.appendMember(#""payload":"#)
-    let start = body.count
-    body.append(#"{"#)
+    body.appendMember(#""payload":{"#)
+    let start = body.count - 1
     if isBackground {
       body.append(#""aps":"#)
       body.append(APNsPayload.background)
@@ -96,8 +86,8 @@ struct ApnsConfig {
         body.appendMember(name, value, of: document)
       }
     }
-    let object = isUPMC && MPSObject.isWanted(request, content, delivery.pushType) ? upmcTopic : nil
-    if let object { appendObject(request, topic: object, context, from: start, to: &body) }
+    let object = isUPMC && MPSObject.isWanted(request, content, delivery.pushType) ? settings.upmcTopic : nil
+    if let object { appendObject(request, topic: object, context, from: start, usesPage: &usesPage, to: &body) }
     body.append(0x7D)
     let bytes = content.hasPlaceholders || object != nil ? Placeholder.count(body[start...]) : body.count - start
     guard bytes <= FCMMessage.payloadLimit else {
@@ -110,8 +100,8 @@ struct ApnsConfig {
   /// Appends `mps`. FCM sends `data` to the device too, so `ext` is there already. The object repeats `ext` if there is room
   /// for both; otherwise it has the address of the page, if there is one.
   /// - Parameter start: of the payload.
-  private mutating func appendObject(
-    _ request: SendRequest, topic: [UInt8], _ context: borrowing TranslationContext, from start: Int,
+  private func appendObject(
+    _ request: SendRequest, topic: [UInt8], _ context: borrowing TranslationContext, from start: Int, usesPage: inout Bool,
     to body: inout [UInt8]
   ) {
     let mark = body.count
