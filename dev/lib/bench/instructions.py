@@ -88,10 +88,10 @@ class Instructions(Part):
 
     def table(self):
         print(f"\n{self.title()}; {len(self.rounds)} rounds, median\n")
-        print(f"  {'':<48}{'measured':>12}{'budget':>12}")
+        print(f"  {'':<53}{'measured':>12}{'budget':>12}")
         for key, _, limit, form in self.limits:
             value, budget = self.median[key], limit / MARGIN
-            print(f"  {key:<48}{form.format(value):>12}{form.format(budget):>12}{value / budget - 1:>+8.1%}{'  exceeded' * (value > limit)}")
+            print(f"  {key:<53}{form.format(value):>12}{form.format(budget):>12}{value / budget - 1:>+8.1%}{'  exceeded' * (value > limit)}")
 
     def plot(self):
         return plot_instructions({path: self.median[f"{path}: instructions"] for path in BUDGET})

@@ -133,4 +133,4 @@ def bars(checks):
         used = check["value"] / check["limit"]
         bar = ("█" * min(width, round(used * width))).ljust(width, "░") + ("▶" if used > 1 else " ")
         form = check["form"]
-        print(f"  {check['part']:<14}{check['what']:<44}{bar} {form.format(check['value'])} of {form.format(check['limit'])}")
+        print(f"  {check['part']:<14}{check['what']:<54}{bar} {form.format(check['value'])} of {form.format(check['limit'])}")
