@@ -67,7 +67,7 @@ private struct PostgresLoad {
         user_rows BIGINT NOT NULL, registered_at BIGINT NOT NULL,
         kind BIGINT, activity TEXT COLLATE "C", endpoint BYTEA) ON COMMIT DELETE ROWS;
       CREATE TEMP TABLE IF NOT EXISTS load_topics (n BIGINT NOT NULL, topic BIGINT NOT NULL) ON COMMIT DELETE ROWS;
-      SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off
+      SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off
       """)
     var userRows: [Key: Int64] = [:]
     for registration in registrations {
