@@ -41,10 +41,8 @@ public enum ConnectionEnd: Error, Equatable, Sendable {
   /// True if the broker's process for a channel crashed (541). The broker gives no explanation.
   public var isCrash: Bool { self == .closedByBroker(code: 541, "INTERNAL_ERROR") }
   /// True if the broker could not carry out a command (541 with an explanation), such as a declaration while nodes are down.
-  public var isFailedCommand: Bool { isInternalError && !isCrash }
-  /// Ends the connection.
-  public var isInternalError: Bool {
-    if case .closedByBroker(code: 541, _) = self { true } else { false }
+  public var isFailedCommand: Bool {
+    if case .closedByBroker(code: 541, _) = self { !isCrash } else { false }
   }
 
   /// True if the broker refuses the user or an operation. This can change on the broker, so keep retrying slowly.

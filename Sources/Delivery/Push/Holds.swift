@@ -27,8 +27,6 @@ package final class Holds {
   private enum State {
     case unknown
     case declaring
-    /// Its declaration was refused, and is not repeated before this time.
-    case refused(MonotonicTime)
     /// It can be published to from this time on.
     case present(MonotonicTime)
   }
@@ -47,6 +45,8 @@ package final class Holds {
   package private(set) var present: [Int] = []
   /// Ready requests in each hold queue, as last counted.
   private(set) var ready: [Int: Int] = [:]
+  /// When an application's hold queue may be declared again after a refusal.
+  private var refusedUntil: [Int: MonotonicTime] = [:]
   /// When the next hold queue may be declared. A failure can end the connection (541, while nodes of the broker are down).
   private var nextDeclaration = MonotonicTime(nanoseconds: 0)
   private var backoff = Backoff(base: 1, cap: 60)
@@ -90,9 +90,8 @@ package final class Holds {
     switch states[app] ?? .unknown {
     case .present(let usable): return time.now >= usable
     case .declaring: return false
-    case .refused(let until) where time.now < until: return false
-    case .unknown, .refused:
-      if time.now >= nextDeclaration { declare(app) }
+    case .unknown:
+      if time.now >= max(nextDeclaration, refusedUntil[app] ?? nextDeclaration) { declare(app) }
       return false
     }
   }
@@ -102,17 +101,15 @@ package final class Holds {
     states[app] = .declaring
     broker.declareHold(name(app)) { [weak self] isThere in
       guard let self else { return }
-      switch isThere {
-      case true?:
+      refusedUntil[app] = nil
+      if isThere == true {
         backoff.reset()
-        found(app)
-      case false?:
-        states[app] = .refused(time.now.advanced(bySeconds: Self.refusalPause))
-        nextDeclaration = time.now.advanced(bySeconds: Self.declarationPause)
-      case nil:
-        states[app] = nil
-        nextDeclaration = time.now.advanced(bySeconds: backoff.next(using: &time.random))
+        return found(app)
       }
+      states[app] = nil
+      let pause = isThere == nil ? backoff.next(using: &time.random) : Self.declarationPause
+      nextDeclaration = time.now.advanced(bySeconds: pause)
+      if isThere == false { refusedUntil[app] = time.now.advanced(bySeconds: Self.refusalPause) }
     }
   }
 

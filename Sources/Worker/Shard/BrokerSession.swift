@@ -39,7 +39,7 @@ final class BrokerSession: Acknowledger {
   /// True while the ready publisher has not been handed to the outbox.
   private var isPublisherNew = false
   private var noticesLogged: [TopologyNotice] = []
-  /// Failed declarations since the last success.
+  /// Failed declarations on the present connection.
   private var refusalsLogged: Set<String> = []
   /// Set for the first shard, and for each shard of a batch.
   private(set) var watch: TopologyWatch?
@@ -203,7 +203,7 @@ final class BrokerSession: Acknowledger {
     publisher.declare(topology.holdCommands(app)[...], topology) { [weak self] result in
       guard case .failure(let failure) = result else { return completion(true) }
       self?.noteRefusal("the hold queue of an application", failure)
-      completion(failure.reason.isInternalError ? nil : false)
+      completion(self?.publisher?.isReady == true ? false : nil)
     }
   }
 
