@@ -166,7 +166,7 @@ struct CampaignTests {
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
     let added = [
       "campaigns": ["idle", "stopped_at", "received", "opened", "unknown_devices", "chains", "low_water"],
-      "campaign_pages": ["badges"],
+      "campaign_pages": ["badges", "opened_at"],
       "devices": ["kind", "activity", "marked_at", "stale_claim", "counter"],
       "aliases": ["platform", "token", "replaced_at", "new_token"],
     ]

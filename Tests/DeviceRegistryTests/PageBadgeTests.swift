@@ -17,6 +17,10 @@ struct PageBadgeTests {
     init(_ backend: Backend, _ tokens: String...) throws {
       registry = try backend.open()
       for token in tokens { _ = try registry.register(token, #""topics":["t"]"#) }
+      try create(campaign)
+    }
+
+    func create(_ campaign: [UInt8]) throws {
       _ = try store.createCampaign(
         CampaignDescription(
           id: campaign, app: TestRegistry.app, messageID: message, target: Array("/topics/t".utf8), total: 9, highWater: 99),
@@ -25,17 +29,23 @@ struct PageBadgeTests {
 
     func id(_ token: String) throws -> Int64 { try #require(try registry.record(token)?.id) }
 
-    /// Opens a page and counts its devices, as a worker does.
-    func send(page: Int64 = 0, after: Int64 = 0, _ rule: BadgeCount.Rule = .up) throws -> [Int64?] {
+    func open(_ campaign: [UInt8], page: Int64, after: Int64) throws -> [Int64] {
       let opened = try store.openPage(
         PageOpening(
           campaign: campaign, page: page, copy: 1, app: TestRegistry.app,
           content: .members(.topic(Array("t".utf8)), after: after, upTo: 99, limit: 3)), now: 2)
       guard case .open(let found, _, _) = opened else { throw TestFailure("not opened") }
-      return try count(page: page, found.devices.rows.map(\.id), rule)
+      return found.devices.rows.map(\.id)
     }
 
-    func count(page: Int64?, _ devices: [Int64], _ rule: BadgeCount.Rule = .up) throws -> [Int64?] {
+    /// Opens a page and counts its devices, as a worker does.
+    func send(of campaign: [UInt8] = campaign, page: Int64 = 0, after: Int64 = 0) throws -> [Int64?] {
+      try count(of: campaign, page: page, try open(campaign, page: page, after: after))
+    }
+
+    func count(
+      of campaign: [UInt8] = campaign, page: Int64?, _ devices: [Int64], _ rule: BadgeCount.Rule = .up
+    ) throws -> [Int64?] {
       let page = page.map { BadgeCount.Page(campaign: campaign, number: $0) }
       return try store.countBadges(
         BadgeCount(app: TestRegistry.app, messageID: message, rule: rule, devices: devices.map { .number($0) }, page: page),
@@ -71,15 +81,15 @@ struct PageBadgeTests {
   @Test("two copies of a page in one batch count once", arguments: Backend.all)
   func together(_ backend: Backend) throws {
     let broadcast = try Broadcast(backend, "a", "b")
-    _ = try broadcast.send()
-    let page = BadgeCount.Page(campaign: Self.campaign, number: 1)
+    _ = try broadcast.open(Self.campaign, page: 0, after: 0)
+    let page = BadgeCount.Page(campaign: Self.campaign, number: 0)
     let counts = try [["a", "b"], ["b", "a"]].map { tokens in
       BadgeCount(
-        app: TestRegistry.app, messageID: Array("n".utf8), rule: .up, devices: try tokens.map { .number(try broadcast.id($0)) },
+        app: TestRegistry.app, messageID: Self.message, rule: .up, devices: try tokens.map { .number(try broadcast.id($0)) },
         page: page)
     }
     let (answers, hasWritten) = try broadcast.store.note(counts.map { (.badges($0), 2) })
-    #expect(hasWritten && answers == [.badges([2, 2]), .badges([2, 2])])
+    #expect(hasWritten && answers == [.badges([1, 1]), .badges([1, 1])])
     let (repeated, isWrittenAgain) = try broadcast.store.note(counts.map { (.badges($0), 2) })
     #expect(repeated == answers && !isWrittenAgain)
   }
@@ -119,6 +129,19 @@ struct PageBadgeTests {
       now: 1)
     let other = BadgeCount(app: TestRegistry.app, messageID: Array("o".utf8), rule: .up, devices: token.devices)
     #expect(try broadcast.store.countBadges(other, now: 3) == [2])
+  }
+
+  @Test("a device on pages of two campaigns with one message id is counted once", arguments: Backend.all)
+  func campaigns(_ backend: Backend) throws {
+    let broadcast = try Broadcast(backend, "a", "b", "c", "d")
+    let other = Array("other".utf8)
+    #expect(try broadcast.send() == [1, 1, 1])
+    try broadcast.create(other)
+    for _ in 0..<2 { #expect(try broadcast.send(of: other) == [1, 1, 1]) }
+    let last = try broadcast.id("c")
+    for _ in 0..<2 { #expect(try broadcast.send(of: other, page: 1, after: last) == [1]) }
+    for _ in 0..<2 { #expect(try broadcast.send(page: 1, after: last) == [1]) }
+    #expect(try broadcast.count(page: nil, [last, broadcast.id("d")]) == [1, 1])
   }
 
   @Test("a page that an earlier build has counted with notes is not counted again", arguments: Backend.all)

@@ -104,11 +104,14 @@ extension Broadcasts {
 
   /// The limit of a user's or group's devices that are sent to without a campaign.
   private static let smallAudience = 1_000
+  /// Milliseconds.
+  private static let longestDelivery: Int64 = 300_000
 
   func readSmallAudience(_ entry: InFlight, _ audience: Audience) -> AudienceStep {
     let (kind, app) = (entry.request?.tokenKind ?? .alert, appID(of: entry))
-    // An earlier delivery may have sent to devices that are gone now.
-    let goneSince = entry.delivery.redelivered ? entry.identity.published : nil
+    // An earlier delivery, which ended lately, may have sent to devices that are gone now.
+    let recent = time.wallClock - Self.longestDelivery
+    let goneSince = entry.delivery.redelivered && entry.identity.isDated ? max(entry.identity.published, recent) : nil
     let page = RegistryCall.read {
       try $0.page(of: audience, kind: kind, app: app, after: 0, upTo: .max, limit: Self.smallAudience, goneSince: goneSince)
     }

@@ -88,7 +88,7 @@ public final class BadgeCount: Sendable {
   }
 
   /// A page of a campaign.
-  public struct Page: Equatable, Sendable {
+  public struct Page: Hashable, Sendable {
     let campaign: [UInt8]
     let number: Int64
 

@@ -193,6 +193,8 @@ public struct PageExtent: Equatable, Sendable {
   public var isLast: Bool
   /// The copy of the page's message that opened the page.
   public var copy: Int64
+  /// Unix milliseconds; nil if an earlier build opened the page.
+  public var openedAt: Int64?
 }
 
 public struct PageOpening: Sendable {

@@ -41,10 +41,11 @@ extension DeviceStore {
       guard let app = last.number else { continue }
       if tally.apps.last != app, !tally.apps.contains(app) { tally.apps.append(app) }
       let message = MessageKey.of(content.messageID)
-      if let page = content.page, !tally.pages.contains(where: { $0.page == page }) {
-        tally.pages.append(try badges(of: page, content.devices, message))
+      var page = tally.pages.firstIndex { $0.page == content.page }
+      if page == nil, let new = content.page {
+        page = tally.pages.count
+        tally.pages.append(try badges(of: new, content, message))
       }
-      let page = tally.pages.firstIndex { $0.page == content.page }
       for (index, device) in content.devices.enumerated() {
         var question = Question(count: count, index: index, message: message, values: [])
         switch device {
@@ -141,15 +142,18 @@ extension DeviceStore {
   // MARK: Badges that are stored with the page of a campaign
 
   private func badges(
-    of page: BadgeCount.Page, _ devices: [BadgeCount.Device], _ message: Int64
+    of page: BadgeCount.Page, _ count: BadgeCount, _ message: Int64
   ) throws(RegistryError) -> PageBadges {
-    let stored = try session.first(SQL.badgesOfPage, [.blob(page.campaign), .int(page.number)]) { $0.bytes(0) }
-    let numbers = devices.compactMap { if case .number(let id) = $0 { id } else { nil } }
+    let stored = try storedBadges(of: page)
+    let numbers = count.devices.compactMap { if case .number(let id) = $0 { id } else { nil } }
     let range: [SQLValue] = [.int(message), .int(numbers.min()), .int(numbers.max()), .int(Self.mostNoted + 1)]
     let noted = try session.all(SQL.notesInRange, range) { ($0.int(0), $0.int(1)) }
+    // Another request with the message's id may have counted the devices too.
+    let others: [SQLValue] = [.blob(count.messageID), .text(count.app), .blob(page.campaign)]
+    let isAlone = try session.firstInt(SQL.otherCampaign, others) == nil
     return PageBadges(
       page: page, stored: stored ?? [],
-      noted: noted.count > Self.mostNoted ? nil : Dictionary(noted, uniquingKeysWith: { first, _ in first }))
+      noted: isAlone && noted.count <= Self.mostNoted ? Dictionary(uniqueKeysWithValues: noted) : nil)
   }
 
   private static let mostNoted = 4_096
@@ -159,11 +163,21 @@ extension DeviceStore {
     _ asked: [(message: [UInt8], app: [UInt8], device: Int64)]
   ) throws(RegistryError) -> [Int64?] {
     var found = [Int64?](repeating: nil, count: asked.count)
+    var places: [BadgeCount.Page: [Int]] = [:]
     let sets: [[SQLValue]] = asked.map { [.blob($0.message), .text($0.app), .int($0.device)] }
-    try session.runEach(SQL.badgesOfMessage, sets) { place, row in
-      found[place] = found[place] ?? PageBadges.badge(of: asked[place].device, in: row.bytes(0))
+    try session.runEach(SQL.pagesOfMessage, sets) { place, row in
+      guard let number = row.optionalInt(1) else { return }
+      places[BadgeCount.Page(campaign: row.bytes(0), number: number), default: []].append(place)
+    }
+    for (page, places) in places {
+      guard let record = try storedBadges(of: page) else { continue }
+      for place in places { found[place] = found[place] ?? PageBadges.badge(of: asked[place].device, in: record) }
     }
     return found
+  }
+
+  private func storedBadges(of page: BadgeCount.Page) throws(RegistryError) -> [UInt8]? {
+    try session.first(SQL.badgesOfPage, [.blob(page.campaign), .int(page.number)]) { $0.optionalBytes(0) }
   }
 
   /// Counts each message once per counter. Counters are processed one by one, each with its messages in order.
@@ -237,18 +251,21 @@ extension SQL {
   static let counter = Statement("SELECT \(counterOfDevice) FROM devices d WHERE d.id = ?1")
   /// The counter of a device `d`, the badge that a message has on it, the counter's current badge, and whether a campaign has the
   /// message.
-  private static let counterAndBadge = "\(counterOfDevice), n.badge, b.badge, length(c.id)"
-  /// - Parameter message: the number of the parameter with the message's key. The next one has its id.
+  /// - Parameter id: the number of the parameter with the message's id.
+  private static func counterAndBadge(id: Int) -> String {
+    "\(counterOfDevice), n.badge, b.badge, (SELECT 1 FROM campaigns c WHERE c.message_id = ?\(id) LIMIT 1)"
+  }
+  /// - Parameter message: the number of the parameter with the message's key.
   private static func devices(message: Int) -> String {
     """
     devices d LEFT JOIN notes n ON n.message = ?\(message) AND n.device = \(counterOfDevice)
-    LEFT JOIN badges b ON b.device = \(counterOfDevice) LEFT JOIN campaigns c ON c.message_id = ?\(message + 1)
+    LEFT JOIN badges b ON b.device = \(counterOfDevice)
     """
   }
   static let counterByNumber = Statement(
-    rows: counterAndBadge, from: "\(devices(message: 2)) WHERE d.id = ?1", .int, .int, .blob)
+    rows: counterAndBadge(id: 3), from: "\(devices(message: 2)) WHERE d.id = ?1", .int, .int, .blob)
   static let counterByToken = Statement(
-    rows: counterAndBadge, from: "\(devices(message: 4)) WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3",
+    rows: counterAndBadge(id: 5), from: "\(devices(message: 4)) WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3",
     .int, .int, .blob, .int, .blob)
   /// The badge of a device that doesn't share its counter, and whether it does.
   static let counterOnPage = Statement(
@@ -257,17 +274,13 @@ extension SQL {
   static let notesInRange = Statement(
     "SELECT device, badge FROM notes WHERE message = ?1 AND device BETWEEN ?2 AND ?3 AND badge IS NOT NULL LIMIT ?4")
   static let badgesOfPage = Statement("SELECT badges FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
-  static let storeBadgesOfPage = Statement(
+  static let storeBadgesOfPage = Statement("UPDATE campaign_pages SET badges = ?3 WHERE campaign = ?1 AND page = ?2")
+  static let otherCampaign = Statement("SELECT 1 FROM campaigns WHERE message_id = ?1 AND app = ?2 AND id <> ?3 LIMIT 1")
+  /// The page that includes the device's number, of each campaign with this message.
+  static let pagesOfMessage = Statement(
     """
-    INSERT INTO campaign_pages (campaign, page, done, sent, failed, badges) VALUES (?1, ?2, 0, 0, 0, ?3)
-    ON CONFLICT (campaign, page) DO UPDATE SET badges = excluded.badges
-    """)
-  /// The record of the page that includes the device's number, of each campaign with this message.
-  static let badgesOfMessage = Statement(
-    """
-    SELECT (
-      SELECT p.badges FROM campaign_pages p WHERE p.campaign = c.id AND p.page = (
-        SELECT e.page FROM campaign_pages e WHERE e.campaign = c.id AND e.page_end >= ?3 ORDER BY e.page_end LIMIT 1))
+    SELECT c.id, (
+      SELECT p.page FROM campaign_pages p WHERE p.campaign = c.id AND p.page_end >= ?3 ORDER BY p.page_end, p.page LIMIT 1)
     FROM campaigns c WHERE c.message_id = ?1 AND c.app = ?2
     """)
   /// A push to a replaced token counts for the device that now has another token.

@@ -55,7 +55,9 @@ extension DeviceStore {
     try session.first(SQL.loadPage, [.blob(campaign), .int(page)]) { row in
       PageRecord(
         sent: row.int(0), failed: row.int(1), settled: row.bytes(2), isDone: row.int(3) == 1,
-        extent: row.optionalInt(4).map { PageExtent(end: row.int(5), isLast: row.int(6) == 1, copy: $0) })
+        extent: row.optionalInt(4).map {
+          PageExtent(end: row.int(5), isLast: row.int(6) == 1, copy: $0, openedAt: row.optionalInt(7))
+        })
     }
   }
 
@@ -236,7 +238,8 @@ extension SQL {
     WHERE campaign_pages.done = 0
     """)
   static let loadPage = Statement(
-    "SELECT sent, failed, settled, done, copy, page_end, is_last FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
+    "SELECT sent, failed, settled, done, copy, page_end, is_last, opened_at FROM campaign_pages WHERE campaign = ?1 AND page = ?2"
+  )
   private static let owesResult = "id = ?1 AND result_at IS NULL AND (state = 2 OR pages_done >= page_count)"
   /// Uses the database's clock in Unix milliseconds: a lease applies to all workers, and their clocks differ.
   static let finishCampaign = Statement(

@@ -195,8 +195,9 @@ enum Schema {
     ALTER TABLE campaigns ADD COLUMN chains {int} NOT NULL DEFAULT 1;
     ALTER TABLE campaigns ADD COLUMN low_water {int} NOT NULL DEFAULT 0;
     """,
-    // The badges of a page's devices: pairs of a device's number and its badge, of eight bytes each.
+    // When a page was opened, and the badges of its devices: pairs of a device's number and its badge, of eight bytes each.
     """
+    ALTER TABLE campaign_pages ADD COLUMN opened_at {int};
     ALTER TABLE campaign_pages ADD COLUMN badges {blob};
     CREATE INDEX campaign_pages_by_end ON campaign_pages (campaign, page_end);
     """,
