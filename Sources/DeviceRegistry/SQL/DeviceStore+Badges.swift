@@ -97,7 +97,7 @@ extension DeviceStore {
     }
   }
 
-  /// - Returns: those that share a counter, and all if the page's notes are too many.
+  /// - Returns: those that share a counter, and all if the page's notes aren't known.
   private func findOnPages(
     _ asked: [Question], _ counts: [Placed<BadgeCount>], _ tally: inout BadgeTally
   ) throws(RegistryError) -> [Question] {

@@ -7,7 +7,7 @@ struct PageBadges {
   /// For each device its number and its badge, of eight bytes each, in the order of numbers.
   let stored: [UInt8]
   /// The badges of devices in the page's range that have notes, because an earlier build has counted them, or a request with the
-  /// message's id; nil if they are too many.
+  /// message's id; nil if they are too many, or if another campaign has the message's id.
   let noted: [Int64: Int64]?
   private var added: [(device: Int64, badge: Int64)] = []
 
@@ -31,7 +31,7 @@ struct PageBadges {
   }
 
   private static func number(_ place: Int, in record: [UInt8]) -> Int64 {
-    record[8 * place..<8 * place + 8].reduce(0) { $0 << 8 | Int64($1) }
+    record.span.bytes.bigEndian(Int64.self, at: 8 * place)
   }
 
   /// The new record; nil if nothing was added.
