@@ -81,7 +81,8 @@ struct LaneQueuesTests {
     #expect(try eventually { try site.depths(Self.names + ["retry.200ms"]).allSatisfy { $0 == 0 } })
     for worker in workers { worker.signal(SIGTERM) }
     for worker in workers { #expect(worker.wait() == 0) }
-    #expect(try site.depths(Self.names + ["dead", "retry.200ms"]).allSatisfy { $0 == 0 })
+    let left = try site.depths(Self.names + ["dead", "retry.200ms"])
+    #expect(left.allSatisfy { $0 == 0 }, "\(left)")
     let accepted = try site.pushes().filter { $0.status == 200 }
     #expect(accepted.count == count && Set(accepted.map(\.token)).count == count, "\(accepted.count)")
   }
