@@ -63,6 +63,21 @@ struct PostgresFaultTests {
     #expect(try store.devices(app: nil, after: 0, limit: 9).count == 1)
   }
 
+  /// Until then, PostgreSQL reads all devices of an application to find one token.
+  @Test("A bulk load gives a new registry's devices statistics")
+  func statistics() throws {
+    let store = try DeviceStore(location: try server().makeDatabase())
+    func load(_ tokens: Range<Int>) throws {
+      _ = try store.load(
+        tokens.map { Registration(app: TestRegistry.app, platform: .fcm, token: Array("t\($0)".utf8)) }, now: 1)
+    }
+    try load(0..<40)
+    try load(40..<80)
+    #expect(try store.session.firstInt(SQL.devicesInStatistics, []) == 40)
+    try load(80..<120)
+    #expect(try store.session.firstInt(SQL.devicesInStatistics, []) == 40)
+  }
+
   @Test("A wait for another's lock ends at the time limit")
   func lockHeld() throws {
     let location = try server().makeDatabase()

@@ -57,6 +57,8 @@ private struct PostgresLoad {
   }
 
   private mutating func stage() throws(RegistryError) {
+    // Until a table has statistics, the planner takes an application for as selective as a token.
+    if try session.firstInt(SQL.devicesInStatistics, []) ?? 0 <= 0 { try session.execute("ANALYZE devices") }
     // Index joins, because the planner's estimates for the tables may be too small.
     try session.execute(
       """
@@ -67,7 +69,7 @@ private struct PostgresLoad {
         user_rows BIGINT NOT NULL, registered_at BIGINT NOT NULL,
         kind BIGINT, activity TEXT COLLATE "C", endpoint BYTEA) ON COMMIT DELETE ROWS;
       CREATE TEMP TABLE IF NOT EXISTS load_topics (n BIGINT NOT NULL, topic BIGINT NOT NULL) ON COMMIT DELETE ROWS;
-      SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off
+      SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off
       """)
     var userRows: [Key: Int64] = [:]
     for registration in registrations {
@@ -163,6 +165,7 @@ private struct CopyRows {
 }
 
 extension SQL {
+  static let devicesInStatistics = Statement("SELECT reltuples::bigint FROM pg_class WHERE oid = 'devices'::regclass")
   private static let ofToken = "d.app = l.app AND d.platform = l.platform AND d.token = l.token"
 
   /// Rows that need a single registration. `user_rows` is the number of rows in the load with the same user.
