@@ -30,7 +30,6 @@ extension DeviceStore {
   func tally(_ counts: [Placed<BadgeCount>]) throws(RegistryError) -> BadgeTally {
     var tally = BadgeTally()
     tally.numbers = counts.map { $0.content.devices.map { _ in Int64?.none } }
-    var ofPages: [Question] = []
     var byNumber: [Question] = []
     var byToken: [Question] = []
     var subscriptions: [(question: Question, key: TokenKey)] = []
@@ -41,18 +40,13 @@ extension DeviceStore {
       guard let app = last.number else { continue }
       if tally.apps.last != app, !tally.apps.contains(app) { tally.apps.append(app) }
       let message = MessageKey.of(content.messageID)
-      var page = tally.pages.firstIndex { $0.page == content.page }
-      if page == nil, let new = content.page {
-        page = tally.pages.count
-        tally.pages.append(try badges(of: new, content, message))
+      if let page = content.page {
+        byNumber += try findOnPage(page, asked, message, count, &tally)
+        continue
       }
       for (index, device) in content.devices.enumerated() {
         var question = Question(count: count, index: index, message: message, values: [])
         switch device {
-        case .number(let id) where page != nil:
-          question.page = page
-          question.values = [.int(id)]
-          ofPages.append(question)
         case .number(let id):
           question.values = [.int(id), .int(message), .blob(content.messageID)]
           byNumber.append(question)
@@ -71,7 +65,6 @@ extension DeviceStore {
         byToken.append(question)
       }
     }
-    byNumber += try findOnPages(ofPages, counts, &tally)
     let unknown = try find(SQL.counterByToken, byToken, counts, &tally)
     let replaced = try session.ofEach(SQL.numberByReplacedToken, unknown.map { Array($0.values.prefix(3)) }) { $0.int(0) }
     for (var question, id) in zip(unknown, replaced) {
@@ -88,30 +81,29 @@ extension DeviceStore {
     let index: Int
     let message: Int64
     var values: [SQLValue]
-    var page: Int?
-
-    func device(_ asked: Placed<BadgeCount>, _ counter: Int64, _ taken: Int64?, _ badge: Int64) -> BadgeTally.Device {
-      .init(
-        message: message, counter: counter, taken: taken, badge: badge, rule: asked.content.rule, now: asked.now, count: count,
-        index: index, page: page)
-    }
   }
 
   /// - Returns: those that share a counter, and all if the page's notes aren't known.
-  private func findOnPages(
-    _ asked: [Question], _ counts: [Placed<BadgeCount>], _ tally: inout BadgeTally
+  private func findOnPage(
+    _ page: BadgeCount.Page, _ asked: Placed<BadgeCount>, _ message: Int64, _ count: Int, _ tally: inout BadgeTally
   ) throws(RegistryError) -> [Question] {
+    let content = asked.content
+    let numbers = content.devices.compactMap { if case .number(let id) = $0 { id } else { nil } }
+    let place = tally.pages.firstIndex { $0.page == page } ?? tally.pages.count
+    if place == tally.pages.count { tally.pages.append(try badges(of: page, content, numbers, message)) }
+    let known = tally.pages[place]
     var others: [Question] = []
-    let found = try session.ofEach(SQL.counterOnPage, asked.map(\.values)) { ($0.int(0), $0.int(1), $0.int(2) != 0) }
-    for (var question, found) in zip(asked, found) {
-      guard let (id, badge, isShared) = found, let page = question.page else { continue }
-      let taken = tally.pages[page].badge(of: id)
-      if taken != nil || !isShared && tally.pages[page].noted != nil {
-        tally.devices.append(question.device(counts[question.count], id, taken, badge))
+    try session.runEach(SQL.counterOnPage, numbers.map { [.int($0)] }) { index, row in
+      let id = row.int(0)
+      let taken = known.badge(of: id)
+      if taken != nil || row.int(2) == 0 && known.noted != nil {
+        tally.devices.append(
+          .init(
+            message: message, counter: id, taken: taken, badge: row.int(1), rule: content.rule, now: asked.now, count: count,
+            index: index, page: place))
       } else {
-        question.page = nil
-        question.values += [.int(question.message), .blob(counts[question.count].content.messageID)]
-        others.append(question)
+        let values: [SQLValue] = [.int(id), .int(message), .blob(content.messageID)]
+        others.append(Question(count: count, index: index, message: message, values: values))
       }
     }
     return others
@@ -133,7 +125,10 @@ extension DeviceStore {
         places.append(tally.devices.count)
         ofCampaigns.append((count.content.messageID, count.content.app, found.counter))
       }
-      tally.devices.append(question.device(count, found.counter, found.taken, found.badge))
+      tally.devices.append(
+        .init(
+          message: question.message, counter: found.counter, taken: found.taken, badge: found.badge, rule: count.content.rule,
+          now: count.now, count: question.count, index: question.index, page: nil))
     }
     for (place, badge) in zip(places, try badgesOfCampaigns(ofCampaigns)) { tally.devices[place].taken = badge }
     return zip(asked, found).filter { $1 == nil }.map(\.0)
@@ -142,10 +137,9 @@ extension DeviceStore {
   // MARK: Badges that are stored with the page of a campaign
 
   private func badges(
-    of page: BadgeCount.Page, _ count: BadgeCount, _ message: Int64
+    of page: BadgeCount.Page, _ count: BadgeCount, _ numbers: [Int64], _ message: Int64
   ) throws(RegistryError) -> PageBadges {
     let stored = try storedBadges(of: page)
-    let numbers = count.devices.compactMap { if case .number(let id) = $0 { id } else { nil } }
     let range: [SQLValue] = [.int(message), .int(numbers.min()), .int(numbers.max()), .int(Self.mostNoted + 1)]
     let noted = try session.all(SQL.notesInRange, range) { ($0.int(0), $0.int(1)) }
     // Another request with the message's id may have counted the devices too.
@@ -185,7 +179,7 @@ extension DeviceStore {
     let devices = tally.devices
     var noted: [(message: Int64, badge: Int64)] = []
     var notes: [[SQLValue]] = []
-    var moved: [Int64: Int64] = [:]
+    var moved: [(counter: Int64, badge: Int64)] = []
     let order = devices.indices.sorted {
       (devices[$0].counter, devices[$0].count, devices[$0].index) < (devices[$1].counter, devices[$1].count, devices[$1].index)
     }
@@ -213,7 +207,8 @@ extension DeviceStore {
           } else {
             notes.append([.int(device.message), .int(device.counter), .int(device.now), .int(next)])
           }
-          moved[device.counter] = next
+          if moved.last?.counter == device.counter { moved.removeLast() }
+          moved.append((device.counter, next))
         }
       }
       tally.numbers[device.count][device.index] = number
@@ -223,7 +218,7 @@ extension DeviceStore {
       guard let record = page.record else { continue }
       try session.run(SQL.storeBadgesOfPage, [.blob(page.page.campaign), .int(page.page.number), .blob(record)])
     }
-    try setBadges(moved, SQL.countBadge)
+    try session.runEach(SQL.countBadge, moved.map { [.int($0.counter), .int($0.badge)] })
   }
 
   func counter(ofDevice id: Int64) throws(RegistryError) -> Int64? {
@@ -240,8 +235,8 @@ extension DeviceStore {
     try session.byNumber(SQL.badge, counters) { $0.int(0) }
   }
 
-  func setBadges(_ badges: [Int64: Int64], _ statement: Statement = SQL.setBadge) throws(RegistryError) {
-    try session.runEach(statement, badges.sorted { $0.key < $1.key }.map { [.int($0.key), .int($0.value)] })
+  func setBadges(_ badges: [Int64: Int64]) throws(RegistryError) {
+    try session.runEach(SQL.setBadge, badges.sorted { $0.key < $1.key }.map { [.int($0.key), .int($0.value)] })
   }
 }
 
@@ -269,8 +264,8 @@ extension SQL {
     .int, .int, .blob, .int, .blob)
   /// The badge of a device that doesn't share its counter, and whether it does.
   static let counterOnPage = Statement(
-    rows: "d.id, b.badge, COALESCE(d.counter, x.counter)",
-    from: "devices d LEFT JOIN badges b ON b.device = d.id LEFT JOIN devices x ON x.counter = d.id WHERE d.id = ?1", .int)
+    rows: "d.id, b.badge, COALESCE(d.counter, (SELECT x.counter FROM devices x WHERE x.counter = d.id LIMIT 1))",
+    from: "devices d LEFT JOIN badges b ON b.device = d.id WHERE d.id = ?1", .int)
   static let notesInRange = Statement(
     "SELECT device, badge FROM notes WHERE message = ?1 AND device BETWEEN ?2 AND ?3 AND badge IS NOT NULL LIMIT ?4")
   static let badgesOfPage = Statement("SELECT badges FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
