@@ -254,6 +254,7 @@ public final class HTTPServer: @unchecked Sendable {
   }
 
   func completed(_ reply: HTTPReply) {
+    reply.end()
     forgetUnfinished(reply)
     open.withLock { $0.replies[ObjectIdentifier(reply)] = nil }
   }

@@ -21,7 +21,7 @@ public final class HTTPReply: @unchecked Sendable {
   /// The library allows any thread to resume a connection.
   private struct Aside: @unchecked Sendable {
     let connection: OpaquePointer
-    // The server outlives all suspended connections.
+    // The server outlives all suspended connections, and requests whose answers are being sent.
     unowned(unsafe) let server: HTTPServer
 
     func takeUp() {
@@ -59,13 +59,16 @@ public final class HTTPReply: @unchecked Sendable {
 
   /// Answers the request. Only the first answer counts. From any thread.
   public func send(_ answer: HTTPAnswer) {
-    let aside = state.withLock { state -> Aside? in
-      guard state.answer == nil else { return nil }
+    // Under the lock: when the connection goes on, the request can end, and the server after it.
+    state.withLock { state in
+      guard state.answer == nil else { return }
       state.answer = answer
-      return state.aside
+      state.aside?.takeUp()
     }
-    aside?.takeUp()
   }
+
+  /// Waits until no thread uses the connection. The server may be released afterwards.
+  func end() { state.withLock { $0.aside = nil } }
 
   /// Suspends the connection until there is an answer.
   func await(_ connection: OpaquePointer, of server: HTTPServer) {
