@@ -29,6 +29,11 @@ struct LaneQueuesTests {
     #expect(ended.status == 0, "\(ended.output)")
   }
 
+  /// True if no request is ready or in hand. A worker that ends on a slow machine may lose its last acknowledgements.
+  private func isProcessed(_ site: Site, _ queues: [String]) throws -> Bool {
+    try queues.allSatisfy { try site.broker.messages(in: "\(site.prefix).\($0)") == 0 }
+  }
+
   @Test("a repeated request comes to the worker that remembers it, on whichever queue and worker that is")
   func repeated() throws {
     let site = try Site()
@@ -43,7 +48,7 @@ struct LaneQueuesTests {
     }
     for first in Array(stride(from: 0, to: 150, by: 30)) + Array(stride(from: 0, to: 150, by: 30)) {
       try site.publish(lines: lines(site, first..<first + 30))
-      #expect(try eventually { try site.depths(Self.names).allSatisfy { $0 == 0 } })
+      #expect(try eventually { try isProcessed(site, Self.names) })
     }
     for worker in workers { worker.signal(SIGTERM) }
     for worker in workers { #expect(worker.wait() == 0) }
@@ -78,7 +83,7 @@ struct LaneQueuesTests {
     }
     #expect(publishing.wait() == 0)
     #expect(journal.waitForLines(count + 80, seconds: 60))
-    #expect(try eventually { try site.depths(Self.names + ["retry.200ms"]).allSatisfy { $0 == 0 } })
+    #expect(try eventually { try isProcessed(site, Self.names + ["retry.200ms"]) })
     for worker in workers { worker.signal(SIGTERM) }
     for worker in workers { #expect(worker.wait() == 0) }
     let left = try site.depths(Self.names + ["dead", "retry.200ms"])

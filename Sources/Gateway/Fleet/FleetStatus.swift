@@ -168,10 +168,6 @@ extension FleetStatus: PublisherHandler {
   /// Nobody listens at the exchange.
   func failed(_ tag: Int, _ failure: PublishFailure) { if isGathering, case .returned = failure { end() } }
 
-  func confirmed(_ tag: Int) {}
-  func blocked(_ publisher: Publisher, reason: String) {}
-  func unblocked(_ publisher: Publisher) {}
-
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     guard publisher === self.publisher else { return }
     self.publisher = nil
