@@ -29,19 +29,8 @@ public struct Topology: Sendable {
   /// The queues of each lane of requests.
   public let laneQueues: Int
 
-  /// A webhook, whose events wait in a queue of their own.
-  public struct Webhook: Sendable, Equatable {
-    public var app: String
-    public var name: String
-    /// The prefixes of its events' routing keys, such as `feedback.`.
-    public var keys: [String]
-
-    public init(app: String, name: String, keys: [String]) {
-      self.app = app
-      self.name = name
-      self.keys = keys
-    }
-  }
+  /// A webhook, whose events wait in a queue of their own. The keys are prefixes of its events' routing keys, such as `feedback.`.
+  public typealias Webhook = (app: String, name: String, keys: [String])
 
   public init(
     prefix: String = "push", ladder: [RetryStep], laneQueues: Int = 1, binaryFeedback: [String] = [], webhooks: [Webhook] = []

@@ -63,6 +63,8 @@ final class GatewayContext {
   }
 
   var readiness: HTTPAnswer {
-    broker.isReady ? .text(200, "ready\n") : .unavailable("the broker can't be reached or accepts no messages at the moment")
+    broker.isReady
+      ? .text(200, "ready\n")
+      : ErrorFormat.legacy.answer(.unavailable("the broker can't be reached or accepts no messages at the moment"))
   }
 }

@@ -9,9 +9,7 @@ extension Configuration {
     Topology(
       prefix: prefix, ladder: retry.steps, laneQueues: laneQueues, binaryFeedback: binaryFeedbackApps,
       webhooks: apps.flatMap { app in
-        app.webhooks.map { webhook in
-          Topology.Webhook(app: app.id, name: webhook.name, keys: webhook.events.map { $0.key })
-        }
+        app.webhooks.map { webhook in (app.id, webhook.name, webhook.events.map { $0.key }) }
       })
   }
 

@@ -45,12 +45,17 @@ struct ConfigurationReader {
   private func text(_ key: String) -> String? {
     refuseBoth(key, key + "File")
     let file = fileName(key).flatMap { source.text(of: $0, path + [key + "File"]) }
-    switch value(of: key) {
-    case .string(let text): return file ?? text
+    let text = text(value(of: key), key, "a string")
+    return file ?? text
+  }
+
+  private func text(_ value: ConfigurationValue?, _ key: String, _ kind: String) -> String? {
+    switch value {
+    case .string(let text): return text
     case nil: break
-    case .some(let other): report(key, "must be a string, not \(other.kind)")
+    case .some(let other): report(key, "must be \(kind), not \(other.kind)")
     }
-    return file
+    return nil
   }
 
   /// - Returns: an empty text if the value is missing.
@@ -93,23 +98,12 @@ struct ConfigurationReader {
   private func material(_ key: String, _ kind: String, _ make: (String) -> Material) -> Material? {
     refuseBoth(key, key + "File")
     let file = fileName(key).map { Material.file(source.absolute($0)) }
-    switch value(of: key) {
-    case .string(let text): return file ?? make(text)
-    case nil: break
-    case .some(let other): report(key, "must be \(kind), not \(other.kind)")
-    }
-    return file
+    let text = text(value(of: key), key, kind)
+    return file ?? text.map(make)
   }
 
   /// The path in the key with the ending `File`.
-  private func fileName(_ key: String) -> String? {
-    switch value[key + "File"] {
-    case .string(let file): return file
-    case nil: break
-    case .some(let other): report(key + "File", "must be the path of a file, not \(other.kind)")
-    }
-    return nil
-  }
+  private func fileName(_ key: String) -> String? { text(value[key + "File"], key + "File", "the path of a file") }
 
   func number(_ key: String) -> Int {
     guard case .number(let range, let standard, _) = shape(of: key) else { preconditionFailure("\(key) is no number") }

@@ -9,12 +9,6 @@ package struct Intake {
   /// The limit of `data.ext` in bytes if it may become a page; nil if pages are not used.
   var pageBytes: Int?
 
-  package init(apps: Applications, limits: RequestLimits, pageBytes: Int? = nil) {
-    self.apps = apps
-    self.limits = limits
-    self.pageBytes = pageBytes
-  }
-
   /// Four weeks, GCM's default and maximum (GS-060, GS-061).
   static let longestLife: Int64 = 2_419_200_000
   /// Milliseconds that a request with a `time_to_live` of 0 may have waited in the queue.

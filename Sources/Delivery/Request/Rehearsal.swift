@@ -13,34 +13,6 @@ public struct Rehearsal {
   private let hasRegistry: Bool
   private let pages: RichPageSettings?
 
-  /// A request as a worker receives it.
-  public struct Question {
-    public var body: [UInt8]
-    /// `app_id`; nil if the message has none.
-    public var app: String?
-    /// `x-push-sender` and `x-push-environment`.
-    public var sender: String?
-    public var environment: String?
-    /// `message_id`; nil if the message has none, so that a worker would generate it.
-    public var messageID: String?
-    /// Unix milliseconds of publishing and of sending.
-    public var published: Int64
-    public var now: Int64
-
-    public init(
-      body: [UInt8], app: String? = nil, sender: String? = nil, environment: String? = nil, messageID: String? = nil,
-      published: Int64, now: Int64
-    ) {
-      self.body = body
-      self.app = app
-      self.sender = sender
-      self.environment = environment
-      self.messageID = messageID
-      self.published = published
-      self.now = now
-    }
-  }
-
   public init(_ configuration: Configuration) {
     pages = configuration.usedRichPages
     intake = Intake(apps: apps, limits: configuration.limits, pageBytes: pages?.bytes)
@@ -130,18 +102,28 @@ public struct Rehearsal {
     }
   }
 
-  public func admit(_ question: Question) -> Result<Admitted, Rejection> {
+  /// Admits a request as a worker receives it.
+  /// - Parameters:
+  ///   - app: `app_id`; nil if the message has none.
+  ///   - sender: `x-push-sender`.
+  ///   - environment: `x-push-environment`.
+  ///   - messageID: `message_id`; nil if the message has none, so that a worker would generate it.
+  ///   - published: Unix milliseconds of publishing.
+  ///   - now: Unix milliseconds of sending.
+  public func admit(
+    _ body: [UInt8], app: String?, sender: String?, environment: String?, messageID: String?, published: Int64, now: Int64
+  ) -> Result<Admitted, Rejection> {
     var delivery = Delivery()
-    delivery.body = question.body
-    delivery.bodySize = UInt64(question.body.count)
-    delivery.properties.appID = question.app.map { Array($0.utf8) }
-    delivery.properties.messageID = question.messageID.map { Array($0.utf8) }
-    let choices = [(MessageHeaders.sender, question.sender), (MessageHeaders.environment, question.environment)]
+    delivery.body = body
+    delivery.bodySize = UInt64(body.count)
+    delivery.properties.appID = app.map { Array($0.utf8) }
+    delivery.properties.messageID = messageID.map { Array($0.utf8) }
+    let choices = [(MessageHeaders.sender, sender), (MessageHeaders.environment, environment)]
     for (name, value) in choices { if let value { delivery.properties.headers.append(name, .text(value)) } }
     let entry = InFlight(index: 0)
     var random = RandomSource(seed: 0)
     intake.identify(entry, delivery, using: &random)
-    if let rejection = intake.admit(entry, delivery, nil, firstSeen: question.published, at: question.now) {
+    if let rejection = intake.admit(entry, delivery, nil, firstSeen: published, at: now) {
       return .failure(rejection)
     }
     guard let request = entry.request, let app = entry.identity.app else {
@@ -152,17 +134,17 @@ public struct Rehearsal {
     do throws(Rejection) {
       if let rejection = translator.route(entry, try translator.choice(of: delivery.properties.headers)) { throw rejection }
     } catch { return .failure(error) }
-    guard question.now <= entry.identity.deadline else {
+    guard now <= entry.identity.deadline else {
       return .failure(Rejection(.expired, "its time to live has passed: it is not sent"))
     }
     let deadlineOfFCM =
       request.expirationOfTokens == nil
       ? entry.identity.deadline
       : Intake.deadline(
-        request.lifetime, delivery.properties, from: entry.identity.published, seen: question.published)
+        request.lifetime, delivery.properties, from: entry.identity.published, seen: published)
     return .success(
       Admitted(
         entry: entry, request: request, translator: translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry,
-        lacksFCM: apps[app].lacksFCM, now: question.now))
+        lacksFCM: apps[app].lacksFCM, now: now))
   }
 }

@@ -9,13 +9,7 @@ struct PageBadges {
   /// The badges of devices in the page's range that have notes, because an earlier build has counted them, or a request with the
   /// message's id; nil if they are too many, or if another campaign has the message's id.
   let noted: [Int64: Int64]?
-  private var added: [(device: Int64, badge: Int64)] = []
-
-  init(page: BadgeCount.Page, stored: [UInt8], noted: [Int64: Int64]?) {
-    self.page = page
-    self.stored = stored
-    self.noted = noted
-  }
+  private(set) var added: [(device: Int64, badge: Int64)] = []
 
   mutating func add(_ device: Int64, _ badge: Int64) { added.append((device, badge)) }
 

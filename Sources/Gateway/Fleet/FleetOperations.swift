@@ -20,7 +20,8 @@ enum FleetOperations {
     // The letters come first: `discard` of an application or a lane concerns their queues.
     return LetterRoutes.table + FleetMessages.table + [
       ("v1/fleet/status", .view(showStatus)), ("v1/fleet/apps", .view(listApps)),
-      ("v1/fleet/apps/*/forget", .operate(forget)), ("v1/fleet/lanes", .view(listLanes)),
+      ("v1/fleet/apps/*/forget", .operate(forget)),
+      ("v1/fleet/lanes", .view { call, _ in list(Topology.lanes.map { .lane(Array($0.utf8)) }, as: "lanes", call) }),
       ("v1/fleet/credentials", listPausable("credential")), ("v1/fleet/webhooks", listPausable("webhook")),
       ("v1/fleet/campaigns", .view(listCampaigns)), ("v1/fleet/campaigns/*", .view(showCampaign)),
       ("v1/fleet/campaigns/*/unreached", .view(listUnreached)), ("v1/fleet/audit", .view(listAudit)),
@@ -56,10 +57,6 @@ enum FleetOperations {
 
   private static func listApps(_ call: HTTPCall, _ key: GatewayKey) {
     list(key.apps.filter { call.applications[$0] != nil }.map { .app($0) }, as: "apps", call)
-  }
-
-  private static func listLanes(_ call: HTTPCall, _ key: GatewayKey) {
-    list(Topology.lanes.map { .lane(Array($0.utf8)) }, as: "lanes", call)
   }
 
   /// - Parameter kind: `credential` or `webhook`.

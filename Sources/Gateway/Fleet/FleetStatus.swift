@@ -19,13 +19,6 @@ final class FleetStatus {
   /// Seconds after which callers are answered without the broker.
   private static let patience = 4.0
 
-  private struct Queue {
-    var name: String
-    /// Nil if there is no such queue.
-    var ready: Int?
-    var consumers = 0
-  }
-
   private let topology: Topology
   private let loop: EventLoop
   private let connection: BrokerConnection
@@ -36,7 +29,8 @@ final class FleetStatus {
   private var isGathering = false
   /// Fires when the callers have waited long enough.
   private var limit: TimerToken?
-  private var queues: [Queue] = []
+  /// `ready` is nil if there is no such queue.
+  private var queues: [(name: String, ready: Int?, consumers: Int)] = []
   /// The answers of workers, and the number of their shards.
   private var workers: [(json: [UInt8], shards: Int)] = []
   /// The pushes that wait for paused credentials.
@@ -97,8 +91,8 @@ final class FleetStatus {
     publisher.perform(.queueInspect(name: name)) { [weak self, weak publisher] answer in
       guard let self, let publisher, round == self.round, isGathering else { return }
       switch answer {
-      case .success(.queue(let ready, let consumers)): queues.append(.init(name: name, ready: ready, consumers: consumers))
-      case .failure(.notFound): queues.append(.init(name: name))
+      case .success(.queue(let ready, let consumers)): queues.append((name, ready, consumers))
+      case .failure(.notFound): queues.append((name, nil, 0))
       case .success: break
       case .failure(let reason): return end(problem: "queue \(name): \(reason)")
       }

@@ -193,9 +193,4 @@ extension HTTPAnswer {
   static func own(_ status: Int, _ error: String, _ reason: String, headers: [String: String] = [:]) -> HTTPAnswer {
     json(status, headers: headers, ["error": error, "reason": reason])
   }
-
-  /// Status 503: the caller may try again later.
-  static func unavailable(_ reason: String) -> HTTPAnswer {
-    text(503, reason + "\n", headers: Fault.unavailable(reason).headers)
-  }
 }

@@ -50,14 +50,8 @@ extension Route {
 /// The paths of the HTTP door (docs/openapi.yaml).
 enum Routes {
   /// The fixed words of paths. All other parts are names of applications or devices.
-  static let words: Set = [
-    "livez", "readyz", "token", "pages", "gcm", "fcm", "send", "notification", "iid", "info", "v1", "rel", "topics",
-    "v1:batchAdd", "v1:batchRemove", "v1:batchImport", "projects", "messages:send", "registrations", "topicSubscriptions",
-    "apps", "installations", "user", "secret", "groups", "badge", "acks", "fleet", "lanes", "credentials", "campaigns", "audit",
-    "pause", "drain", "resume", "rate", "cancel", "status", "messages", "api", "push", "stat", "app", "console", "login",
-    "logout", "session", "devices", "dead", "held", "jobs", "replay", "drop", "discard", "stop", "explain", "test", "forget",
-    "trace", "unreached", "webhooks", "go", "config", "sys", "stats", "metrics",
-  ]
+  static let words = Set(rows.values.joined().flatMap(\.pattern)).subtracting(["*"])
+    .union(["console", "login", "logout", "session"])
 
   /// As with Google, a key that may send may also form groups and topics of tokens that it knows.
   private static let senders: Set<KeyRight> = [.send, .register]

@@ -42,11 +42,10 @@ enum Messages {
 
   private static func isHigh(_ call: HTTPCall) throws(Fault) -> Bool? {
     guard let lane = call.query("lane") else { return nil }
-    switch Priority(rawValue: String(decoding: lane, as: UTF8.self)) {
-    case .high: return true
-    case .normal: return false
-    case nil: throw .badRequest("lane: expected high or normal")
+    guard let priority = Priority(rawValue: String(decoding: lane, as: UTF8.self)) else {
+      throw .badRequest("lane: expected high or normal")
     }
+    return priority == .high
   }
 
   /// - Parameter then: called once; during this call if the answer is known. The message id is empty for a refused request.

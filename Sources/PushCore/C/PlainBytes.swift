@@ -19,7 +19,7 @@ extension Bytes {
   }
 
   /// True for hexadecimal digits without capital letters.
-  static func areLowerHex(_ bytes: borrowing Span<UInt8>) -> Bool {
+  package static func areLowerHex(_ bytes: borrowing Span<UInt8>) -> Bool {
     unsafe all(bytes, shim_lower_hex) { isDigit($0) || $0 &- UInt8(ascii: "a") < 6 }
   }
 

@@ -7,33 +7,32 @@ struct PayloadCheck {
   let pushType: [UInt8]
   private(set) var violations: [String] = []
 
-  struct Rule {
-    let kinds: Set<JSONKind>
-    var words: Set<String>?
-  }
-
-  static let aps: [String: Rule] = [
-    "alert": Rule(kinds: [.object, .string]), "badge": Rule(kinds: [.number]), "sound": Rule(kinds: [.string, .object]),
-    "thread-id": Rule(kinds: [.string]), "category": Rule(kinds: [.string]), "content-available": Rule(kinds: [.number]),
-    "mutable-content": Rule(kinds: [.number]), "target-content-id": Rule(kinds: [.string]),
-    "interruption-level": Rule(kinds: [.string], words: ["passive", "active", "time-sensitive", "critical"]),
-    "relevance-score": Rule(kinds: [.number]), "filter-criteria": Rule(kinds: [.string]), "timestamp": Rule(kinds: [.number]),
-    "event": Rule(kinds: [.string], words: ["start", "update", "end"]), "content-state": Rule(kinds: [.object]),
-    "stale-date": Rule(kinds: [.number]), "dismissal-date": Rule(kinds: [.number]), "attributes-type": Rule(kinds: [.string]),
-    "attributes": Rule(kinds: [.object]), "input-push-channel": Rule(kinds: [.string]),
-    "input-push-token": Rule(kinds: [.number]),
-    "content-changed": Rule(kinds: [.true, .false]), "url-args": Rule(kinds: [.array]),
+  static let aps: [String: Set<JSONKind>] = [
+    "alert": [.object, .string], "badge": [.number], "sound": [.string, .object],
+    "thread-id": [.string], "category": [.string], "content-available": [.number],
+    "mutable-content": [.number], "target-content-id": [.string],
+    "interruption-level": [.string],
+    "relevance-score": [.number], "filter-criteria": [.string], "timestamp": [.number],
+    "event": [.string], "content-state": [.object],
+    "stale-date": [.number], "dismissal-date": [.number], "attributes-type": [.string],
+    "attributes": [.object], "input-push-channel": [.string],
+    "input-push-token": [.number],
+    "content-changed": [.true, .false], "url-args": [.array],
   ]
 
-  static let alert: [String: Rule] = [
-    "title": Rule(kinds: [.string, .object]), "subtitle": Rule(kinds: [.string]), "body": Rule(kinds: [.string, .object]),
-    "launch-image": Rule(kinds: [.string]), "title-loc-key": Rule(kinds: [.string]), "title-loc-args": Rule(kinds: [.array]),
-    "subtitle-loc-key": Rule(kinds: [.string]), "subtitle-loc-args": Rule(kinds: [.array]), "loc-key": Rule(kinds: [.string]),
-    "loc-args": Rule(kinds: [.array]), "sound": Rule(kinds: [.string, .object]),
+  static let alert: [String: Set<JSONKind>] = [
+    "title": [.string, .object], "subtitle": [.string], "body": [.string, .object],
+    "launch-image": [.string], "title-loc-key": [.string], "title-loc-args": [.array],
+    "subtitle-loc-key": [.string], "subtitle-loc-args": [.array], "loc-key": [.string],
+    "loc-args": [.array], "sound": [.string, .object],
   ]
 
-  static let sound: [String: Rule] = [
-    "critical": Rule(kinds: [.number]), "name": Rule(kinds: [.string]), "volume": Rule(kinds: [.number]),
+  static let sound: [String: Set<JSONKind>] = [
+    "critical": [.number], "name": [.string], "volume": [.number],
+  ]
+
+  static let words: [String: Set<String>] = [
+    "aps.interruption-level": ["passive", "active", "time-sensitive", "critical"], "aps.event": ["start", "update", "end"],
   ]
 
   mutating func run() {
@@ -66,16 +65,16 @@ struct PayloadCheck {
     if document.value("content-available", of: aps) == nil { violations.append("a background push has no content-available") }
   }
 
-  private mutating func check(_ object: Int, _ rules: [String: Rule], _ place: String) {
+  private mutating func check(_ object: Int, _ rules: [String: Set<JSONKind>], _ place: String) {
     for (name, value) in document.members(of: object) {
       let key = document.text(name)
-      guard let rule = rules[key] else {
+      guard let kinds = rules[key] else {
         violations.append("\(place).\(key) is unknown: custom keys stand beside aps")
         continue
       }
-      if !rule.kinds.contains(document.kind(value)) {
+      if !kinds.contains(document.kind(value)) {
         violations.append("\(place).\(key) is \(document.kind(value).words)")
-      } else if let words = rule.words, !words.contains(document.text(value)) {
+      } else if let words = Self.words["\(place).\(key)"], !words.contains(document.text(value)) {
         violations.append("\(place).\(key) has a value that Apple doesn't list")
       }
     }

@@ -36,7 +36,9 @@ class ServiceConnection<Service: SimulatedService> {
     service.time.schedule(after: Double(step.delayMilliseconds) / 1000, act)
   }
 
-  final func noteViolation(_ what: String) { service.noteViolation(what, connection: number) }
+  final func noteViolation(_ what: String) {
+    service.journal.noteViolation(what, connection: number, at: service.time.wallClock)
+  }
   final func connectionEnded() { service.connectionEnded(number) }
 
   func protocolViolated(_ what: String, on session: ServerSession) { noteViolation(what) }

@@ -48,8 +48,4 @@ public class SimulatedService {
   }
 
   func connectionEnded(_ number: Int) { connections[number] = nil }
-
-  func noteViolation(_ what: String, connection: Int) {
-    journal.noteViolation(what, connection: connection, at: time.wallClock)
-  }
 }

@@ -56,7 +56,7 @@ struct ExplainQuestion {
       rehearsal ?? configuration.map { Rehearsal($0) }
       ?? Rehearsal(topic: app ?? Self.placeholder, package: Self.package(in: explained, limits))
     let admitted: Rehearsal.Admitted
-    switch rehearsal.admit(question(explained)) {
+    switch admit(explained, rehearsal) {
     case .success(let made): admitted = made
     case .failure(let rejection):
       return Explanation(now: now, published: published ?? now, rejection: asWritten(rejection, rehearsal), source: body)
@@ -85,15 +85,14 @@ struct ExplainQuestion {
     return explained.flatMap { configuration?.hintOfPages($0) }
   }
 
-  private func question(_ body: [UInt8]) -> Rehearsal.Question {
-    Rehearsal.Question(
-      body: body, app: app, sender: sender, environment: environment, messageID: messageID,
-      published: published ?? now, now: now)
+  private func admit(_ body: [UInt8], _ rehearsal: Rehearsal) -> Result<Rehearsal.Admitted, Rejection> {
+    rehearsal.admit(
+      body, app: app, sender: sender, environment: environment, messageID: messageID, published: published ?? now, now: now)
   }
 
   /// A rejection whose position refers to the file, not to the request with the replaced target.
   private func asWritten(_ rejection: Rejection, _ rehearsal: Rehearsal) -> Rejection {
-    if target != nil, case .failure(let original) = rehearsal.admit(question(body)), original.code == rejection.code {
+    if target != nil, case .failure(let original) = admit(body, rehearsal), original.code == rejection.code {
       return original
     }
     return rejection
