@@ -16,7 +16,7 @@ class Fanout(Part):
         ("worker, CPU per device", "all_us", "{:.2f} µs"),
         ("worker, CPU per device, a tenth as many", "tenth_us", "{:.2f} µs"),
         ("worker, CPU per device, every tenth of them", "spread_us", "{:.2f} µs"),
-        ("worker, CPU per device with a badge, a tenth as many", "badge_us", "{:.2f} µs"),
+        ("worker, CPU per device with a badge", "badge_us", "{:.2f} µs"),
         ("worker, devices per second", "devices_per_second", "{:,.0f}"),
         ("two workers, CPU per device", "two_us", "{:.2f} µs"),
     ]
@@ -47,10 +47,10 @@ class Fanout(Part):
         tenths = (devices + 9) // 10
         tenth = broadcast(site, self.registries.tenth(), EVERYONE, tenths)
         spread = broadcast(site, config, TENTH, tenths)
-        counted = broadcast(site, self.registries.tenth(), EVERYONE, tenths, "auto")
+        counted = broadcast(site, config, EVERYONE, devices, "auto")
         pair = two_workers(site, config, devices)
         each, each_of_tenth = everyone.cpu / devices * 1e6, tenth.cpu / tenths * 1e6
-        with_badge = (counted.cpu - site.idle.cpu) / tenths * 1e6
+        with_badge = counted.cpu / devices * 1e6
         # Without the cost of starting, which is not a cost per device.
         flatness = (tenth.cpu - site.idle.cpu) / tenths / ((everyone.cpu - site.idle.cpu) / devices)
         return {"h2load_us": h2load, "all_us": each, "tenth_us": each_of_tenth, "spread_us": spread.cpu / tenths * 1e6,
