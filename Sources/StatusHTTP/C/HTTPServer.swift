@@ -73,8 +73,7 @@ public final class HTTPServer: @unchecked Sendable {
   ///   - single: the names of headers that make a request ambiguous if they come twice.
   ///   - identity: for TLS; nil for plain HTTP.
   ///   - isDriven: uses no thread. The owner calls `turn` once a second, when `descriptor` is readable, and when `hasAnswers`
-  ///     is true. Don't
-  ///     use it with TLS, whose handshakes would block the owner's thread.
+  ///     is true. Don't use it with TLS, whose handshakes would block the owner's thread.
   public init(
     host: String, port: UInt16, limits: HTTPServerLimits, headers: [String] = [], single: [String] = [],
     identity: HTTPServerIdentity? = nil, isDriven: Bool = false, refused: @escaping Refused = { _ in },

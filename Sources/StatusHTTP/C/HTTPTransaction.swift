@@ -73,12 +73,10 @@ public final class HTTPReply: @unchecked Sendable {
   /// Suspends the connection until there is an answer.
   func await(_ connection: OpaquePointer, of server: HTTPServer) {
     MHD_suspend_connection(connection)
-    let aside = Aside(connection: connection, server: server)
-    let isAnswered = state.withLock { state in
-      state.aside = aside
-      return state.answer != nil
+    state.withLock { state in
+      state.aside = Aside(connection: connection, server: server)
+      if state.answer != nil { state.aside?.takeUp() }
     }
-    if isAnswered { aside.takeUp() }
   }
 
   var answer: HTTPAnswer? { state.withLock(\.answer) }
