@@ -124,12 +124,12 @@ struct CampaignTests {
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
     #expect(try registry.store.loadPage(campaign: Self.id, page: 0) == nil)
     for settled in [[1, 2], [1, 2, 3]] as [[UInt8]] {
-      try registry.store.savePage(PageRecord(sent: 3, failed: 1, settled: settled), campaign: Self.id, page: 0, now: 1)
+      try registry.store.savePage(PageRecord(sent: 3, failed: 1, settled: settled), campaign: Self.id, page: 0)
     }
     #expect(try registry.store.loadPage(campaign: Self.id, page: 0) == PageRecord(sent: 3, failed: 1, settled: [1, 2, 3]))
     #expect(try registry.store.campaign(Self.id)?.sent == 0)
     #expect(try registry.store.pageDone(report(0), now: 2)?.sent == 990)
-    try registry.store.savePage(PageRecord(sent: 1, failed: 1, settled: [7]), campaign: Self.id, page: 0, now: 3)
+    try registry.store.savePage(PageRecord(sent: 1, failed: 1, settled: [7]), campaign: Self.id, page: 0)
     #expect(try registry.store.loadPage(campaign: Self.id, page: 0)?.isDone == true)
     #expect(try registry.store.pageDone(report(0), now: 4)?.sent == 990)
   }

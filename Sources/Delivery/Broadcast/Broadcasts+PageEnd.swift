@@ -121,7 +121,7 @@ extension Broadcasts {
 
   private static func save(_ record: PageRecord, of page: PageTicket) -> RegistryCall<Void> {
     let (campaign, number) = (page.campaign, page.number)
-    return .write(.campaigns) { try $0.savePage(record, campaign: campaign, page: number, now: $1) }
+    return .write(.campaigns) { store, _ in try store.savePage(record, campaign: campaign, page: number) }
   }
 
   // MARK: its report

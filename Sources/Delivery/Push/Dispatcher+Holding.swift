@@ -144,7 +144,9 @@ extension Dispatcher {
     guard pools[pool].hasLanes, !outbox.isFull else { return }
     // If no held request can probe the provider, a recent one does.
     var isTried = pools[pool].account.expected > 0 || pools[pool].hasHeld
-    takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed, for: pipeline) { exit(of: $0, $1, pool, &isTried) }
+    takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed, for: pipeline) { entry, _ in
+      exit(of: entry, pool, &isTried)
+    }
   }
 
   /// No application uses the pool any more, after a reload or because other push services took its place. Earlier requests still
@@ -210,7 +212,7 @@ extension Dispatcher {
 
   /// - Parameter isTried: some request probes the provider.
   /// - Returns: nil if the push stays, to probe the provider or because the trouble is recent.
-  private func exit(of entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Exit? {
+  private func exit(of entry: InFlight, _ pool: Int, _ isTried: inout Bool) -> Exit? {
     if isHeldBack(entry, by: pool) { return .hold(Self.holdReason) }
     let wait = time.wallClock - entry.identity.admittedAt
     if !pools[pool].usesHoldQueue, !entry.attempt.isLast { return exitToLadder(entry, pool, wait, &isTried) }

@@ -45,7 +45,7 @@ extension DeviceStore {
   }
 
   /// Stores the settled devices of an interrupted page.
-  public func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64, now: Int64) throws(RegistryError) {
+  public func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64) throws(RegistryError) {
     try write(
       .campaigns, SQL.savePage,
       [.blob(campaign), .int(page), .int(record.sent), .int(record.failed), .blob(record.settled)])

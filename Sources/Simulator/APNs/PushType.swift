@@ -6,19 +6,12 @@ struct PushType {
   let payloadLimit: Int
 
   /// Apple, "Sending notification requests to APNs" and "Generating a remote notification".
-  static let all: [PushType] = [
-    PushType(name: "alert", suffix: "", payloadLimit: 4096),
-    PushType(name: "background", suffix: "", payloadLimit: 4096),
-    PushType(name: "voip", suffix: ".voip", payloadLimit: 5120),
-    PushType(name: "complication", suffix: ".complication", payloadLimit: 4096),
-    PushType(name: "fileprovider", suffix: ".pushkit.fileprovider", payloadLimit: 4096),
-    PushType(name: "mdm", suffix: "", payloadLimit: 4096),
-    PushType(name: "location", suffix: ".location-query", payloadLimit: 4096),
-    PushType(name: "liveactivity", suffix: ".push-type.liveactivity", payloadLimit: 4096),
-    PushType(name: "pushtotalk", suffix: ".voip-ptt", payloadLimit: 4096),
-    PushType(name: "widgets", suffix: ".push-type.widgets", payloadLimit: 4096),
-    PushType(name: "controls", suffix: ".push-type.controls", payloadLimit: 4096),
-  ]
+  static let all = [
+    ("alert", ""), ("background", ""), ("voip", ".voip"), ("complication", ".complication"),
+    ("fileprovider", ".pushkit.fileprovider"), ("mdm", ""), ("location", ".location-query"),
+    ("liveactivity", ".push-type.liveactivity"), ("pushtotalk", ".voip-ptt"), ("widgets", ".push-type.widgets"),
+    ("controls", ".push-type.controls"),
+  ].map { PushType(name: $0, suffix: $1, payloadLimit: $0 == "voip" ? 5120 : 4096) }
 
   static let byName = Dictionary(uniqueKeysWithValues: all.map { (Array($0.name.utf8), $0) })
 
