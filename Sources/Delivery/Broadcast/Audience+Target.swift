@@ -5,9 +5,13 @@ extension SendRequest {
   /// The audience that the request addresses; nil for devices.
   var audience: Audience? {
     switch targets {
-    case .one(let target): Audience(target)
+    case .one(.topic(let name)): .topic(name)
+    case .one(.all): .all
+    case .one(.user(let id)): .user(id)
+    case .one(.group(let key)): .group(key)
     case .condition(let condition): .condition(condition)
-    case .list: nil
+    case .one(.apns), .one(.channel), .one(.fcm), .one(.fcmTopics), .one(.webpush), .one(.registration), .one(.invalid), .list:
+      nil
     }
   }
 

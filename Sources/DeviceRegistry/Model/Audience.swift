@@ -6,17 +6,6 @@ public enum Audience: Equatable, Sendable {
   case all
   case group([UInt8])
   case user([UInt8])
-
-  /// Nil for single devices and for providers' tokens, topics and channels.
-  package init?(_ target: Target) {
-    switch target {
-    case .topic(let name): self = .topic(name)
-    case .all: self = .all
-    case .user(let id): self = .user(id)
-    case .group(let key): self = .group(key)
-    case .apns, .channel, .fcm, .fcmTopics, .webpush, .registration, .invalid: return nil
-    }
-  }
 }
 
 /// Facts about an audience, determined before the first page.

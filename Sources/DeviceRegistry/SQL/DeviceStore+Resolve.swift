@@ -86,7 +86,13 @@ extension DeviceStore {
 
   /// The user, device group, topic or application that a target text names.
   static func audience(_ text: [UInt8]) -> Audience? {
-    (try? Target.classify(text).get()).flatMap { Audience($0) }
+    switch Target.classify(text) {
+    case .success(.user(let id)): .user(id)
+    case .success(.group(let key)): .group(key)
+    case .success(.topic(let name)): .topic(name)
+    case .success(.all): .all
+    default: nil
+    }
   }
 }
 
