@@ -49,6 +49,7 @@ struct ConfigurationReader {
     return file ?? text
   }
 
+  /// - Parameter kind: the expected value, for the error.
   private func text(_ value: ConfigurationValue?, _ key: String, _ kind: String) -> String? {
     switch value {
     case .string(let text): return text

@@ -17,6 +17,7 @@ struct TraceContext: Equatable {
     traceID = Array(text[3..<35])
     spanID = Array(text[36..<52])
     isSampled = flags & 1 == 1
+    // The standard forbids ids of zeros only.
     guard [traceID, spanID].allSatisfy({ $0.contains { $0 != UInt8(ascii: "0") } }) else { return nil }
   }
 }

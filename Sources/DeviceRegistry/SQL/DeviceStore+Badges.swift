@@ -45,7 +45,7 @@ extension DeviceStore {
         continue
       }
       for (index, device) in content.devices.enumerated() {
-        var question = Question(count: count, index: index, message: message, values: [])
+        var question = Question(count: count, index: index, message: message)
         switch device {
         case .number(let id):
           question.values = [.int(id), .int(message), .blob(content.messageID)]
@@ -80,31 +80,35 @@ extension DeviceStore {
     let count: Int
     let index: Int
     let message: Int64
-    var values: [SQLValue]
+    var values: [SQLValue] = []
+
+    func device(
+      _ asked: Placed<BadgeCount>, _ counter: Int64, _ taken: Int64?, _ badge: Int64, page: Int? = nil
+    ) -> BadgeTally.Device {
+      .init(
+        message: message, counter: counter, taken: taken, badge: badge, rule: asked.content.rule, now: asked.now, count: count,
+        index: index, page: page)
+    }
   }
 
   /// - Returns: those that share a counter, and all if the page's notes aren't known.
   private func findOnPage(
     _ page: BadgeCount.Page, _ asked: Placed<BadgeCount>, _ message: Int64, _ count: Int, _ tally: inout BadgeTally
   ) throws(RegistryError) -> [Question] {
-    let content = asked.content
-    let numbers = content.devices.compactMap { if case .number(let id) = $0 { id } else { nil } }
+    let numbers = asked.content.devices.compactMap { if case .number(let id) = $0 { id } else { nil } }
     let place = tally.pages.firstIndex { $0.page == page } ?? tally.pages.count
-    if place == tally.pages.count { tally.pages.append(try badges(of: page, content, numbers, message)) }
+    if place == tally.pages.count { tally.pages.append(try badges(of: page, asked.content, numbers, message)) }
     let known = tally.pages[place]
     var others: [Question] = []
     try session.runEach(SQL.counterOnPage, numbers.map { [.int($0)] }) { index, row in
+      var question = Question(count: count, index: index, message: message)
       let id = row.int(0)
       let taken = known.badge(of: id)
-      if taken != nil || row.int(2) == 0 && known.noted != nil {
-        tally.devices.append(
-          .init(
-            message: message, counter: id, taken: taken, badge: row.int(1), rule: content.rule, now: asked.now, count: count,
-            index: index, page: place))
-      } else {
-        let values: [SQLValue] = [.int(id), .int(message), .blob(content.messageID)]
-        others.append(Question(count: count, index: index, message: message, values: values))
+      guard taken != nil || row.int(2) == 0 && known.noted != nil else {
+        question.values = [.int(id), .int(message), .blob(asked.content.messageID)]
+        return others.append(question)
       }
+      tally.devices.append(question.device(asked, id, taken, row.int(1), page: place))
     }
     return others
   }
@@ -125,10 +129,7 @@ extension DeviceStore {
         places.append(tally.devices.count)
         ofCampaigns.append((count.content.messageID, count.content.app, found.counter))
       }
-      tally.devices.append(
-        .init(
-          message: question.message, counter: found.counter, taken: found.taken, badge: found.badge, rule: count.content.rule,
-          now: count.now, count: question.count, index: question.index, page: nil))
+      tally.devices.append(question.device(count, found.counter, found.taken, found.badge))
     }
     for (place, badge) in zip(places, try badgesOfCampaigns(ofCampaigns)) { tally.devices[place].taken = badge }
     return zip(asked, found).filter { $1 == nil }.map(\.0)
@@ -203,7 +204,7 @@ extension DeviceStore {
           badge = next
           noted.append((device.message, next))
           if let page = device.page {
-            tally.pages[page].add(device.counter, next)
+            tally.pages[page].added.append((device.counter, next))
           } else {
             notes.append([.int(device.message), .int(device.counter), .int(device.now), .int(next)])
           }

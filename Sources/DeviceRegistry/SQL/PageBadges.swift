@@ -9,9 +9,7 @@ struct PageBadges {
   /// The badges of devices in the page's range that have notes, because an earlier build has counted them, or a request with the
   /// message's id; nil if they are too many, or if another campaign has the message's id.
   let noted: [Int64: Int64]?
-  private(set) var added: [(device: Int64, badge: Int64)] = []
-
-  mutating func add(_ device: Int64, _ badge: Int64) { added.append((device, badge)) }
+  var added: [(device: Int64, badge: Int64)] = []
 
   func badge(of device: Int64) -> Int64? { Self.badge(of: device, in: stored) ?? noted?[device] }
 

@@ -165,6 +165,7 @@ private struct CopyRows {
 }
 
 extension SQL {
+  /// The number of devices when the table was analysed; not above 0 before.
   static let devicesInStatistics = Statement("SELECT reltuples::bigint FROM pg_class WHERE oid = 'devices'::regclass")
   private static let ofToken = "d.app = l.app AND d.platform = l.platform AND d.token = l.token"
 

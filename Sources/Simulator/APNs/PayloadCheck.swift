@@ -8,29 +8,23 @@ struct PayloadCheck {
   private(set) var violations: [String] = []
 
   static let aps: [String: Set<JSONKind>] = [
-    "alert": [.object, .string], "badge": [.number], "sound": [.string, .object],
-    "thread-id": [.string], "category": [.string], "content-available": [.number],
-    "mutable-content": [.number], "target-content-id": [.string],
-    "interruption-level": [.string],
-    "relevance-score": [.number], "filter-criteria": [.string], "timestamp": [.number],
-    "event": [.string], "content-state": [.object],
-    "stale-date": [.number], "dismissal-date": [.number], "attributes-type": [.string],
-    "attributes": [.object], "input-push-channel": [.string],
-    "input-push-token": [.number],
+    "alert": [.object, .string], "badge": [.number], "sound": [.string, .object], "thread-id": [.string],
+    "category": [.string], "content-available": [.number], "mutable-content": [.number], "target-content-id": [.string],
+    "interruption-level": [.string], "relevance-score": [.number], "filter-criteria": [.string], "timestamp": [.number],
+    "event": [.string], "content-state": [.object], "stale-date": [.number], "dismissal-date": [.number],
+    "attributes-type": [.string], "attributes": [.object], "input-push-channel": [.string], "input-push-token": [.number],
     "content-changed": [.true, .false], "url-args": [.array],
   ]
 
   static let alert: [String: Set<JSONKind>] = [
-    "title": [.string, .object], "subtitle": [.string], "body": [.string, .object],
-    "launch-image": [.string], "title-loc-key": [.string], "title-loc-args": [.array],
-    "subtitle-loc-key": [.string], "subtitle-loc-args": [.array], "loc-key": [.string],
-    "loc-args": [.array], "sound": [.string, .object],
+    "title": [.string, .object], "subtitle": [.string], "body": [.string, .object], "launch-image": [.string],
+    "title-loc-key": [.string], "title-loc-args": [.array], "subtitle-loc-key": [.string], "subtitle-loc-args": [.array],
+    "loc-key": [.string], "loc-args": [.array], "sound": [.string, .object],
   ]
 
-  static let sound: [String: Set<JSONKind>] = [
-    "critical": [.number], "name": [.string], "volume": [.number],
-  ]
+  static let sound: [String: Set<JSONKind>] = ["critical": [.number], "name": [.string], "volume": [.number]]
 
+  /// The allowed values of a place, if Apple lists them.
   static let words: [String: Set<String>] = [
     "aps.interruption-level": ["passive", "active", "time-sensitive", "critical"], "aps.event": ["start", "update", "end"],
   ]
