@@ -53,18 +53,21 @@ final class PostgresConnection: SQLSession {
   /// Each statement sees the data committed before it begins. Reads need no more, and a transaction would cost two round trips.
   func reading<Result>(_ body: () throws(RegistryError) -> Result) throws(RegistryError) -> Result { try body() }
 
-  func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, SQLRow) -> Void) throws(RegistryError) {
+  func runEach(_ statement: Statement, _ sets: [SQLValue], _ each: (Int, SQLRow) -> Void) throws(RegistryError) {
     if let types = statement.columns, !sets.isEmpty {
-      let arrays = types.enumerated().map { column, type in SQLValue.blob(PostgresBytes.array(sets.map { $0[column] }, type)) }
+      let arrays = types.enumerated().map { column, type in
+        SQLValue.blob(PostgresBytes.array(stride(from: column, to: sets.count, by: types.count).map { sets[$0] }, type))
+      }
       try run(statement, arrays) { row in
         if case .postgres(let result, _) = row { each(Int(row.int(Int(PQnfields(result)) - 1)) - 1, row) }
       }
       return
     }
-    for start in stride(from: 0, to: sets.count, by: Self.setsPerPipeline) {
-      let end = min(start + Self.setsPerPipeline, sets.count)
+    let width = statement.width
+    for start in stride(from: 0, to: sets.count / width, by: Self.setsPerPipeline) {
+      let values = sets[(start * width)...].prefix(Self.setsPerPipeline * width)
       try withLink { link throws(RegistryError) in
-        try link.runPipelined(statement, sets[start..<end]) { index, row in each(start + index, row) }
+        try link.runPipelined(statement, values) { index, row in each(start + index, row) }
       }
     }
   }

@@ -70,7 +70,7 @@ final class PostgresLink {
   func run(_ statement: Statement, _ values: [SQLValue], _ each: (SQLRow) -> Void) throws(RegistryError) -> Int {
     let deadline = callDeadline()
     try prepare(statement, deadline)
-    try send(statement, values)
+    try send(statement, values[...])
     return try collect(deadline) { result in
       for row in 0..<PQntuples(result) { each(.postgres(result, row: row)) }
     }
@@ -78,19 +78,21 @@ final class PostgresLink {
 
   /// Sends all sets before it reads the first answer: one round trip.
   func runPipelined(
-    _ statement: Statement, _ sets: ArraySlice<[SQLValue]>, _ each: (Int, SQLRow) -> Void
+    _ statement: Statement, _ sets: ArraySlice<SQLValue>, _ each: (Int, SQLRow) -> Void
   ) throws(RegistryError) {
     let deadline = callDeadline()
     try prepare(statement, deadline)
     guard PQenterPipelineMode(handle) == 1 else { throw lost() }
-    for values in sets { try send(statement, values) }
+    for start in stride(from: sets.startIndex, to: sets.endIndex, by: statement.width) {
+      try send(statement, sets[start..<start + statement.width])
+    }
     guard PQpipelineSync(handle) == 1 else { throw lost() }
     var failure: RegistryError?
     var index = 0
     while true {
       guard let result = try next(deadline) else {
         index += 1
-        guard index <= sets.count else { throw lost() }
+        guard index * statement.width <= sets.count else { throw lost() }
         continue
       }
       defer { PQclear(result) }
@@ -144,7 +146,7 @@ final class PostgresLink {
     prepared[statement.id] = true
   }
 
-  private func send(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) {
+  private func send(_ statement: Statement, _ values: ArraySlice<SQLValue>) throws(RegistryError) {
     var arena: [UInt8] = []
     var ranges: [(start: Int, count: Int)?] = []
     for value in values {

@@ -38,7 +38,7 @@ final class SQLiteConnection: SQLSession {
 
   @discardableResult
   func run(_ statement: Statement, _ values: [SQLValue], _ each: (SQLRow) -> Void) throws(RegistryError) -> Int {
-    try step(prepare(statement), values, each)
+    try step(prepare(statement), values[...], each)
   }
 
   func insert(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> Int64 {
@@ -46,19 +46,21 @@ final class SQLiteConnection: SQLSession {
     return sqlite3_last_insert_rowid(handle)
   }
 
-  func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, SQLRow) -> Void) throws(RegistryError) {
-    var rest = sets[...]
-    while statement.block != nil, rest.count >= Statement.blockRows {
+  func runEach(_ statement: Statement, _ sets: [SQLValue], _ each: (Int, SQLRow) -> Void) throws(RegistryError) {
+    let width = statement.width
+    let count = sets.count / width
+    var index = 0
+    while statement.block != nil, count - index >= Statement.blockRows {
       let prepared = try prepare(statement, isBlock: true)
       let place = Int(sqlite3_column_count(prepared)) - 1
-      var values: [SQLValue] = []
-      values.reserveCapacity(Statement.blockRows * (rest.first?.count ?? 0))
-      for set in rest.prefix(Statement.blockRows) { values += set }
-      try step(prepared, values) { row in each(rest.startIndex + Int(row.int(place)), row) }
-      rest = rest.dropFirst(Statement.blockRows)
+      let end = index + Statement.blockRows
+      try step(prepared, sets[index * width..<end * width]) { row in each(index + Int(row.int(place)), row) }
+      index = end
     }
-    let prepared = try prepare(statement)
-    for (index, values) in zip(rest.indices, rest) { try step(prepared, values) { row in each(index, row) } }
+    while index < count {
+      try step(prepare(statement), sets[index * width..<(index + 1) * width]) { row in each(index, row) }
+      index += 1
+    }
   }
 
   /// Runs uncached text: pragmas and migrations. Must not contain outside values.
@@ -80,7 +82,9 @@ final class SQLiteConnection: SQLSession {
   }
 
   @discardableResult
-  private func step(_ prepared: OpaquePointer, _ values: [SQLValue], _ each: (SQLRow) -> Void) throws(RegistryError) -> Int {
+  private func step(
+    _ prepared: OpaquePointer, _ values: ArraySlice<SQLValue>, _ each: (SQLRow) -> Void
+  ) throws(RegistryError) -> Int {
     scratch.bind(values, to: prepared)
     defer {
       sqlite3_reset(prepared)

@@ -7,7 +7,7 @@ final class SQLiteScratch {
 
   deinit { memory.deallocate() }
 
-  func bind(_ values: [SQLValue], to prepared: OpaquePointer) {
+  func bind(_ values: ArraySlice<SQLValue>, to prepared: OpaquePointer) {
     var needed = 1
     for value in values {
       switch value {
@@ -17,17 +17,19 @@ final class SQLiteScratch {
     }
     reserve(needed)
     var offset = 0
-    for index in values.indices {
+    var number: Int32 = 0
+    for value in values {
+      number += 1
       let code =
-        switch values[index] {
-        case .null: sqlite3_bind_null(prepared, Int32(index + 1))
-        case .int(let number): sqlite3_bind_int64(prepared, Int32(index + 1), number)
+        switch value {
+        case .null: sqlite3_bind_null(prepared, number)
+        case .int(let integer): sqlite3_bind_int64(prepared, number, integer)
         case .text(let bytes):
           sqlite3_bind_text(
-            prepared, Int32(index + 1), place(bytes, &offset).assumingMemoryBound(to: CChar.self), Int32(bytes.count), nil)
-        case .blob(let bytes): sqlite3_bind_blob(prepared, Int32(index + 1), place(bytes, &offset), Int32(bytes.count), nil)
+            prepared, number, place(bytes, &offset).assumingMemoryBound(to: CChar.self), Int32(bytes.count), nil)
+        case .blob(let bytes): sqlite3_bind_blob(prepared, number, place(bytes, &offset), Int32(bytes.count), nil)
         }
-      precondition(code == SQLITE_OK, "a statement has no parameter \(index + 1), or a value is beyond SQLite's limits")
+      precondition(code == SQLITE_OK, "a statement has no parameter \(number), or a value is beyond SQLite's limits")
     }
   }
 

@@ -19,7 +19,7 @@ extension DeviceStore {
     try session.byNumber(SQL.userByID, users) { $0.bytes(0) }
   }
 
-  func times(of notes: [[SQLValue]]) throws(RegistryError) -> [AcknowledgementTimes] {
+  func times(of notes: [SQLValue]) throws(RegistryError) -> [AcknowledgementTimes] {
     try session.ofEach(SQL.noteTimes, notes) { row in
       AcknowledgementTimes(received: row.optionalInt(0), read: row.optionalInt(1))
     }
@@ -94,7 +94,7 @@ private struct AcknowledgementBatch {
       case .received(.key(let keys)), .read(.key(let keys), _): byKey.append((index, keys))
       }
     }
-    let ranges: [[SQLValue]] = byKey.map { [.int($0.keys.lowerBound), .int($0.keys.upperBound)] }
+    let ranges: [SQLValue] = byKey.flatMap { [.int($0.keys.lowerBound), .int($0.keys.upperBound)] }
     let known = try store.session.ofEach(SQL.messageByKey, ranges) { Message(key: $0.int(0), id: $0.bytes(1)) }
     for ((index, _), message) in zip(byKey, known) { entries[index].message = message }
   }
@@ -112,7 +112,7 @@ private struct AcknowledgementBatch {
       }
     }
     for (statement, sets) in [(SQL.noteReceived, received), (SQL.noteRead, read), (SQL.noteForced, forced)] {
-      let rows = try store.session.ofEach(statement, sets.map(\.values)) { _ in true }
+      let rows = try store.session.ofEach(statement, sets.flatMap(\.values)) { _ in true }
       for (set, isNew) in zip(sets, rows) where isNew != nil { entries[set.index].isNew = true }
     }
   }
@@ -146,7 +146,7 @@ private struct AcknowledgementBatch {
       if event == .read { counts[send, default: (0, 0)].read += 1 } else { counts[send, default: (0, 0)].received += 1 }
     }
     try store.session.runEach(
-      SQL.countForCampaign, counts.map { [.blob($0.message), .text($0.app), .int($1.received), .int($1.read)] })
+      SQL.countForCampaign, counts.flatMap { [.blob($0.message), .text($0.app), .int($1.received), .int($1.read)] })
   }
 
   /// By index of their entries.
@@ -154,7 +154,7 @@ private struct AcknowledgementBatch {
     let asking = entries.enumerated().filter { $1.message != nil && ($1.isNew || $1.acknowledgement.isRedelivered) }
     let users = try store.names(of: asking.compactMap { $1.device?.user })
     let badges = try store.badges(of: asking.compactMap { $1.device?.counter })
-    let times = try store.times(of: asking.map { [.int($1.message?.key), .int($1.device?.counter)] })
+    let times = try store.times(of: asking.flatMap { [.int($1.message?.key), .int($1.device?.counter)] })
     var receipts: [Int: Receipt] = [:]
     for ((index, entry), times) in zip(asking, times) {
       guard let device = entry.device, let message = entry.message, let event = entry.event else { continue }
@@ -170,7 +170,7 @@ private struct AcknowledgementBatch {
 
   private mutating func dropUnsent() throws(RegistryError) {
     let asked = entries.indices.filter { entries[$0].message != nil && entries[$0].event != nil }
-    let values = asked.map { index -> [SQLValue] in
+    let values = asked.flatMap { index -> [SQLValue] in
       let entry = entries[index]
       return [.int(entry.message?.key), .int(entry.device?.counter), .int(apps[entry.acknowledgement.app])]
     }
@@ -223,7 +223,7 @@ private struct AcknowledgementBatch {
 
   private func reach(of sends: [Send]) throws(RegistryError) -> [Send: [Reach]] {
     var reach: [Send: [Reach]] = [:]
-    try store.session.runEach(SQL.reach, sends.map { [.blob($0.message), .text($0.app)] }) { place, row in
+    try store.session.runEach(SQL.reach, sends.flatMap { [.blob($0.message), .text($0.app)] }) { place, row in
       let campaign = CampaignDescription(
         id: [], app: [], messageID: [], target: row.bytes(0), total: 0, highWater: row.int(5), chains: row.int(4),
         lowWater: row.int(6))
@@ -239,7 +239,7 @@ private struct AcknowledgementBatch {
     let audience = Self.audience(ofBroadcast: reach.target)
     if case .condition(let condition) = audience { return try members(among: counters, of: reach, condition, app) }
     guard let scope = try store.scope(of: audience, app) else { return [] }
-    let sets: [[SQLValue]] = counters.map {
+    let sets: [SQLValue] = counters.flatMap {
       [.int($0), .int(reach.end), .int(reach.began), .int(reach.after), .int(scope.owner)]
     }
     let isReached = try store.session.ofEach(scope.isReached, sets) { _ in true }
@@ -254,7 +254,7 @@ private struct AcknowledgementBatch {
       if let topic = try store.knownTopic(name, app) { bits[topic] = 1 << UInt32(index) }
     }
     var subscribed: [Int64: (counter: Int64, topics: UInt32)] = [:]
-    let sets: [[SQLValue]] = counters.map { [.int($0), .int(reach.end), .int(reach.began), .int(reach.after)] }
+    let sets: [SQLValue] = counters.flatMap { [.int($0), .int(reach.end), .int(reach.began), .int(reach.after)] }
     try store.session.runEach(SQL.topicsOfReached, sets) { place, row in
       subscribed[row.int(0), default: (counters[place], 0)].topics |= bits[row.int(1)] ?? 0
     }

@@ -89,11 +89,11 @@ extension DeviceStore {
     var results = Self.outcomes(references, devices)
     let ids = Array(Set(devices.compactMap { $0?.state == .gone ? nil : $0?.id })).sorted()
     let counts = try session.ofEach(
-      SQL.countOtherTopics, ids.map { [.int($0), .int(topicID), .int(limits.topicsPerDevice)] }
+      SQL.countOtherTopics, ids.flatMap { [.int($0), .int(topicID), .int(limits.topicsPerDevice)] }
     ) { $0.int(0) }
     let welcome = zip(ids, counts).filter { $1 ?? 0 < limits.topicsPerDevice }.map(\.0)
-    try session.runEach(SQL.insertMember, welcome.map { [.int(topicID), .int($0)] })
-    try session.runEach(SQL.insertRelatives, welcome.map { [.int($0), .int(topicID)] })
+    try session.runEach(SQL.insertMember, welcome.flatMap { [.int(topicID), .int($0)] })
+    try session.runEach(SQL.insertRelatives, welcome.flatMap { [.int($0), .int(topicID)] })
     for (index, device) in devices.enumerated() {
       if let device, results[index] == nil, !welcome.contains(device.id) { results[index] = .tooManyTopics }
     }
@@ -105,8 +105,8 @@ extension DeviceStore {
     let devices = try found(references, app)
     if let topicID = try knownTopic(topic, app) {
       let ids = devices.compactMap { $0?.id }
-      try session.runEach(SQL.deleteMember, ids.map { [.int(topicID), .int($0)] })
-      try session.runEach(SQL.deleteRelatives, ids.map { [.int($0), .int(topicID)] })
+      try session.runEach(SQL.deleteMember, ids.flatMap { [.int(topicID), .int($0)] })
+      try session.runEach(SQL.deleteRelatives, ids.flatMap { [.int($0), .int(topicID)] })
     }
     return .results(Self.outcomes(references, devices))
   }

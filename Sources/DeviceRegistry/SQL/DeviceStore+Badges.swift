@@ -30,8 +30,8 @@ extension DeviceStore {
   func tally(_ counts: [Placed<BadgeCount>]) throws(RegistryError) -> BadgeTally {
     var tally = BadgeTally()
     tally.numbers = counts.map { $0.content.devices.map { _ in Int64?.none } }
-    var byNumber: [Question] = []
-    var byToken: [Question] = []
+    var byNumber = Questions()
+    var byToken = Questions()
     var subscriptions: [(question: Question, key: TokenKey)] = []
     var last: (name: [UInt8], number: Int64?) = ([], nil)
     for (count, asked) in counts.enumerated() {
@@ -41,46 +41,64 @@ extension DeviceStore {
       if tally.apps.last != app, !tally.apps.contains(app) { tally.apps.append(app) }
       let message = MessageKey.of(content.messageID)
       if let page = content.page {
-        byNumber += try findOnPage(page, asked, message, count, &tally)
+        try findOnPage(page, asked, message, count, &tally, others: &byNumber)
         continue
       }
       for (index, device) in content.devices.enumerated() {
-        var question = Question(count: count, index: index, message: message)
+        let question = Question(count: count, index: index, message: message)
         switch device {
-        case .number(let id):
-          question.values = [.int(id), .int(message), .blob(content.messageID)]
-          byNumber.append(question)
+        case .number(let id): byNumber.add(question, id, content)
         case .token(.webpush, let token):
           subscriptions.append((question, TokenKey(app: app, platform: .webpush, token: token)))
-        case .token(let platform, let token):
-          question.values = [.int(app), .int(platform), .blob(token), .int(message), .blob(content.messageID)]
-          byToken.append(question)
+        case .token(let platform, let token): byToken.add(question, app, platform, token, content)
         }
       }
     }
     if !subscriptions.isEmpty {
       for (asked, key) in zip(subscriptions, try stored(subscriptions.map(\.key))) {
-        var question = asked.question
-        question.values = key.values + [.int(question.message), .blob(counts[question.count].content.messageID)]
-        byToken.append(question)
+        byToken.add(asked.question, key.app, key.platform, key.token, counts[asked.question.count].content)
       }
     }
     let unknown = try find(SQL.counterByToken, byToken, counts, &tally)
-    let replaced = try session.ofEach(SQL.numberByReplacedToken, unknown.map { Array($0.values.prefix(3)) }) { $0.int(0) }
-    for (var question, id) in zip(unknown, replaced) {
-      guard let id else { continue }
-      question.values.replaceSubrange(0..<3, with: [.int(id)])
-      byNumber.append(question)
+    if !unknown.isEmpty {
+      let tokens = unknown.flatMap { byToken.values[($0 * SQL.counterByToken.width)...].prefix(3) }
+      for (place, id) in zip(unknown, try session.ofEach(SQL.numberByReplacedToken, tokens, { $0.int(0) })) {
+        if let id { byNumber.add(byToken.devices[place], id, counts[byToken.devices[place].count].content) }
+      }
     }
     _ = try find(SQL.counterByNumber, byNumber, counts, &tally)
     return tally
+  }
+
+  /// Devices whose counters are looked up together, and the values of the look-up.
+  private struct Questions {
+    var devices: [Question] = []
+    var values: [SQLValue] = []
+
+    mutating func add(_ question: Question, _ id: Int64, _ count: BadgeCount) {
+      devices.append(question)
+      values.append(.int(id))
+      addMessage(question, count)
+    }
+
+    mutating func add(_ question: Question, _ app: Int64, _ platform: Platform, _ token: [UInt8], _ count: BadgeCount) {
+      devices.append(question)
+      values.append(.int(app))
+      values.append(.int(platform))
+      values.append(.blob(token))
+      addMessage(question, count)
+    }
+
+    private mutating func addMessage(_ question: Question, _ count: BadgeCount) {
+      values.append(.int(question.message))
+      values.append(.blob(count.messageID))
+    }
   }
 
   private struct Question {
     let count: Int
     let index: Int
     let message: Int64
-    var values: [SQLValue] = []
 
     func device(
       _ asked: Placed<BadgeCount>, _ counter: Int64, _ taken: Int64?, _ badge: Int64, page: Int? = nil
@@ -91,48 +109,43 @@ extension DeviceStore {
     }
   }
 
-  /// - Returns: those that share a counter, and all if the page's notes aren't known.
+  /// - Parameter others: gets those that share a counter, and all if the page's notes aren't known.
   private func findOnPage(
-    _ page: BadgeCount.Page, _ asked: Placed<BadgeCount>, _ message: Int64, _ count: Int, _ tally: inout BadgeTally
-  ) throws(RegistryError) -> [Question] {
+    _ page: BadgeCount.Page, _ asked: Placed<BadgeCount>, _ message: Int64, _ count: Int, _ tally: inout BadgeTally,
+    others: inout Questions
+  ) throws(RegistryError) {
     let numbers = asked.content.devices.compactMap { if case .number(let id) = $0 { id } else { nil } }
     let place = tally.pages.firstIndex { $0.page == page } ?? tally.pages.count
     if place == tally.pages.count { tally.pages.append(try badges(of: page, asked.content, numbers, message)) }
     let known = tally.pages[place]
-    var others: [Question] = []
-    try session.runEach(SQL.counterOnPage, numbers.map { [.int($0)] }) { index, row in
-      var question = Question(count: count, index: index, message: message)
+    try session.runEach(SQL.counterOnPage, numbers.map { .int($0) }) { index, row in
+      let question = Question(count: count, index: index, message: message)
       let id = row.int(0)
       let taken = known.badge(of: id)
-      guard taken != nil || row.int(2) == 0 && known.noted != nil else {
-        question.values = [.int(id), .int(message), .blob(asked.content.messageID)]
-        return others.append(question)
-      }
+      guard taken != nil || row.int(2) == 0 && known.noted != nil else { return others.add(question, id, asked.content) }
       tally.devices.append(question.device(asked, id, taken, row.int(1), page: place))
     }
-    return others
   }
 
-  /// - Returns: those without a counter.
+  /// - Returns: the indices of those without a counter.
   private func find(
-    _ statement: Statement, _ asked: [Question], _ counts: [Placed<BadgeCount>], _ tally: inout BadgeTally
-  ) throws(RegistryError) -> [Question] {
-    let found = try session.ofEach(statement, asked.map(\.values)) {
-      (counter: $0.int(0), taken: $0.optionalInt(1), badge: $0.int(2), isOfCampaign: $0.int(3) != 0)
-    }
+    _ statement: Statement, _ asked: Questions, _ counts: [Placed<BadgeCount>], _ tally: inout BadgeTally
+  ) throws(RegistryError) -> [Int] {
+    var isFound = [Bool](repeating: false, count: asked.devices.count)
     var places: [Int] = []
     var ofCampaigns: [(message: [UInt8], app: [UInt8], device: Int64)] = []
-    for (question, found) in zip(asked, found) {
-      guard let found else { continue }
-      let count = counts[question.count]
-      if found.isOfCampaign, found.taken == nil {
+    try session.runEach(statement, asked.values) { index, row in
+      isFound[index] = true
+      let count = counts[asked.devices[index].count]
+      let (counter, taken) = (row.int(0), row.optionalInt(1))
+      if taken == nil, row.int(3) != 0 {
         places.append(tally.devices.count)
-        ofCampaigns.append((count.content.messageID, count.content.app, found.counter))
+        ofCampaigns.append((count.content.messageID, count.content.app, counter))
       }
-      tally.devices.append(question.device(count, found.counter, found.taken, found.badge))
+      tally.devices.append(asked.devices[index].device(count, counter, taken, row.int(2)))
     }
     for (place, badge) in zip(places, try badgesOfCampaigns(ofCampaigns)) { tally.devices[place].taken = badge }
-    return zip(asked, found).filter { $1 == nil }.map(\.0)
+    return isFound.indices.filter { !isFound[$0] }
   }
 
   // MARK: Badges that are stored with the page of a campaign
@@ -159,7 +172,7 @@ extension DeviceStore {
   ) throws(RegistryError) -> [Int64?] {
     var found = [Int64?](repeating: nil, count: asked.count)
     var places: [BadgeCount.Page: [Int]] = [:]
-    let sets: [[SQLValue]] = asked.map { [.blob($0.message), .text($0.app), .int($0.device)] }
+    let sets: [SQLValue] = asked.flatMap { [.blob($0.message), .text($0.app), .int($0.device)] }
     try session.runEach(SQL.pagesOfMessage, sets) { place, row in
       guard let number = row.optionalInt(1) else { return }
       places[BadgeCount.Page(campaign: row.bytes(0), number: number), default: []].append(place)
@@ -179,18 +192,21 @@ extension DeviceStore {
   func countBadges(_ tally: inout BadgeTally) throws(RegistryError) {
     let devices = tally.devices
     var noted: [(message: Int64, badge: Int64)] = []
-    var notes: [[SQLValue]] = []
-    var moved: [(counter: Int64, badge: Int64)] = []
+    var notes: [SQLValue] = []
+    // The counters that change, each with its badge.
+    var moved: [SQLValue] = []
     let order = devices.indices.sorted {
       (devices[$0].counter, devices[$0].count, devices[$0].index) < (devices[$1].counter, devices[$1].count, devices[$1].index)
     }
     var first = 0
     var badge: Int64 = 0
+    var isMoved = false
     for (place, row) in order.enumerated() {
       let device = devices[row]
       if place == 0 || devices[order[place - 1]].counter != device.counter {
         first = noted.count
         badge = device.badge
+        isMoved = false
       }
       var number = device.taken ?? noted[first...].first { $0.message == device.message }?.badge
       if number == nil {
@@ -206,10 +222,11 @@ extension DeviceStore {
           if let page = device.page {
             tally.pages[page].added.append((device.counter, next))
           } else {
-            notes.append([.int(device.message), .int(device.counter), .int(device.now), .int(next)])
+            notes.append(contentsOf: [.int(device.message), .int(device.counter), .int(device.now), .int(next)])
           }
-          if moved.last?.counter == device.counter { moved.removeLast() }
-          moved.append((device.counter, next))
+          if isMoved { moved.removeLast(2) }
+          moved.append(contentsOf: [.int(device.counter), .int(next)])
+          isMoved = true
         }
       }
       tally.numbers[device.count][device.index] = number
@@ -219,7 +236,7 @@ extension DeviceStore {
       guard let record = page.record else { continue }
       try session.run(SQL.storeBadgesOfPage, [.blob(page.page.campaign), .int(page.page.number), .blob(record)])
     }
-    try session.runEach(SQL.countBadge, moved.map { [.int($0.counter), .int($0.badge)] })
+    try session.runEach(SQL.countBadge, moved)
   }
 
   func counter(ofDevice id: Int64) throws(RegistryError) -> Int64? {
@@ -237,7 +254,7 @@ extension DeviceStore {
   }
 
   func setBadges(_ badges: [Int64: Int64]) throws(RegistryError) {
-    try session.runEach(SQL.setBadge, badges.sorted { $0.key < $1.key }.map { [.int($0.key), .int($0.value)] })
+    try session.runEach(SQL.setBadge, badges.sorted { $0.key < $1.key }.flatMap { [.int($0.key), .int($0.value)] })
   }
 }
 

@@ -33,7 +33,7 @@ extension DeviceStore {
         ], Self.campaign)
       try session.runEach(
         SQL.addFailures,
-        report.failures.map { count -> [SQLValue] in
+        report.failures.flatMap { count -> [SQLValue] in
           let platform = count.platform.map { Int64($0.rawValue) + 1 } ?? 0
           return [.blob(report.campaign), .int(platform), .int(Int(count.error.code)), .int(count.devices)]
         })
@@ -134,7 +134,7 @@ extension DeviceStore {
     try transaction(.campaigns) { () throws(RegistryError) in
       guard try self.campaign(campaign) != nil else { return }
       let known = try session.firstInt(SQL.countUnreached, [.blob(campaign)]) ?? 0
-      let noted = devices.prefix(max(Self.mostUnreached - Int(known), 0)).map { device -> [SQLValue] in
+      let noted = devices.prefix(max(Self.mostUnreached - Int(known), 0)).flatMap { device -> [SQLValue] in
         [.blob(campaign), .int(device.id), .int(device.salt), .int(Int(device.error.code))]
       }
       try session.runEach(SQL.addUnreached, noted)

@@ -83,7 +83,7 @@ extension DeviceStore {
 
   private func fill(_ result: inout [Found?], _ statement: Statement, _ asked: [Asked]) throws(RegistryError) {
     let missing = asked.filter { result[$0.index] == nil }
-    let found = try session.ofEach(statement, missing.map(\.values), Found.init)
+    let found = try session.ofEach(statement, missing.flatMap(\.values), Found.init)
     for (place, device) in zip(missing, found) { result[place.index] = device }
   }
 
@@ -93,7 +93,7 @@ extension DeviceStore {
   func stored(_ keys: [TokenKey]) throws(RegistryError) -> [TokenKey] {
     let subscriptions = keys.indices.filter { keys[$0].platform == .webpush }
     guard !subscriptions.isEmpty else { return keys }
-    let bounds = subscriptions.map { Self.bounds(of: keys[$0]) }
+    let bounds = subscriptions.flatMap { Self.bounds(of: keys[$0]) }
     let tokens = try session.ofEach(SQL.tokenOfEndpoint, bounds) { $0.optionalBytes(0) }
     var keys = keys
     for (index, token) in zip(subscriptions, tokens) { if let token { keys[index].token = token } }

@@ -58,7 +58,7 @@ extension DeviceStore {
       try insert(found, app, into: group.key.id)
     } else {
       try session.runEach(
-        SQL.deleteGroupMember, found.ids.map { [.int(group.key.id), .int(found.kind.rawValue), .int($0)] })
+        SQL.deleteGroupMember, found.ids.flatMap { [.int(group.key.id), .int(found.kind.rawValue), .int($0)] })
       try session.run(SQL.deleteEmptyGroup, [.int(group.key.id)])
     }
     return .notificationKey(key, failed: found.failed)
@@ -187,7 +187,7 @@ extension DeviceStore {
   private func insert(_ members: Members, _ app: Int64, into group: Int64) throws(RegistryError) {
     var ids = members.ids
     for name in members.newUsers { ids.append(try makeUser(name, nil, app, known: nil)) }
-    let sets: [[SQLValue]] = ids.map { [.int(group), .int(members.kind.rawValue), .int($0)] }
+    let sets: [SQLValue] = ids.flatMap { [.int(group), .int(members.kind.rawValue), .int($0)] }
     try session.runEach(SQL.insertGroupMember, sets)
   }
 }

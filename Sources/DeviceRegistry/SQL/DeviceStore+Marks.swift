@@ -46,7 +46,7 @@ extension DeviceStore {
       let batch = rest.filter { tokens.insert($0.key).inserted }
       let begun = Set(batch.map(\.place))
       rest.removeAll { begun.contains($0.place) }
-      let sets = batch.map { place, key -> [SQLValue] in
+      let sets = batch.flatMap { place, key -> [SQLValue] in
         let mark = marks[place]
         let reason = mark.reason.filter { $0 != 0 }
         return key.values + [.int(mark.goneSince), .text(reason), .int(now), .int(mark.isForActivity ? 1 : 0)]

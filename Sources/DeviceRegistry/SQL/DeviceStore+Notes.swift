@@ -53,7 +53,7 @@ extension DeviceStore {
       } write: { () throws(RegistryError) in
         // Shared rows are written in the order of their keys. Otherwise writers for several applications could deadlock.
         let ordered = messages.sorted { $0.key < $1.key }
-        try session.runEach(SQL.keepMessage, ordered.map { [.int($0.key), .blob($0.id), .int($0.now)] })
+        try session.runEach(SQL.keepMessage, ordered.flatMap { [.int($0.key), .blob($0.id), .int($0.now)] })
         unkept.pages.sort { $0.content.digest.lexicographicallyPrecedes($1.content.digest) }
         try keepPages(unkept, &answers)
         try countBadges(&tally)
@@ -81,13 +81,13 @@ extension DeviceStore {
   public func noteWaiting(_ notes: [CollapseNote]) throws(RegistryError) {
     guard !notes.isEmpty else { return }
     let sorted = notes.sorted { $0.place.bytes.lexicographicallyPrecedes($1.place.bytes) }
-    let values: [[SQLValue]] = sorted.map { [.blob($0.place.bytes), .blob($0.order.bytes), .int($0.until)] }
+    let values: [SQLValue] = sorted.flatMap { [.blob($0.place.bytes), .blob($0.order.bytes), .int($0.until)] }
     try writeEach(.notes(of: []), SQL.noteWaiting, values)
   }
 
   /// The newest requests in the order of the places; nil if none is recorded.
   public func newestWaiting(in places: [CollapsePlace]) throws(RegistryError) -> [CollapseOrder?] {
-    try session.ofEach(SQL.newestWaiting, places.map { [.blob($0.bytes)] }) { CollapseOrder($0.bytes(0)) }
+    try session.ofEach(SQL.newestWaiting, places.map { .blob($0.bytes) }) { CollapseOrder($0.bytes(0)) }
   }
 
   // MARK: Pages of content
@@ -97,7 +97,7 @@ extension DeviceStore {
 
   /// Answers the pages whose lifetime is long enough, and returns the others. So the pages of a broadcast need no write each.
   private func unkept(_ pages: [Placed<ContentPage>], _ answers: inout [NoteAnswer]) throws(RegistryError) -> UnkeptPages {
-    let known = try session.ofEach(SQL.pageByDigest, pages.map { [.blob($0.content.digest)] }) { row in
+    let known = try session.ofEach(SQL.pageByDigest, pages.map { .blob($0.content.digest) }) { row in
       (name: row.bytes(0), until: row.int(1))
     }
     var rest: UnkeptPages = ([], [])
@@ -135,7 +135,7 @@ extension DeviceStore {
       }
       kept.append(keeping)
     }
-    let values: [[SQLValue]] = kept.map {
+    let values: [SQLValue] = kept.flatMap {
       [
         .blob($0.content.digest), .text(ContentPage.makeName(makeSalt)), .blob($0.content.content),
         .int($0.now + $0.content.keep), .text($0.content.app),
@@ -150,7 +150,7 @@ extension DeviceStore {
 
   private func addContent(_ sizes: [[UInt8]: Int64]) throws(RegistryError) {
     let sizes = sizes.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-    try session.runEach(SQL.addContent, sizes.map { [.text($0.key), .int($0.value)] })
+    try session.runEach(SQL.addContent, sizes.flatMap { [.text($0.key), .int($0.value)] })
   }
 
   /// A page that is stored again may expire earlier than a new one, by its lifetime divided by this.

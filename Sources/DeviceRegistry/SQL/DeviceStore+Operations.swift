@@ -184,14 +184,14 @@ extension DeviceStore {
   public func claimAuditEvents(lease: Int64, limit: Int, now: Int64) throws(RegistryError) -> [AuditEvent] {
     try transaction(.campaigns) { () throws(RegistryError) in
       let numbers = try session.ints(SQL.unpublished, [.int(now - lease), .int(limit)])
-      let claims: [[SQLValue]] = numbers.map { [.int($0), .int(now), .int(now - lease)] }
+      let claims: [SQLValue] = numbers.flatMap { [.int($0), .int(now), .int(now - lease)] }
       let events = try session.ofEach(SQL.claimAuditEvent, claims, Self.auditEvent)
       return events.compactMap(\.self)
     }
   }
 
   public func auditEventsPublished(_ numbers: [Int64]) throws(RegistryError) {
-    try writeEach(.campaigns, SQL.auditEventPublished, numbers.map { [.int($0)] })
+    try writeEach(.campaigns, SQL.auditEventPublished, numbers.map { .int($0) })
   }
 
   private static func auditEvent(_ row: SQLRow) -> AuditEvent {

@@ -108,7 +108,7 @@ extension DeviceStore {
 
     var devices = DeviceRows()
     devices.reserve(ids.count)
-    try session.runEach(SQL.devicesByID, ids.map { [.int($0)] }) { _, row in
+    try session.runEach(SQL.devicesByID, ids.map { .int($0) }) { _, row in
       devices.append(row, onlyFor: kind, goneSince: goneSince)
     }
     return AudiencePage(devices: devices, next: last, isLast: isLast)

@@ -56,7 +56,7 @@ extension DeviceStore {
         reason: row.optionalBytes(17), registeredAt: row.int(2), lastSeen: row.int(18), markedAt: row.optionalInt(20),
         badge: row.optionalInt(21))
     }
-    try session.runEach(SQL.topicsOfDevice, records.map { [.int($0.id)] }) { index, row in
+    try session.runEach(SQL.topicsOfDevice, records.map { .int($0.id) }) { index, row in
       records[index].device.topics.append(row.bytes(0))
     }
     return records
@@ -80,7 +80,7 @@ extension DeviceStore {
   /// When a device acknowledged messages, in the order of their ids.
   public func acknowledgements(of messages: [[UInt8]], by device: Int64) throws(RegistryError) -> [AcknowledgementTimes] {
     let counter = try counter(ofDevice: device)
-    return try times(of: messages.map { [.int(MessageKey.of($0)), .int(counter)] })
+    return try times(of: messages.flatMap { [.int(MessageKey.of($0)), .int(counter)] })
   }
 }
 

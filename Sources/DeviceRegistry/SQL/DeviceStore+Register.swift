@@ -80,8 +80,8 @@ extension DeviceStore {
       key = try insert(registration, app, rest(latest: now))
     }
     if !registration.topics.isEmpty {
-      var sets: [[SQLValue]] = []
-      for topic in registration.topics { sets.append([.int(try makeTopic(topic, app)), .int(key.id)]) }
+      var sets: [SQLValue] = []
+      for topic in registration.topics { sets += [.int(try makeTopic(topic, app)), .int(key.id)] }
       try session.runEach(SQL.insertMember, sets)
     }
     let sender = registration.sender ?? existing?.sender ?? []

@@ -37,7 +37,7 @@ extension DeviceStore {
       open.sort { $0.content.name.lexicographicallyPrecedes($1.content.name) }
       let isClaimed = try session.ofEach(
         SQL.claimRequest,
-        open.map { claim in
+        open.flatMap { claim -> [SQLValue] in
           let request = claim.content
           return [.blob(request.name), .blob(request.body), .int(request.until), .int(claim.now), .blob(request.message)]
         }
@@ -66,8 +66,8 @@ extension DeviceStore {
         let isLate: Int64 = settlement.isLate ? 1 : 0
         settled.append((index, [.blob(settlement.name), .int(state), .blob(answer), .int(settlement.until), .int(isLate)]))
       }
-      try session.runEach(SQL.settleRequest, settled.map(\.values)) { row, _ in isNoted[settled[row].index] = true }
-      try session.runEach(SQL.forgetRequest, forgotten.map { [.blob(settlements[$0].content.name)] }) { row, _ in
+      try session.runEach(SQL.settleRequest, settled.flatMap(\.values)) { row, _ in isNoted[settled[row].index] = true }
+      try session.runEach(SQL.forgetRequest, forgotten.map { .blob(settlements[$0].content.name) }) { row, _ in
         isNoted[forgotten[row]] = true
       }
       let rest = isNoted.indices.filter { !isNoted[$0] }
@@ -80,7 +80,7 @@ extension DeviceStore {
   }
 
   private func requests(_ names: [[UInt8]], _ now: [Int64]) throws(RegistryError) -> [GatewayRequest?] {
-    try session.ofEach(SQL.requestByName, zip(names, now).map { [.blob($0), .int($1)] }, Self.request)
+    try session.ofEach(SQL.requestByName, zip(names, now).flatMap { [.blob($0), .int($1)] }, Self.request)
   }
 
   private static func request(_ row: SQLRow) -> GatewayRequest {

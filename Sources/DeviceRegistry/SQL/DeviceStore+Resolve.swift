@@ -18,7 +18,7 @@ extension DeviceStore {
     var found: [Int64: (row: Int, app: Int64)] = [:]
     func read(_ ids: [Int64]) throws(RegistryError) {
       let missing = Set(ids).filter { found[$0] == nil }.sorted()
-      try session.runEach(SQL.devicesWithApp, missing.map { [.int($0)] }) { _, row in
+      try session.runEach(SQL.devicesWithApp, missing.map { .int($0) }) { _, row in
         found[row.int(0)] = (devices.count, row.int(10))
         devices.append(row)
       }
@@ -34,7 +34,7 @@ extension DeviceStore {
         older.append((index, [.int(key.id), .int(key.salt)]))
       }
     }
-    let targets = try session.ofEach(SQL.aliasTarget, older.map(\.values)) { $0.int(0) }
+    let targets = try session.ofEach(SQL.aliasTarget, older.flatMap(\.values)) { $0.int(0) }
     try read(targets.compactMap(\.self))
     for ((index, _), id) in zip(older, targets) {
       guard let id, let (row, app) = found[id], app == apps[lookUps[index].app] else { continue }

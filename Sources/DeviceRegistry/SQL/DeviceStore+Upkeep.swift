@@ -21,7 +21,7 @@ extension DeviceStore {
 
   private func purgeCampaigns(_ values: [SQLValue]) throws(RegistryError) -> Int {
     let ids = try session.all(SQL.overCampaigns, values) { $0.bytes(0) }
-    for statement in SQL.deleteCampaign { try session.runEach(statement, ids.map { [.blob($0)] }) }
+    for statement in SQL.deleteCampaign { try session.runEach(statement, ids.map { .blob($0) }) }
     return ids.count
   }
 
@@ -79,7 +79,7 @@ extension DeviceStore {
     let ids = try session.ints(SQL.staleDevices, bounds)
     guard !ids.isEmpty else { return StaleDevices(devices: [], next: end) }
     let records = try transaction(.devices) { () throws(RegistryError) in
-      let sets: [[SQLValue]] = ids.map { [.int($0), .int(now), seen, claimed] }
+      let sets: [SQLValue] = ids.flatMap { [.int($0), .int(now), seen, claimed] }
       let own = try session.ofEach(SQL.claimStale, sets) { row in row.int(0) }
       return try self.records(of: own.compactMap(\.self))
     }
@@ -88,7 +88,7 @@ extension DeviceStore {
 
   /// Marks reported devices as stale, unless they have registered since. Broadcasts then skip them.
   public func markStale(_ ids: [Int64], seenBefore: Int64, now: Int64) throws(RegistryError) {
-    try writeEach(.devices, SQL.markStale, ids.map { [.int($0), .int(now), .int(seenBefore)] })
+    try writeEach(.devices, SQL.markStale, ids.flatMap { [.int($0), .int(now), .int(seenBefore)] })
   }
 }
 

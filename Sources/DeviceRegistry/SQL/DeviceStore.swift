@@ -47,7 +47,7 @@ public final class DeviceStore {
   }
 
   /// Runs one statement with each set of values, in a transaction.
-  func writeEach(_ intent: TransactionIntent, _ statement: Statement, _ sets: [[SQLValue]]) throws(RegistryError) {
+  func writeEach(_ intent: TransactionIntent, _ statement: Statement, _ sets: [SQLValue]) throws(RegistryError) {
     try transaction(intent) { () throws(RegistryError) in try session.runEach(statement, sets) }
   }
 

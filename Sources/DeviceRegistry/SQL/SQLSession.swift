@@ -37,6 +37,8 @@ struct Statement: Sendable {
   }
 
   let id: Int
+  /// The number of parameters.
+  let width: Int
   /// Types of the parameters if PostgreSQL gets the values of all sets as arrays; otherwise nil.
   let columns: [ColumnType]?
   /// SQLite's statement for ``blockRows`` sets of values, whose parameters follow each other; nil if there is none. A look-up
@@ -49,6 +51,7 @@ struct Statement: Sendable {
 
   init(_ sql: String, postgres: String? = nil, columns: [ColumnType]? = nil, block: String? = nil) {
     id = Self.nextID.wrappingAdd(1, ordering: .relaxed).oldValue
+    width = sql.matches(of: /\?([0-9]+)/).compactMap { Int($0.1) }.max() ?? 0
     self.columns = columns
     self.block = block
     common = sql
@@ -125,8 +128,11 @@ protocol SQLSession: AnyObject {
   /// Runs an insert into a table with the key `id` and returns the new id.
   func insert(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> Int64
 
-  /// Runs a statement once per set of values, in one round trip to a remote database. `each` gets the index of the set.
-  func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, SQLRow) -> Void) throws(RegistryError)
+  /// Runs a statement once per set of values, in one round trip to a remote database.
+  /// - Parameters:
+  ///   - sets: the values of all sets, one set after the other.
+  ///   - each: gets the index of the set.
+  func runEach(_ statement: Statement, _ sets: [SQLValue], _ each: (Int, SQLRow) -> Void) throws(RegistryError)
 
   /// Runs statements that only read, on one snapshot of the database if that costs nothing.
   func reading<Result>(_ body: () throws(RegistryError) -> Result) throws(RegistryError) -> Result
@@ -163,7 +169,7 @@ extension SQLSession {
   @discardableResult
   func run(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> Int { try run(statement, values) { _ in } }
 
-  func runEach(_ statement: Statement, _ sets: [[SQLValue]]) throws(RegistryError) {
+  func runEach(_ statement: Statement, _ sets: [SQLValue]) throws(RegistryError) {
     try runEach(statement, sets) { _, _ in }
   }
 
@@ -181,9 +187,9 @@ extension SQLSession {
 
   /// The last row of each set; nil if it has none.
   func ofEach<Value>(
-    _ statement: Statement, _ sets: [[SQLValue]], _ read: (SQLRow) -> Value?
+    _ statement: Statement, _ sets: [SQLValue], _ read: (SQLRow) -> Value?
   ) throws(RegistryError) -> [Value?] {
-    var found = [Value?](repeating: nil, count: sets.count)
+    var found = [Value?](repeating: nil, count: sets.count / statement.width)
     try runEach(statement, sets) { index, row in found[index] = read(row) }
     return found
   }
@@ -194,7 +200,7 @@ extension SQLSession {
   ) throws(RegistryError) -> [Int64: Value] {
     let numbers = Set(numbers).sorted()
     var found: [Int64: Value] = [:]
-    try runEach(statement, numbers.map { [.int($0)] }) { index, row in found[numbers[index]] = read(row) }
+    try runEach(statement, numbers.map { .int($0) }) { index, row in found[numbers[index]] = read(row) }
     return found
   }
 
