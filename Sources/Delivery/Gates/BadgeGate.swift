@@ -46,8 +46,11 @@ enum BadgeGate: Gate {
       app: pipeline.apps.id(of: entry.identity.app), messageID: entry.identity.messageID, rule: rule, devices: devices,
       page: entry.broadcast.page.flatMap { $0.campaign.isEmpty ? nil : .init(campaign: $0.campaign, number: $0.number) })
     return pipeline.wait(at: entry, for: .countBadges(count)) { entry, numbers in
-      var badges = entry.recipients.map { _ in Int64?.none }
-      for (place, number) in zip(places, numbers) where place < badges.count { badges[place] = number }
+      var badges = numbers
+      if places.count < entry.recipients.count {
+        badges = entry.recipients.map { _ in nil }
+        for (place, number) in zip(places, numbers) where place < badges.count { badges[place] = number }
+      }
       entry.registry.badges = badges
       entry.refuseWithoutCounter()
     } orElse: {

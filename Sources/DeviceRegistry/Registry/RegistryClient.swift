@@ -4,7 +4,7 @@ import Reactor
 import Wire
 
 /// A shard's calls to the registry. Answers come in later turns, in the order of the calls; the loop never waits.
-package final class RegistryClient: RegistryHandler {
+public final class RegistryClient: RegistryHandler {
   /// Called, in this order, when the registry becomes changeable or not.
   package var watchers: [(_ isUsable: Bool) -> Void] = []
   private let time: Turn
@@ -28,17 +28,23 @@ package final class RegistryClient: RegistryHandler {
 
   /// - Parameter then: called once; at once if the registry refuses at once. An error means that the registry can't answer now,
   ///   or refuses a value permanently. The call then had no effect, or an effect that is safe to repeat.
-  package func call<Answer>(_ call: RegistryCall<Answer>, then: @escaping (Result<Answer, RegistryError>) -> Void) {
-    let tag = calls.insert { result in
+  @inlinable
+  public func call<Answer>(_ call: RegistryCall<Answer>, then: @escaping (Result<Answer, RegistryError>) -> Void) {
+    submit(call.request) { result in
       switch result {
       case .success(let answer as Answer): then(.success(answer))
       case .success: then(.failure(.unavailable(.down, "an unexpected answer")))
       case .failure(let error): then(.failure(error))
       }
     }
+  }
+
+  @usableFromInline
+  func submit(_ request: RegistryRequest, then: @escaping (Result<any Sendable, RegistryError>) -> Void) {
+    let tag = calls.insert(then)
     do throws(RegistryError) {
       guard let registry else { throw .unavailable(.down, "closed") }
-      try registry.submit(call.request, tag: tag)
+      try registry.submit(request, tag: tag)
     } catch {
       calls.remove(tag)?(.failure(error))
     }
@@ -55,9 +61,9 @@ package final class RegistryClient: RegistryHandler {
     registry = nil
   }
 
-  package func registryAnswered(_ tag: Int, _ result: Result<any Sendable, RegistryError>) { calls.remove(tag)?(result) }
+  public func registryAnswered(_ tag: Int, _ result: Result<any Sendable, RegistryError>) { calls.remove(tag)?(result) }
 
-  package func registryChanged(_ error: RegistryError?) {
+  public func registryChanged(_ error: RegistryError?) {
     isUp = error == nil
     guard let error else {
       // A reopened store reports its own faults only.
@@ -73,7 +79,7 @@ package final class RegistryClient: RegistryHandler {
     for watcher in watchers { watcher(isUsable) }
   }
 
-  package func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?) {
+  public func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?) {
     if let fault {
       unwritable.insert(kind)
       log.error("the registry can't be written to; look-ups go on", ["what": "\(kind)", "reason": "\(fault)"])
@@ -93,7 +99,7 @@ package final class RegistryClient: RegistryHandler {
     let limit: Int
     /// The purges of each call, with the days for which the records are kept.
     let calls: [[(records: Purge, days: Int64)]]
-    /// True if a call that reaches the limit is repeated a second later.
+    /// True if a call that removes a tenth of the limit is repeated a second later.
     var goesOn = false
     var next = MonotonicTime(nanoseconds: 0)
   }
@@ -129,7 +135,7 @@ package final class RegistryClient: RegistryHandler {
           try purges.reduce(0) { try $0 + store.purge($1.records, before: now - $1.days * 86_400_000, limit: part.limit) }
         }
         call(purge) { [weak self] result in
-          if let self, part.goesOn, case .success(part.limit...) = result { upkeep[index].next = time.now }
+          if let self, part.goesOn, case .success((part.limit / 10)...) = result { upkeep[index].next = time.now }
         }
       }
     }
