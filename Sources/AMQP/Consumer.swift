@@ -147,9 +147,10 @@ public final class Consumer: ConnectionRole {
       }
       connection.announceOutput()
     }
-    let isCommitted = channels.allSatisfy { !$0.isOpen || $0.commits == 0 && $0.window.waiting == 0 }
     if isCommitted { connection.close() }
   }
+
+  private var isCommitted: Bool { channels.allSatisfy { !$0.isOpen || $0.commits == 0 && $0.window.waiting == 0 } }
 
   /// True if nothing is consumed, so no delivery follows.
   package var isCancelled: Bool { states.allSatisfy { $0 == .cancelled } }
@@ -417,6 +418,7 @@ public final class Consumer: ConnectionRole {
   func connectionEnded(_ end: ConnectionEnd) {
     generation &+= 1
     isInterrupted = true
+    let end = end == .closedHere && isClosing && !isCommitted ? .acknowledgementsUnanswered : end
     for channel in channels { channel.reset() }
     isDraining = false
     isClosing = false

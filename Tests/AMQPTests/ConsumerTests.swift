@@ -192,11 +192,24 @@ struct ConsumerTests {
     #expect(script.recorder.events == [.ended(.closedHere)])
   }
 
-  @Test("A broker that answers no commit is left after the time of a close")
+  @Test("A broker that answers no commit is left after the time of a close, and the end says so")
   func closingUnanswered() {
     let script = ConsumerScript()
     script.consumer.close()
     _ = script.wait(ConnectionSettings.closeTimeout)
+    #expect(script.recorder.events == [.ended(.acknowledgementsUnanswered)])
+  }
+
+  @Test("A broker may take eight seconds to answer a commit")
+  func closingSlowly() {
+    let script = ConsumerScript()
+    script.say(Say.message(1))
+    script.acknowledge(0)
+    script.consumer.close()
+    _ = script.wait(8)
+    script.say(Say.cancelOK("0.1"), Say.transactionOK, Say.commitOK)
+    #expect(script.heard().map(\.name).last == "10.50")
+    script.say(Say.closeOK)
     #expect(script.recorder.events == [.ended(.closedHere)])
   }
 

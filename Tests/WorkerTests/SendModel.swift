@@ -151,6 +151,7 @@ final class SendModel {
     private static let begun = 4
 
     var isIdle: Bool { pipeline.isIdle }
+    var hasNothingUnderway: Bool { pipeline.hasNothingUnderway }
 
     func accept(_ message: Message) {
       lastTag += 1

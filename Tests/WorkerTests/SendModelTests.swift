@@ -20,6 +20,25 @@ struct SendModelTests {
     #expect(worker.held.isEmpty && worker.isIdle)
   }
 
+  @Test("a request whose push was answered without a channel is under way until it comes back", arguments: 1...3)
+  func lostWhileStopping(_ losses: Int) throws {
+    let model = try SendModel(workers: 1)
+    let worker = model.workers[0]
+    model.publish(1)
+    model.deliver(to: 0)
+    model.send(0)
+    for loss in 1...losses {
+      model.loseChannel(0)
+      model.queue[0].properties.headers = ["x-delivery-count": .integer(Int64(loss))]
+      if loss == losses { model.answer(0, .delivered, at: 0) }
+      #expect(!worker.hasNothingUnderway)
+      model.deliver(to: 0)
+    }
+    // It is recognised, also if the broker's count makes it a suspect for the quarantine.
+    #expect(worker.hasNothingUnderway && worker.held.isEmpty && worker.nextPublication() == nil)
+    #expect(model.asked[1] == 1)
+  }
+
   @Test("if channels are lost, each acknowledged request has reached the provider or is kept on a queue")
   func lostChannels() throws {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))

@@ -81,10 +81,11 @@ package final class Pipeline {
 
   /// No request is in hand and no publication is unconfirmed.
   package var isIdle: Bool { table.count == 0 && backpressure.ahead.isEmpty && dispatcher.outbox.backlog == 0 }
-  /// No push is unanswered and no publication is unconfirmed: requests in hand have not begun.
+  /// No push is unanswered and no publication is unconfirmed: requests in hand have not begun. A begun request whose channel was
+  /// lost is under way until it is redelivered.
   package var hasNothingUnderway: Bool {
     dispatcher.outbox.backlog == 0 && backpressure.ahead.isEmpty && dispatcher.onStreams == 0
-      && !table.acknowledgeable.contains { !$0.ledger.isSettled }
+      && !table.inHand.contains { $0.ledger.isOrphan || !$0.ledger.isSettled }
   }
 
   // MARK: admitted
@@ -111,7 +112,7 @@ package final class Pipeline {
     // A copy has only the headers that were read, so it would pass. A request with unreadable or omitted headers is refused
     // below instead.
     if !delivery.properties.hasUnreadableHeaders, delivery.properties.omittedHeaders == 0 {
-      if !isAlone, delivery.redelivered, quarantine.isSuspect(delivery) {
+      if !isAlone, delivery.redelivered, quarantine.isSuspect(delivery, table) {
         return isolate(consume delivery, from: queue, hold: hold)
       }
       if isAlone, quarantine.hasComeBack(delivery, table) { return countLoss(of: consume delivery, from: queue) }

@@ -16,15 +16,21 @@ struct Quarantine {
 
   init(_ messages: OutcomePublications) { self.messages = messages }
 
-  /// Uses the broker's count only, nothing from the producer.
-  func isSuspect(_ delivery: borrowing Delivery) -> Bool { delivery.returns >= Self.mostReturns }
+  /// Uses the broker's count only, nothing from the producer. A request that this worker began, and whose channel was lost, has
+  /// killed nobody.
+  func isSuspect(_ delivery: borrowing Delivery, _ table: InFlightTable) -> Bool {
+    delivery.returns >= Self.mostReturns && !table.orphans.values.contains { Self.isSame(delivery, table[$0].delivery) }
+  }
 
   /// A worker had the delivery alone and lost it, and this worker doesn't have it in hand.
   func hasComeBack(_ delivery: borrowing Delivery, _ table: InFlightTable) -> Bool {
     guard delivery.returns > 0 else { return false }
     guard let alone, let entry = table[alone] else { return true }
-    let mine = entry.delivery
-    return mine.body != delivery.body || mine.properties.messageID != delivery.properties.messageID
+    return !Self.isSame(delivery, entry.delivery)
+  }
+
+  private static func isSame(_ delivery: borrowing Delivery, _ mine: borrowing Delivery) -> Bool {
+    mine.properties.messageID == delivery.properties.messageID && mine.body == delivery.body
   }
 
   /// A new copy with the number of losses; nil if the request is to be given up. Connections that are closed one after the

@@ -229,7 +229,8 @@ final class BrokerSession: Acknowledger {
   }
 
   /// Sends pending acknowledgements, closes all connections, then calls `completion`.
-  func close(_ completion: @escaping () -> Void) {
+  /// - Parameter timeout: seconds for the broker's answers.
+  func close(within timeout: Double, _ completion: @escaping () -> Void) {
     isDraining = true
     onClosed = completion
     publishing.stop()
@@ -239,12 +240,17 @@ final class BrokerSession: Acknowledger {
     for feed in feeds { feed.close() }
     holds.close()
     trace?.close()
-    time.schedule(after: Self.closeTimeout) { [weak self] in self?.reportClosed() }
+    time.schedule(after: timeout) { [weak self] in
+      guard let self, onClosed != nil else { return }
+      if consumer != nil { noteUnanswered(.acknowledgementsUnanswered) }
+      reportClosed()
+    }
     reportIfClosed()
   }
 
-  /// Seconds to wait for the broker to receive the last acknowledgements.
-  private static let closeTimeout = 10.0
+  private func noteUnanswered(_ reason: ConnectionEnd) {
+    log.warning("the broker may deliver acknowledged requests again", ["reason": "\(reason)"])
+  }
 
   private func reportIfClosed() {
     if publisher == nil, consumer == nil, holds.isClosed, trace?.isClosed != false, feeds.allSatisfy(\.isClosed) {
@@ -399,6 +405,7 @@ extension BrokerSession: ConsumerHandler {
     shard?.pipeline.channelLost()
     if case .notFound = reason { restoreTopology() }
     noteEnd(consuming, "consuming", reason)
+    if onClosed != nil, reason != .closedHere { noteUnanswered(reason) }
     reportIfClosed()
   }
 }

@@ -163,17 +163,19 @@ package final class Shard: TurnHook {
   /// Starts nothing new, finishes what is in flight, and ends; a second call ends at once. If the connection is lost meanwhile,
   /// the next one consumes until it is ready, so that redelivered requests in hand are recognised; others are not started.
   package func drain() {
-    guard drainDeadline == nil else { return breakOff("a second signal") }
+    guard drainDeadline == nil else { return breakOff("a second signal", within: 2) }
     log.info("draining", ["in_hand": inHand, "seconds": configuration.drainTimeout])
     drainDeadline = time.now.advanced(bySeconds: Double(configuration.drainTimeout))
     pipeline.dispatcher.isDraining = true
     broker.cancelConsumers()
     pipeline.handOverBegunLists()
-    time.schedule(after: Double(configuration.drainTimeout)) { [weak self] in self?.breakOff("drainTimeout") }
+    time.schedule(after: Double(configuration.drainTimeout)) { [weak self] in
+      if let self, end == nil { breakOff("drainTimeout", within: Self.closeTimeout) }
+    }
   }
 
   /// Ends although requests are in hand; the broker delivers them again.
-  private func breakOff(_ reason: String) {
+  private func breakOff(_ reason: String, within timeout: Double) {
     guard end == nil else { return finish(.done) }
     let given = inHand + pipeline.backpressure.ahead.count
     if given > 0 {
@@ -183,7 +185,7 @@ package final class Shard: TurnHook {
         "stopped before everything was settled: the broker delivers it again",
         ["because": reason, "given_back": given, "may_be_sent_twice": begun])
     }
-    finish(.done)
+    finish(.done, within: timeout)
   }
 
   // MARK: turns
@@ -327,11 +329,15 @@ package final class Shard: TurnHook {
     if control.batch.note(number, isEmpty: isEmpty) { drain() }
   }
 
-  /// Closes the broker session and the exporter of spans, then calls `onEnded`.
-  func finish(_ end: Fleet.End) {
+  /// Seconds for the broker to answer the last acknowledgements. With the default `drainTimeout`, a worker then ends before a
+  /// supervisor kills it.
+  static let closeTimeout = 12.0
+
+  /// Closes the broker session and the exporter of spans, then calls `onEnded`. A second call calls it at once.
+  func finish(_ end: Fleet.End, within timeout: Double = closeTimeout) {
     guard self.end == nil else { onEnded?(); return }
     self.end = end
-    broker.close { [weak self] in
+    broker.close(within: timeout) { [weak self] in
       guard let self, let spans else { self?.onEnded?(); return }
       spans.close { [weak self] in self?.onEnded?() }
     }
