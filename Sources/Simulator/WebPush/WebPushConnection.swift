@@ -32,7 +32,7 @@ final class WebPushConnection: ServiceConnection<WebPushService>, ServerSessionH
       try decrypt(request.body, target, &entry)
       return target.vendor.accept(entry, headers, origin: origin ?? "", id: service.makeID())
     } catch {
-      if let violation = error.violation { entry.violations.append(violation) }
+      if let violation = error.usual.violation { entry.violations.append(violation) }
       let (status, reason) = target.vendor.code(of: error)
       return target.vendor.refuse(status, reason ?? target.vendor.usualReason(status))
     }

@@ -40,7 +40,7 @@ struct ApplePush: WebPushVendor {
     case .missingTTL, .badTTL: (400, "BadTtl")
     case .badUrgency: (400, "BadUrgency")
     case .badTopic: (400, "BadWebPushTopic")
-    default: (refusal.usualStatus, nil)
+    default: (refusal.usual.status, nil)
     }
   }
 

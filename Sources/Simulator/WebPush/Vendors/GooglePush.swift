@@ -15,7 +15,7 @@ struct GooglePush: WebPushVendor {
     case .badUrgency: (400, "InvalidUrgency")
     case .badTopic: (400, "InvalidTopic")
     case .badEncoding, .undecryptable: (400, "InvalidEncryption")
-    default: (refusal.usualStatus, nil)
+    default: (refusal.usual.status, nil)
     }
   }
 

@@ -27,7 +27,7 @@ struct MozillaPush: WebPushVendor {
     case .badTTL: (400, "112")
     case .badTopic: (400, "113")
     case .badUrgency: (400, "999")
-    default: (refusal.usualStatus, nil)
+    default: (refusal.usual.status, nil)
     }
   }
 

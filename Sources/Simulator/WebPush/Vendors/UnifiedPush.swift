@@ -13,7 +13,7 @@ struct UnifiedPush: WebPushVendor {
   }
 
   func code(of refusal: WebPushRefusal) -> (status: Int, reason: String?) {
-    (refusal == .unknownSubscription ? 404 : refusal.usualStatus, nil)
+    (refusal == .unknownSubscription ? 404 : refusal.usual.status, nil)
   }
 
   func usualReason(_ status: Int) -> String { "\(status)01" }

@@ -22,7 +22,7 @@ struct WindowsPush: WebPushVendor {
     case .badUrgency: (400, "The value of Urgency is invalid")
     case .badTopic: (400, "The value of Topic is invalid")
     case .badEncoding, .undecryptable: (400, "The content encoding is invalid")
-    default: (refusal.usualStatus, nil)
+    default: (refusal.usual.status, nil)
     }
   }
 
