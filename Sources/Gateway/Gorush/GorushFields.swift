@@ -31,6 +31,9 @@ struct GorushFields {
     return members.remove(at: index).node
   }
 
+  /// A field's value as it was written.
+  mutating func json(_ name: String) -> JSONRaw? { take(name).map { JSONRaw(document.raw($0)) } }
+
   func peek(_ name: String) throws(Rejection) -> [UInt8]? {
     var copy = self
     return try copy.string(name)

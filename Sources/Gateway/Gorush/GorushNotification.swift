@@ -35,20 +35,22 @@ struct GorushNotification {
     notification.message = try fields.string("message") ?? []
     // The fleet retries by its own rules.
     _ = fields.take("retry")
-    var line = JSONObjectWriter()
-    switch platform {
-    case .ios: try notification.readIOS(&fields, &line, key)
-    case .android: try notification.readAndroid(&fields, &line)
-    }
-    if let priority = fields.take("priority") {
-      line.set("priority", raw: document.raw(priority))
+    var request =
+      switch platform {
+      case .ios: try notification.readIOS(&fields, key)
+      case .android: try notification.readAndroid(&fields)
+      }
+    if let priority = fields.json("priority") {
+      request.append(("priority", priority))
     } else if notification.isShown {
       // Both providers' default for an alert.
-      line.set("priority", "high")
+      request.append(("priority", "high"))
     }
     try fields.refuseRest()
-    return (notification, line.closed())
+    return (notification, JSONObject(request).line)
   }
+
+  private typealias Members = [(String, any JSONMember)]
 
   func log(_ target: [UInt8], _ code: [UInt8]) -> JSONObject {
     [
@@ -78,9 +80,7 @@ struct GorushNotification {
     ("dismissal-date", "dismissal-date"), ("event", "event"), ("timestamp", "timestamp"),
   ]
 
-  private mutating func readIOS(
-    _ fields: inout GorushFields, _ line: inout JSONObjectWriter, _ key: GatewayKey
-  ) throws(Rejection) {
+  private mutating func readIOS(_ fields: inout GorushFields, _ key: GatewayKey) throws(Rejection) -> Members {
     let document = fields.document
     targets = try fields.tokens()
     for (name, environment) in [("production", DeviceEnvironment.production), ("development", .sandbox)] {
@@ -88,67 +88,47 @@ struct GorushNotification {
       throw Rejection(
         .invalidParameters, "\(name): this is set by the key (keys create --environment \(environment.name ?? ""))")
     }
-    var headers = JSONObjectWriter()
+    var headers: Members = []
     application = try fields.peek("topic")
-    for (name, header) in Self.headers { if let value = try fields.string(name) { headers.set(header, value) } }
-    if let time = fields.take("expiration") { headers.set("apns-expiration", document.string(time)) }
+    for (name, header) in Self.headers { headers.append((header, JSONOptional(try fields.string(name)))) }
+    headers.append(("apns-expiration", JSONOptional(fields.take("expiration").map(document.string))))
 
-    var aps = JSONObjectWriter()
-    for (name, key) in Self.aps { if let value = fields.take(name) { aps.set(key, raw: document.raw(value)) } }
+    var aps: Members = []
+    for (name, key) in Self.aps { aps.append((key, JSONOptional(fields.json(name)))) }
     for (name, key) in [("content_available", "content-available"), ("mutable_content", "mutable-content")] {
-      if try fields.flag(name) { aps.set(key, 1) }
+      if try fields.flag(name) { aps.append((key, 1)) }
     }
-    try setSound(&fields, &aps)
-    try setAlert(&fields, &aps)
-    var payload = JSONObjectWriter()
-    payload.set("aps", raw: aps.closed())
+    if let sound = try sound(&fields) { aps.append(("sound", sound)) }
+    if let alert = try alert(&fields) { aps.append(("alert", alert)) }
+    var payload: Members = [("aps", JSONObject(aps))]
     if let data = try fields.object("data") {
       for (name, value) in document.members(of: data) {
         if document.isString(name, "aps") { throw Rejection(.invalidParameters, "data.aps: is not supported") }
-        payload.set(document.text(name), raw: document.raw(value))
+        payload.append((document.text(name), JSONRaw(document.raw(value))))
       }
     }
-    line.set("registration_ids", targets.map { Array("apns:".utf8) + $0 })
-    line.set(
-      "apns",
-      object: {
-        $0.set("headers", raw: headers.closed())
-        $0.set("payload", raw: payload.closed())
-      })
+    return [
+      ("registration_ids", targets.map { Array("apns:".utf8) + $0 }),
+      ("apns", ["headers": JSONObject(headers), "payload": JSONObject(payload)] as JSONObject),
+    ]
   }
 
   /// `name` and `volume` are those of a critical alert's sound.
-  private func setSound(_ fields: inout GorushFields, _ aps: inout JSONObjectWriter) throws(Rejection) {
-    let (sound, name, volume) = (fields.take("sound"), try fields.string("name"), fields.take("volume"))
-    if name != nil || volume != nil {
-      aps.set(
-        "sound",
-        object: {
-          $0.set("critical", 1)
-          $0.set("name", name ?? Array("default".utf8))
-          $0.set("volume", raw: volume.map(fields.document.raw) ?? [0x31])
-        })
-    } else if let sound {
-      aps.set("sound", raw: fields.document.raw(sound))
-    }
+  private func sound(_ fields: inout GorushFields) throws(Rejection) -> (any JSONMember)? {
+    let (sound, name, volume) = (fields.json("sound"), try fields.string("name"), fields.json("volume"))
+    guard name != nil || volume != nil else { return sound }
+    return ["critical": 1, "name": name ?? Array("default".utf8), "volume": volume ?? JSONRaw([0x31])] as JSONObject
   }
 
-  private mutating func setAlert(_ fields: inout GorushFields, _ aps: inout JSONObjectWriter) throws(Rejection) {
+  private mutating func alert(_ fields: inout GorushFields) throws(Rejection) -> (any JSONMember)? {
     let title = try fields.string("title")
     let members = try fields.members(of: "alert")
     isShown = title != nil || !members.isEmpty || !message.isEmpty
-    guard title != nil || !members.isEmpty else {
-      if !message.isEmpty { aps.set("alert", message) }
-      return
+    guard title != nil || !members.isEmpty else { return message.isEmpty ? nil : message }
+    let own = [("title", title ?? []), ("body", message)].filter { name, value in
+      !value.isEmpty && !members.contains { $0.name == name }
     }
-    aps.set(
-      "alert",
-      object: { object in
-        for (name, value) in [("title", title ?? []), ("body", message)] where !value.isEmpty {
-          if !members.contains(where: { $0.name == name }) { object.set(name, value) }
-        }
-        for (name, node) in members { object.set(name, raw: fields.document.raw(node)) }
-      })
+    return JSONObject(own.map { ($0, $1) }) + JSONObject(members.map { ($0.name, JSONRaw(fields.document.raw($0.node))) })
   }
 
   // MARK: Android
@@ -159,38 +139,36 @@ struct GorushNotification {
     "delay_while_idle", "content_available", "mutable_content",
   ]
 
-  private mutating func readAndroid(_ fields: inout GorushFields, _ line: inout JSONObjectWriter) throws(Rejection) {
+  private mutating func readAndroid(_ fields: inout GorushFields) throws(Rejection) -> Members {
     let document = fields.document
     application = try fields.peek("restricted_package_name")
-    try setTarget(&fields, &line)
+    var request = [try target(&fields)]
     let given = try fields.members(of: "notification")
     let texts = [("title", try fields.string("title")), ("body", message), ("image", try fields.string("image"))].filter {
       $0.1?.isEmpty == false
     }
-    let sound = fields.take("sound")
+    let sound = fields.json("sound")
     isShown = !given.isEmpty || !texts.isEmpty || sound != nil
     if isShown {
-      let own = Set(texts.map(\.0) + (sound == nil ? [] : ["sound"]))
-      line.set(
-        "notification",
-        object: { object in
-          for (name, text) in texts { object.set(name, text) }
-          if let sound { object.set("sound", raw: document.raw(sound)) }
-          for (name, node) in given where !own.contains(name) { object.set(name, raw: document.raw(node)) }
-        })
+      let own = JSONObject(texts.map { ($0, $1) } + [("sound", JSONOptional(sound))])
+      let names = Set(texts.map(\.0) + (sound == nil ? [] : ["sound"]))
+      let others = given.filter { !names.contains($0.name) }.map { ($0.name, JSONRaw(document.raw($0.node))) }
+      request.append(("notification", own + JSONObject(others)))
     }
-    for name in Self.same { if let value = fields.take(name) { line.set(name, raw: document.raw(value)) } }
+    for name in Self.same { request.append((name, JSONOptional(fields.json(name)))) }
+    return request
   }
 
-  private mutating func setTarget(_ fields: inout GorushFields, _ line: inout JSONObjectWriter) throws(Rejection) {
+  /// Sets the targets.
+  /// - Returns: the request's member that names them.
+  private mutating func target(_ fields: inout GorushFields) throws(Rejection) -> (String, any JSONMember) {
     let topics = Array("/topics/".utf8)
     var topic = try fields.string("topic")
     let condition = try fields.string("condition")
     if let to = try fields.peek("to"), to.starts(with: topics), topic == nil { topic = try fields.string("to") }
     guard topic != nil || condition != nil else {
       targets = try fields.tokens()
-      line.set("registration_ids", targets.map { Array("fcm:".utf8) + $0 })
-      return
+      return ("registration_ids", targets.map { Array("fcm:".utf8) + $0 })
     }
     for name in ["tokens", "to"] where fields.take(name) != nil {
       throw Rejection(.invalidParameters, "\(name): not beside \(topic == nil ? "condition" : "topic"), send two notifications")
@@ -198,6 +176,6 @@ struct GorushNotification {
     guard topic == nil || condition == nil else { throw Rejection(.invalidParameters, "condition: not beside topic") }
     if let name = topic, !name.starts(with: topics) { topic = topics + name }
     targets = [topic ?? condition ?? []]
-    line.set("to", Array("fcm:".utf8) + targets[0])
+    return ("to", Array("fcm:".utf8) + targets[0])
   }
 }
