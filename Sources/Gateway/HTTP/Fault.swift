@@ -51,15 +51,17 @@ struct Fault: Error, Equatable {
     return .notAllowed("the request needs a key with the right \(names); `pushfleet keys create --rights` makes one")
   }
 
-  /// The codes in our own form and in that of Google's APIs: the name of a google.rpc.Code.
-  var code: (own: String, google: String) {
+  /// The codes in our own format, in Google's (the name of a google.rpc.Code), in OAuth's, and in that of the Instance ID service,
+  /// which has none for some faults.
+  var code: (own: String, google: String, oauth: String, instance: String?) {
     switch status {
-    case 401: ("Unauthorized", "UNAUTHENTICATED")
-    case 403: ("NotAllowed", "PERMISSION_DENIED")
-    case 404: ("NotFound", "NOT_FOUND")
-    case 429: ("TooManyRequests", "RESOURCE_EXHAUSTED")
-    case 503: ("Unavailable", "UNAVAILABLE")
-    default: ("InvalidParameters", "INVALID_ARGUMENT")
+    case 401: ("Unauthorized", "UNAUTHENTICATED", "invalid_grant", "Unauthorized")
+    case 403: ("NotAllowed", "PERMISSION_DENIED", "invalid_request", self == .foreign ? nil : "PERMISSION_DENIED")
+    case 404: ("NotFound", "NOT_FOUND", "invalid_request", "NOT_FOUND")
+    case 429: ("TooManyRequests", "RESOURCE_EXHAUSTED", "temporarily_unavailable", "RESOURCE_EXHAUSTED")
+    case 503: ("Unavailable", "UNAVAILABLE", "temporarily_unavailable", "Unavailable")
+    default:
+      ("InvalidParameters", "INVALID_ARGUMENT", self == .badGrant ? "unsupported_grant_type" : "invalid_request", nil)
     }
   }
 }
@@ -82,7 +84,7 @@ enum ErrorFormat {
   func answer(_ fault: Fault) -> HTTPAnswer {
     switch self {
     case .legacy: legacy(fault)
-    case .instance: .instance(fault.status, Self.instanceWord(fault), headers: fault.headers)
+    case .instance: .instance(fault.status, fault.code.instance ?? fault.words, headers: fault.headers)
     case .google:
       .google(
         fault.status, fault.code.google, fault.words, fcmCode: [429: "QUOTA_EXCEEDED", 503: "UNAVAILABLE"][fault.status],
@@ -90,7 +92,7 @@ enum ErrorFormat {
     case .oauth:
       .json(
         fault == .wrongKey ? 400 : fault.status, headers: fault.headers,
-        ["error": Self.oauthWord(fault), "error_description": fault.words])
+        ["error": fault.code.oauth, "error_description": fault.words])
     case .gorush: .gorush(fault.status, fault.words, headers: fault.headers)
     case .own: .own(fault == .reused ? 409 : fault.status, fault.code.own, fault.words, headers: fault.headers)
     }
@@ -122,27 +124,6 @@ enum ErrorFormat {
         </HTML>
 
         """)
-  }
-
-  // MARK: words
-
-  private static func instanceWord(_ fault: Fault) -> String {
-    switch fault.status {
-    case 401: "Unauthorized"
-    case 403 where fault != .foreign: "PERMISSION_DENIED"
-    case 404: "NOT_FOUND"
-    case 429: "RESOURCE_EXHAUSTED"
-    case 503: "Unavailable"
-    default: fault.words
-    }
-  }
-
-  private static func oauthWord(_ fault: Fault) -> String {
-    switch fault.status {
-    case 401: "invalid_grant"
-    case 429, 503: "temporarily_unavailable"
-    default: fault == .badGrant ? "unsupported_grant_type" : "invalid_request"
-    }
   }
 }
 
