@@ -33,14 +33,9 @@ struct GCMAnswer {
   }
 
   private func shaped(_ outcome: SendService.Outcome) -> HTTPAnswer {
-    switch outcome {
-    case .result(let body):
-      guard let result = WorkerResult(body) else { return accepted }
-      return answer(result)
-    case .accepted: return accepted
-    case .refused(let reason), .unknown(let reason): return ErrorFormat.legacy.answer(.unavailable(reason))
-    case .reused: return ErrorFormat.legacy.answer(.reused)
-    }
+    if let fault = outcome.fault { return ErrorFormat.legacy.answer(fault) }
+    guard case .result(let body) = outcome, let result = WorkerResult(body) else { return accepted }
+    return answer(result)
   }
 
   /// The answer to an accepted request whose outcome isn't known yet.

@@ -69,13 +69,7 @@ enum GorushPush {
   // MARK: the answer
 
   private static func answer(_ call: HTTPCall, _ orders: [Order], _ outcomes: [SendService.Outcome]) -> HTTPAnswer {
-    for outcome in outcomes {
-      switch outcome {
-      case .refused(let reason), .unknown(let reason): return ErrorFormat.gorush.answer(.unavailable(reason))
-      case .reused: return ErrorFormat.gorush.answer(.reused)
-      case .result, .accepted: continue
-      }
-    }
+    if let fault = outcomes.lazy.compactMap(\.fault).first { return ErrorFormat.gorush.answer(fault) }
     let logs = zip(orders, outcomes).flatMap { order, outcome in
       failures(call, order, outcome).map { order.notification.log($0.target, $0.code) }
     }

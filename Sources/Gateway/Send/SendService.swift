@@ -28,6 +28,15 @@ final class SendService {
       }
     }
 
+    /// Nil if the broker has the request.
+    var fault: Fault? {
+      switch self {
+      case .result, .accepted: nil
+      case .refused(let reason), .unknown(let reason): .unavailable(reason)
+      case .reused: .reused
+      }
+    }
+
     fileprivate var word: String {
       switch self {
       case .result: "result"

@@ -11,12 +11,9 @@ struct V1Answer {
   var isAudience = false
 
   func answer(_ outcome: SendService.Outcome) -> HTTPAnswer {
-    switch outcome {
-    case .result(let body): WorkerResult(body).map(answer) ?? success(messageID)
-    case .accepted: success(messageID)
-    case .refused(let reason), .unknown(let reason): ErrorFormat.google.answer(.unavailable(reason))
-    case .reused: ErrorFormat.google.answer(.reused)
-    }
+    if let fault = outcome.fault { return ErrorFormat.google.answer(fault) }
+    guard case .result(let body) = outcome, let result = WorkerResult(body) else { return success(messageID) }
+    return answer(result)
   }
 
   private func answer(_ result: WorkerResult) -> HTTPAnswer {
