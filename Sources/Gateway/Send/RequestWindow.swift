@@ -114,18 +114,12 @@ final class RequestWindow {
 
 /// A SHA-256 as a dictionary key, without allocation. Only its first 8 bytes are hashed, because nobody can choose them.
 struct RequestDigest: Hashable {
-  private let (first, second, third, fourth): (UInt64, UInt64, UInt64, UInt64)
+  private var words = SIMD4<UInt64>()
 
-  /// - Parameter digest: 32 bytes; missing ones are 0.
+  /// - Parameter digest: at most 32 bytes.
   init(_ digest: [UInt8]) {
-    func word(_ start: Int) -> UInt64 {
-      var word: UInt64 = 0
-      for index in start..<min(start + 8, digest.count) { word = word << 8 | UInt64(digest[index]) }
-      return word
-    }
-    (first, second) = (word(0), word(min(8, digest.count)))
-    (third, fourth) = (word(min(16, digest.count)), word(min(24, digest.count)))
+    for (index, byte) in digest.enumerated() { words[index / 8] = words[index / 8] << 8 | UInt64(byte) }
   }
 
-  func hash(into hasher: inout Hasher) { hasher.combine(first) }
+  func hash(into hasher: inout Hasher) { hasher.combine(words[0]) }
 }
