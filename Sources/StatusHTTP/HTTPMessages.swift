@@ -4,17 +4,10 @@ public struct HTTPRequest: Sendable {
   /// Path and query as received.
   public var target: [UInt8]
   /// The headers that the server keeps, by name in lower case.
-  public var headers: [String: [UInt8]]
-  public var body: [UInt8]
+  public var headers: [String: [UInt8]] = [:]
+  public var body: [UInt8] = []
   /// The connection's descriptor; -1 if there is none.
   var descriptor: Int32 = -1
-
-  public init(method: String, target: [UInt8], headers: [String: [UInt8]] = [:], body: [UInt8] = []) {
-    self.method = method
-    self.target = target
-    self.headers = headers
-    self.body = body
-  }
 }
 
 public struct HTTPAnswer: Sendable, Equatable {
