@@ -196,7 +196,7 @@ public final class HTTPServer: @unchecked Sendable {
         guard length <= Self.mostRead * limits.body, pushfleet_mhd_header(connection, "expect") == nil else {
           return refuse(Self.tooLong, reply, connection, daemon)
         }
-        reply.isTooLong = true
+        reply.refusal = Self.tooLong
       }
       reply.request.headers.reserveCapacity(kept.count)
       for name in kept { if let value = header(name, connection) { reply.request.headers[name] = value } }
@@ -204,8 +204,7 @@ public final class HTTPServer: @unchecked Sendable {
       reply.step = .body
       return pushfleet_mhd_go_on()
     case .body:
-      if reply.isTooLong { return refuse(Self.tooLong, reply, connection, daemon) }
-      if reply.isCrowdedOut { return refuse(Self.crowded, reply, connection, daemon) }
+      if let refusal = reply.refusal { return refuse(refusal, reply, connection, daemon) }
       forgetUnfinished(reply)
       reply.step = .answering
       let isStopping = open.withLock { open in
@@ -238,12 +237,12 @@ public final class HTTPServer: @unchecked Sendable {
   /// - Returns: refuses a body that is far too long, which closes the connection.
   func take(_ bytes: UnsafeRawBufferPointer, _ reply: HTTPReply, _ connection: OpaquePointer) -> MHD_Result {
     reply.received += bytes.count
-    if reply.received > limits.body { reply.isTooLong = true }
-    if !reply.isTooLong, !reply.isUnkept, !reply.isCrowdedOut {
+    if reply.received > limits.body { reply.refusal = Self.tooLong }
+    if reply.refusal == nil, !reply.isUnkept {
       let descriptor = pushfleet_mhd_descriptor(connection)
-      reply.isCrowdedOut = open.withLock { !$0.add(bytes.count, of: reply, descriptor) }
+      if !open.withLock({ $0.add(bytes.count, of: reply, descriptor) }) { reply.refusal = Self.crowded }
     }
-    if reply.isTooLong || reply.isUnkept || reply.isCrowdedOut {
+    if reply.refusal != nil || reply.isUnkept {
       forgetUnfinished(reply)
       reply.request.body = []
     } else {

@@ -38,9 +38,8 @@ public final class HTTPReply: @unchecked Sendable {
 
   var step = Step.headers
   var request: HTTPRequest
-  var isTooLong = false
-  /// True if there was no room for the body.
-  var isCrowdedOut = false
+  /// The answer to a body that is too large or has no room.
+  var refusal: HTTPAnswer?
   /// True if the handler doesn't want the body.
   var isUnkept = false
   /// True if the body is chunked. The connection closes with the answer then.
