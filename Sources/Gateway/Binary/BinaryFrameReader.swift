@@ -6,8 +6,10 @@ struct BinaryFrameReader {
   enum Part: Equatable {
     /// The first byte of a frame.
     case command
-    /// Commands 0 and 1, in this order; the first part is for command 1 only.
-    case identifierAndExpiry, tokenLength, token, payloadLength, payload
+    /// Commands 0 and 1: for command 1 the first part, then the token and the payload, each after its length.
+    case identifierAndExpiry
+    case length(BinaryItem)
+    case content(BinaryItem)
     /// Command 2.
     case frameLength, itemHeader
     case item(BinaryItem)
@@ -85,19 +87,14 @@ struct BinaryFrameReader {
     case .identifierAndExpiry:
       frame.identifier = bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
       frame.expiry = bytes.suffix(4).reduce(0) { $0 << 8 | UInt32($1) }
-      begin(.tokenLength, 2)
-    case .tokenLength:
-      if let status = BinaryItem.token.fault(ofSize: Int(number)) { throw refusal(status) }
-      begin(.token, Int(number))
-    case .token:
-      frame.token = bytes
-      begin(.payloadLength, 2)
-    case .payloadLength:
-      if let status = BinaryItem.payload.fault(ofSize: Int(number)) { throw refusal(status) }
-      begin(.payload, Int(number))
-    case .payload:
-      frame.payload = bytes
-      return true
+      begin(.length(.token), 2)
+    case .length(let item):
+      if let status = item.fault(ofSize: Int(number)) { throw refusal(status) }
+      begin(.content(item), Int(number))
+    case .content(let item):
+      store(item)
+      if item == .payload { return true }
+      begin(.length(.payload), 2)
     case .frameLength:
       guard number <= Self.longestFrame else { throw refusal(.protocolError) }
       rest = Int(number)
@@ -115,7 +112,7 @@ struct BinaryFrameReader {
     switch bytes[0] {
     case 0:
       frame.isSimple = true
-      begin(.tokenLength, 2)
+      begin(.length(.token), 2)
     case 1: begin(.identifierAndExpiry, 8)
     case 2: begin(.frameLength, 4)
     default: throw refusal(.protocolError)
