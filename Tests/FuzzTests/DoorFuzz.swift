@@ -59,26 +59,26 @@ enum DoorFuzz {
     if let call = HTTPCall(request, reply, desk.parts), let route = Routes.route(call),
       route.methods.contains(request.method)
     {
-      switch route.work {
-      case .open(let work): work(call)
-      case .keyed(_, let work): work(call, key)
-      case .console(_, let work):
-        // It waits for the broker.
-        guard call.path.last != Array("status".utf8) else { return }
-        _ = call.session
-        work(call, key)
-      case .login(let work):
-        _ = call.loginKey
-        work(call, key)
-      case .installation(_, let work):
-        call.isBackend = isBackend
-        work(call)
-      case .account(let work):
-        do throws(Fault) {
+      do throws(Fault) {
+        switch route.work {
+        case .open(let work): work(call)
+        case .keyed(_, let work): try work(call, key)
+        case .console(_, let work):
+          // It waits for the broker.
+          guard call.path.last != Array("status".utf8) else { return }
+          _ = call.session
+          try work(call, key)
+        case .login(let work):
+          _ = call.loginKey
+          try work(call, key)
+        case .installation(_, let work):
+          call.isBackend = isBackend
+          try work(call)
+        case .account(let work):
           _ = try Assertion(request.body)
-          work(call, key)
-        } catch { call.refuse(error) }
-      }
+          try work(call, key)
+        }
+      } catch { call.refuse(error) }
       guard let answer = reply.answer else { throw Violation(description: "no answer") }
       try check(answer)
     }

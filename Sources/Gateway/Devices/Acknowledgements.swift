@@ -19,27 +19,25 @@ enum Acknowledgements {
   }
 
   /// By a backend, for any device of its application.
-  static func takeAny(_ call: HTTPCall, _ key: GatewayKey) {
-    guard key.apps.contains(call.app) else { return call.refuse(.foreignApp) }
-    take(call, installation: nil)
+  static func takeAny(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    guard key.apps.contains(call.app) else { throw .foreignApp }
+    try take(call, installation: nil)
   }
 
   /// Accepts one object or an array.
   /// - Parameter installation: nil for any device.
-  static func take(_ call: HTTPCall, installation: [UInt8]?) {
+  static func take(_ call: HTTPCall, installation: [UInt8]?) throws(Fault) {
     let document: JSONDocument
     do throws(JSONError) {
       document = try JSONDocument(call.request.body, limits: JSONLimits(bytes: Acknowledgement.mostBytes))
     } catch { return call.refuse("InvalidJSON", error.description) }
-    do throws(Fault) {
-      guard document.kind(document.root) == .array else {
-        return publish(call, try one(document, document.root, call.app, installation))
-      }
-      let each = try document.elements(of: document.root).map { element throws(Fault) in
-        try one(document, element, call.app, installation)
-      }
-      publish(call, JSONObjectWriter.array(each))
-    } catch { call.refuse(error) }
+    guard document.kind(document.root) == .array else {
+      return publish(call, try one(document, document.root, call.app, installation))
+    }
+    let each = try document.elements(of: document.root).map { element throws(Fault) in
+      try one(document, element, call.app, installation)
+    }
+    publish(call, JSONObjectWriter.array(each))
   }
 
   /// One acknowledgement with the application and, if known, the installation added.

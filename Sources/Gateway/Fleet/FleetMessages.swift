@@ -31,15 +31,12 @@ enum FleetMessages {
   }
 
   /// Sends a request to a single device, user or group. The audit has the event before the answer, if the broker has the request.
-  private static func send(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func send(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
     let app = call.path[3]
-    guard key.apps.contains(app), let known = call.applications[app] else { return call.refuse(.foreignApp) }
+    guard key.apps.contains(app), let known = call.applications[app] else { throw .foreignApp }
+    var order = try Messages.order(call, key, known)
+    if call.query("wait") == nil { order.request.wait = min(call.parts.send.wait, Self.usualWait) }
     let kind: String
-    var order: Messages.Order
-    do throws(Fault) {
-      order = try Messages.order(call, key, known)
-      if call.query("wait") == nil { order.request.wait = min(call.parts.send.wait, Self.usualWait) }
-    } catch { return call.refuse(error) }
     do throws(Rejection) {
       kind = try Self.kindOfTarget(try SendRequest(parsing: call.request.body, limits: known.limits))
     } catch { return call.answer(.own(400, error.code.rawValue, error.reason)) }

@@ -15,7 +15,7 @@ enum FleetOperations {
       Self.verbs.map { (pattern: "v1/fleet/\(name)/*/\($0)", route: control($0, kind)) }
     }
     let changes = Self.campaignVerbs.map { verb, state in
-      (pattern: "v1/fleet/campaigns/*/\(verb)", route: Route.operate { change($0, $1, to: state) })
+      (pattern: "v1/fleet/campaigns/*/\(verb)", route: change(to: state))
     }
     // The letters come first: `discard` of an application or a lane concerns their queues.
     return LetterRoutes.table + FleetMessages.table + [
@@ -48,8 +48,8 @@ enum FleetOperations {
 
   private static let campaignVerbs: [String: CampaignState] = ["pause": .paused, "resume": .running, "cancel": .cancelled]
 
-  private static func showStatus(_ call: HTTPCall, _ key: GatewayKey) {
-    guard call.applications.areAll(in: key.apps) else { return call.refuse(.notAllApps) }
+  private static func showStatus(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    guard call.applications.areAll(in: key.apps) else { throw .notAllApps }
     call.context.fleet.ask { call.answer(.json(200, line: $0)) }
   }
 
@@ -81,16 +81,15 @@ enum FleetOperations {
     }
   }
 
-  private static func forget(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func forget(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
     let app = call.path[3]
-    guard call.applications.has(app, of: key) else { return call.refuse(.foreignApp) }
-    read(call, with: ["user"]) { body throws(Fault) in
-      perform(.forget(user: try body.user(), app: app), body, call, key)
-    }
+    guard call.applications.has(app, of: key) else { throw .foreignApp }
+    let body = try OperationBody(call.request.body, with: ["user"])
+    perform(.forget(user: try body.user(), app: app), body, call, key)
   }
 
   private static func control(_ verb: String, _ kind: @escaping @Sendable ([UInt8]) -> ControlSubject) -> Route {
-    .operate { call, key in
+    .operate { call, key throws(Fault) in
       let subject = kind(call.path[3])
       let (isKnown, isAllowed) =
         switch subject {
@@ -99,19 +98,18 @@ enum FleetOperations {
         case .credential, .webhook:
           (call.applications[subject.app ?? []]?.pausable.contains(subject) == true, key.apps.contains(subject.app ?? []))
         }
-      guard isKnown, let operation = Self.operation(verb, on: subject) else { return call.refuse(.noSuchPlace) }
-      guard isAllowed else { return call.refuse(subject.app == nil ? .notAllApps : .foreignApp) }
-      read(call, with: operation.members) { body throws(Fault) in
-        perform(try operation.action(body, call.time.wallClock), body, call, key)
-      }
+      guard isKnown, let operation = Self.operation(verb, on: subject) else { throw .noSuchPlace }
+      guard isAllowed else { throw subject.app == nil ? .notAllApps : .foreignApp }
+      let body = try OperationBody(call.request.body, with: operation.members)
+      perform(try operation.action(body, call.time.wallClock), body, call, key)
     }
   }
 
   // MARK: campaigns
 
-  private static func listCampaigns(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let limit = number("limit", call, orElse: 50, most: 1_000) else { return }
-    guard let apps = apps(call, key) else { return }
+  private static func listCampaigns(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    let limit = try number("limit", call, orElse: 50, most: 1_000)
+    let apps = try apps(call, key)
     ask(.read { try $0.campaigns(of: apps, limit: limit) }, call) { campaigns in
       call.answer(.json(200, ["campaigns": campaigns.map(\.json)]))
     }
@@ -121,9 +119,9 @@ enum FleetOperations {
     askOfCampaign(call, key, { try $0.withFailures($1) }) { campaign in call.answer(.json(200, campaign.json)) }
   }
 
-  private static func listUnreached(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let limit = number("limit", call, orElse: 50, most: 1_000), let after = number("after", call, orElse: 0, most: .max)
-    else { return }
+  private static func listUnreached(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    let limit = try number("limit", call, orElse: 50, most: 1_000)
+    let after = try number("after", call, orElse: 0, most: .max)
     askOfCampaign(call, key) { store, campaign in
       try store.unreached(by: campaign.description.id, after: Int64(after), limit: limit)
     } then: { devices in
@@ -146,8 +144,9 @@ enum FleetOperations {
     }
   }
 
-  private static func change(_ call: HTTPCall, _ key: GatewayKey, to state: CampaignState) {
-    read(call, with: []) { body in
+  private static func change(to state: CampaignState) -> Route {
+    .operate { call, key throws(Fault) in
+      let body = try OperationBody(call.request.body, with: [])
       askOfCampaign(call, key, { _, campaign in campaign.description.id }) { id in
         perform(.campaign(id, state), body, call, key)
       }
@@ -156,11 +155,10 @@ enum FleetOperations {
 
   // MARK: the audit
 
-  private static func listAudit(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let limit = number("limit", call, orElse: 50, most: 1_000),
-      let before = number("before", call, orElse: .max, most: .max)
-    else { return }
-    guard let given = apps(call, key) else { return }
+  private static func listAudit(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    let limit = try number("limit", call, orElse: 50, most: 1_000)
+    let before = try number("before", call, orElse: .max, most: .max)
+    let given = try apps(call, key)
     // A key for all applications also sees operations on the whole fleet.
     let apps = call.query("app") == nil && call.applications.areAll(in: key.apps) ? nil : given
     let subject = call.query("subject")
@@ -171,26 +169,17 @@ enum FleetOperations {
 
   // MARK: calls
 
-  /// The key's applications, or the one that the query names. Nil if the key isn't for that one; the call is then answered.
-  private static func apps(_ call: HTTPCall, _ key: GatewayKey) -> [[UInt8]]? {
+  /// The key's applications, or the one that the query names.
+  private static func apps(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) -> [[UInt8]] {
     guard let app = call.query("app") else { return key.apps }
-    guard key.apps.contains(app) else {
-      call.refuse(.foreignApp)
-      return nil
-    }
+    guard key.apps.contains(app) else { throw .foreignApp }
     return [app]
   }
 
-  /// - Parameter members: those that the operation has besides `reason`.
-  private static func read(_ call: HTTPCall, with members: [String], then: (OperationBody) throws(Fault) -> Void) {
-    do throws(Fault) { try then(try OperationBody(call.request.body, with: members)) } catch { call.refuse(error) }
-  }
-
-  private static func number(_ name: String, _ call: HTTPCall, orElse usual: Int, most: Int) -> Int? {
+  private static func number(_ name: String, _ call: HTTPCall, orElse usual: Int, most: Int) throws(Fault) -> Int {
     guard let text = call.query(name) else { return usual }
     guard let number = Int(String(decoding: text, as: UTF8.self)), (1...most).contains(number) else {
-      call.refuse(.badRequest("\(name): expected a whole number from 1 to \(most)"))
-      return nil
+      throw .badRequest("\(name): expected a whole number from 1 to \(most)")
     }
     return number
   }

@@ -14,9 +14,8 @@ enum GorushPush {
     var isHigh: Bool
   }
 
-  static func take(_ call: HTTPCall, _ key: GatewayKey) {
-    let orders: [Order]
-    do throws(Fault) { orders = try read(call, key) } catch { return call.refuse(error) }
+  static func take(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    let orders = try read(call, key)
     call.parts.keys.charge(key, requests: orders.count - 1)
     let answers = Gathering<SendService.Outcome>(orders.count) { call.answer(answer(call, orders, $0)) }
     for (index, order) in orders.enumerated() {

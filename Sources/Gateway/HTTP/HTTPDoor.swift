@@ -166,9 +166,9 @@ final class HTTPDoor: Door, TurnHook {
         return call.answer(.own(401, "Unauthorized", "the body must be a JSON object with the member key: an operator's key"))
       }
       let key = NewSecret.id(in: secret, .key) == nil ? [] : secret
-      let verdict = enter(call, route, ConsoleRoutes.rights) { [weak self] call, key in
+      let verdict = enter(call, route, ConsoleRoutes.rights) { [weak self] call, key throws(Fault) in
         self?.failures.giveBack(origin)
-        work(call, key)
+        try work(call, key)
       }
       parts.keys.admit(key, then: verdict)
     case .installation(let right, let work): admitInstallationCaller(call, route, right, work)
@@ -178,12 +178,12 @@ final class HTTPDoor: Door, TurnHook {
 
   /// Does the work for a key that has one of the rights. Refuses the call of any other key.
   private func enter(
-    _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>, _ work: @escaping (HTTPCall, GatewayKey) -> Void
+    _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>, _ work: @escaping (HTTPCall, GatewayKey) throws(Fault) -> Void
   ) -> KeyCache.Verdict {
     { [weak self] verdict in
       switch verdict {
       case .success(let key) where key.rights.isDisjoint(with: rights): call.refuse(.noRight(rights))
-      case .success(let key): work(call, key)
+      case .success(let key): do throws(Fault) { try work(call, key) } catch { call.refuse(error) }
       case .failure(let fault) where fault == .noKey || fault == .wrongKey: self?.deny(call, route, fault)
       case .failure(let fault): call.refuse(fault)
       }
@@ -220,14 +220,14 @@ final class HTTPDoor: Door, TurnHook {
   }
 
   private func admitInstallationCaller(
-    _ call: HTTPCall, _ route: Route, _ right: KeyRight, _ work: @escaping (HTTPCall) -> Void
+    _ call: HTTPCall, _ route: Route, _ right: KeyRight, _ work: @escaping Route.InstallationWork
   ) {
     let (app, installation) = (call.app, call.installation)
     guard let secret = call.credential, NewSecret.id(in: secret, .device) != nil else {
-      let verdict = enter(call, route, [right]) { call, key in
-        guard key.apps.contains(app) else { return call.refuse(.foreignApp) }
+      let verdict = enter(call, route, [right]) { call, key throws(Fault) in
+        guard key.apps.contains(app) else { throw .foreignApp }
         call.isBackend = true
-        work(call)
+        try work(call)
       }
       return parts.keys.admit(call.credential, then: verdict)
     }
@@ -235,7 +235,7 @@ final class HTTPDoor: Door, TurnHook {
       guard let self else { return }
       guard let hash, Digest.areEqual(Digest.sha256(secret), hash) else { return deny(call, route, .wrongKey) }
       guard rates.admits([app, installation], at: context.loop.now) else { return call.refuse(.tooMany) }
-      work(call)
+      do throws(Fault) { try work(call) } catch { call.refuse(error) }
     }
   }
 

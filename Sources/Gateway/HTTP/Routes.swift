@@ -16,12 +16,15 @@ final class Route: Sendable {
     /// For callers with such a key in the body.
     case login(KeyWork)
     /// For the installation in the path, by its secret, and for keys to its application with the right.
-    case installation(KeyRight, @Sendable (HTTPCall) -> Void)
+    case installation(KeyRight, InstallationWork)
     /// For callers with a signed assertion of a service account.
     case account(KeyWork)
   }
 
-  typealias KeyWork = @Sendable (HTTPCall, GatewayKey) -> Void
+  /// Throws the fault for which the call is refused, unless the work answers the call.
+  typealias KeyWork = @Sendable (HTTPCall, GatewayKey) throws(Fault) -> Void
+  /// The same for an installation.
+  typealias InstallationWork = @Sendable (HTTPCall) throws(Fault) -> Void
 
   let methods: [String]
   let errorFormat: ErrorFormat
@@ -144,7 +147,7 @@ enum Routes {
 
   private static var installationTable: Route.Table {
     func row(
-      _ rest: String, _ methods: [String], right: KeyRight = .register, _ work: @escaping @Sendable (HTTPCall) -> Void
+      _ rest: String, _ methods: [String], right: KeyRight = .register, _ work: @escaping Route.InstallationWork
     ) -> (String, Route) {
       ("v1/apps/*/installations/*" + rest, Route(methods, .own, .installation(right, work)))
     }
@@ -164,7 +167,9 @@ enum Routes {
       row("/badge", ["PUT", "DELETE"], right: .ack) { call in
         call.request.method == "PUT" ? Acknowledgements.badge(call) : Acknowledgements.clearBadge(call)
       },
-      row("/acks", ["POST"], right: .ack) { call in Acknowledgements.take(call, installation: call.installation) },
+      row("/acks", ["POST"], right: .ack) { call throws(Fault) in
+        try Acknowledgements.take(call, installation: call.installation)
+      },
     ]
   }
 }

@@ -7,18 +7,15 @@ enum InstanceID {
   /// Most tokens of one import, and of one call that joins or leaves.
   private static let (mostImported, mostTogether) = (100, 1_000)
 
-  private static func app(_ call: HTTPCall, _ key: GatewayKey) -> GatewayApplications.App? {
-    guard let app = call.applications.only(of: key, call.header("project_id")) else {
-      call.answer(.instance(403, "PERMISSION_DENIED"))
-      return nil
-    }
+  private static func app(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) -> GatewayApplications.App {
+    guard let app = call.applications.only(of: key, call.header("project_id")) else { throw .foreignApp }
     return app
   }
 
   // MARK: GET /iid/info/<token>
 
-  static func info(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let app = app(call, key) else { return }
+  static func info(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    let app = try app(call, key)
     guard let reference = DeviceReference(text: call.path[2]) else { return call.answer(.instance(400, "InvalidToken")) }
     let isDetailed = call.has("details")
     call.ask(.read { try $0.device(reference, app: app.id) }) { records in
@@ -53,8 +50,8 @@ enum InstanceID {
 
   // MARK: POST /iid/v1/<token>/rel/topics/<name>
 
-  static func join(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let app = app(call, key) else { return }
+  static func join(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    let app = try app(call, key)
     subscribe(call, app, key, "subscribe", topic: call.path[5], tokens: [call.path[2]]) { errors in
       switch errors.first.flatMap(\.self) {
       case nil: call.answer(.json(200, [:]))
@@ -66,11 +63,11 @@ enum InstanceID {
 
   // MARK: POST /iid/v1:batchAdd and :batchRemove
 
-  static func batchAdd(_ call: HTTPCall, _ key: GatewayKey) { batch(call, key, "subscribe") }
-  static func batchRemove(_ call: HTTPCall, _ key: GatewayKey) { batch(call, key, "unsubscribe") }
+  static func batchAdd(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) { try batch(call, key, "subscribe") }
+  static func batchRemove(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) { try batch(call, key, "unsubscribe") }
 
-  private static func batch(_ call: HTTPCall, _ key: GatewayKey, _ op: String) {
-    guard let app = app(call, key) else { return }
+  private static func batch(_ call: HTTPCall, _ key: GatewayKey, _ op: String) throws(Fault) {
+    let app = try app(call, key)
     guard let document = try? JSONDocument(call.request.body), let topic = document.string("to") else {
       return call.answer(.instance(400, "InvalidParameters"))
     }

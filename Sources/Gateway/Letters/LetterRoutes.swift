@@ -11,36 +11,37 @@ enum LetterRoutes {
 
   static var table: Route.Table {
     [
-      ("v1/fleet/dead", .view { look($0, $1, .dead) }),
-      ("v1/fleet/dead/replay", .operate { begin($0, $1, "dead replay", .dead) }),
-      ("v1/fleet/dead/drop", .operate { begin($0, $1, "dead drop", .dead) }),
+      ("v1/fleet/dead", .view(look)), ("v1/fleet/dead/replay", .operate(begin)), ("v1/fleet/dead/drop", .operate(begin)),
       // A look counts as a return of each request.
-      ("v1/fleet/apps/*/held", Route(["GET"], .own, .console([.operate]) { look($0, $1, Self.held($0)) })),
-      ("v1/fleet/apps/*/held/drop", .operate { begin($0, $1, "held drop", Self.held($0)) }),
-      ("v1/fleet/apps/*/discard", .operate { discard($0, $1, .app($0.path[3]), Self.held($0)) }),
-      (
-        "v1/fleet/lanes/*/discard",
-        .operate { discard($0, $1, .lane($0.path[3]), .lane(String(decoding: $0.path[3], as: UTF8.self))) }
-      ),
+      ("v1/fleet/apps/*/held", Route(["GET"], .own, .console([.operate], look))),
+      ("v1/fleet/apps/*/held/drop", .operate(begin)), ("v1/fleet/apps/*/discard", .operate(discard)),
+      ("v1/fleet/lanes/*/discard", .operate(discard)),
       ("v1/fleet/jobs", .view(list)), ("v1/fleet/jobs/*", .view(show)), ("v1/fleet/jobs/*/stop", .operate(stop)),
     ]
   }
 
-  private static func held(_ call: HTTPCall) -> LetterQueue { .held(String(decoding: call.path[3], as: UTF8.self)) }
+  /// The queue that the path names.
+  private static func queue(_ call: HTTPCall) -> LetterQueue {
+    let words = call.path.map { String(decoding: $0, as: UTF8.self) }
+    return switch words[2] {
+    case "apps": .held(words[3])
+    case "lanes": .lane(words[3])
+    default: .dead
+    }
+  }
 
   // MARK: looks
 
-  private static func look(_ call: HTTPCall, _ key: GatewayKey, _ queue: LetterQueue) {
-    do throws(Fault) {
-      let filter = try LetterBody.filter(call)
-      try check(call, filter.app, queue, key)
-      let withContent = call.has("content")
-      guard !withContent || key.rights.contains(.operate) else { throw .noRight([.operate]) }
-      let order = LetterOrder(
-        action: .look(shown: min(filter.limit ?? Self.usuallyShown, Self.mostShown), withContent: withContent),
-        queue: queue, filter: filter)
-      try call.parts.letters.add(order, operation("look", order, call, key, nil), answer: call.answer)
-    } catch { call.refuse(error) }
+  private static func look(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    let queue = queue(call)
+    let filter = try LetterBody.filter(call)
+    try check(call, filter.app, queue, key)
+    let withContent = call.has("content")
+    guard !withContent || key.rights.contains(.operate) else { throw .noRight([.operate]) }
+    let order = LetterOrder(
+      action: .look(shown: min(filter.limit ?? Self.usuallyShown, Self.mostShown), withContent: withContent),
+      queue: queue, filter: filter)
+    try call.parts.letters.add(order, operation("look", order, call, key, nil), answer: call.answer)
   }
 
   /// - Throws: if the key isn't for the application, or for all of them if none is named.
@@ -57,43 +58,43 @@ enum LetterRoutes {
 
   // MARK: changes
 
-  private static func begin(_ call: HTTPCall, _ key: GatewayKey, _ name: String, _ queue: LetterQueue) {
-    do throws(Fault) {
-      let body = try LetterBody(call.request.body, with: name == "dead replay" ? ["filter", "rate"] : ["filter"])
-      try check(call, body.filter.app, queue, key)
-      let order = LetterOrder(
-        action: name == "dead replay" ? .replay(rate: body.rate.map(Double.init)) : .drop,
-        queue: queue, filter: body.filter)
-      try add(order, name, call, key, body.reason)
-    } catch { call.refuse(error) }
+  /// Replays or drops messages.
+  private static func begin(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    let queue = queue(call)
+    let isReplay = call.path.last?.elementsEqual("replay".utf8) == true
+    let body = try LetterBody(call.request.body, with: isReplay ? ["filter", "rate"] : ["filter"])
+    try check(call, body.filter.app, queue, key)
+    let order = LetterOrder(
+      action: isReplay ? .replay(rate: body.rate.map(Double.init)) : .drop, queue: queue, filter: body.filter)
+    try add(order, "\(queue == .dead ? "dead" : "held") \(isReplay ? "replay" : "drop")", call, key, body.reason)
   }
 
   /// Drops what waits in the queue of a paused application or lane. It must be paused now, and still when the job begins.
-  private static func discard(_ call: HTTPCall, _ key: GatewayKey, _ subject: ControlSubject, _ queue: LetterQueue) {
-    if case .lane(let name) = queue, !Topology.lanes.contains(name) { return call.refuse(.noSuchPlace) }
-    do throws(Fault) {
-      let body = try LetterBody(call.request.body, with: [])
-      try check(call, nil, queue, key)
-      let order = LetterOrder(action: .drop, queue: queue, filter: body.filter)
-      let (unknown, running) = ("the registry can't be used for now", subject.refusalOfDiscard)
-      func ask(_ then: @escaping (Control.Mode?) -> Void) {
-        call.parts.registry.call(.read { try $0.control(subject) }) { then((try? $0.get())?.mode(at: call.time.wallClock)) }
-      }
-      ask { mode in
-        guard let mode else { return call.refuse(.unavailable(unknown)) }
-        guard mode == .paused else { return call.refuse("InvalidParameters", running, status: 409) }
-        var isFirst = true
-        do throws(Fault) {
-          try add(order, "discard", call, key, body.reason) { then in
-            ask { mode in
-              // A question that fails during the job doesn't end it.
-              then(mode == .paused || mode == nil && !isFirst ? nil : mode == nil ? unknown : running)
-              isFirst = false
-            }
+  private static func discard(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    let queue = queue(call)
+    let subject: ControlSubject = queue.heldApp == nil ? .lane(call.path[3]) : .app(call.path[3])
+    if case .lane(let name) = queue, !Topology.lanes.contains(name) { throw .noSuchPlace }
+    let body = try LetterBody(call.request.body, with: [])
+    try check(call, nil, queue, key)
+    let order = LetterOrder(action: .drop, queue: queue, filter: body.filter)
+    let (unknown, running) = ("the registry can't be used for now", subject.refusalOfDiscard)
+    func ask(_ then: @escaping (Control.Mode?) -> Void) {
+      call.parts.registry.call(.read { try $0.control(subject) }) { then((try? $0.get())?.mode(at: call.time.wallClock)) }
+    }
+    ask { mode in
+      guard let mode else { return call.refuse(.unavailable(unknown)) }
+      guard mode == .paused else { return call.refuse("InvalidParameters", running, status: 409) }
+      var isFirst = true
+      do throws(Fault) {
+        try add(order, "discard", call, key, body.reason) { then in
+          ask { mode in
+            // A question that fails during the job doesn't end it.
+            then(mode == .paused || mode == nil && !isFirst ? nil : mode == nil ? unknown : running)
+            isFirst = false
           }
-        } catch { call.refuse(error) }
-      }
-    } catch { call.refuse(error) }
+        }
+      } catch { call.refuse(error) }
+    }
   }
 
   private static func add(
@@ -129,27 +130,24 @@ enum LetterRoutes {
     call.answer(.json(200, ["jobs": known.map(\.json)]))
   }
 
-  private static func job(_ call: HTTPCall, _ key: GatewayKey) -> LetterJobs.Job? {
+  private static func job(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) -> LetterJobs.Job {
     let number = Int(String(decoding: call.path[3], as: UTF8.self))
     let job = call.parts.letters.jobs.first { $0.number == number && isKnown($0, call, key) }
-    if job == nil { call.refuse(.noSuchPlace) }
+    guard let job else { throw .noSuchPlace }
     return job
   }
 
-  private static func show(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let job = job(call, key) else { return }
-    call.answer(.json(200, job.json))
+  private static func show(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    call.answer(.json(200, try job(call, key).json))
   }
 
-  private static func stop(_ call: HTTPCall, _ key: GatewayKey) {
-    guard let job = job(call, key) else { return }
-    do throws(Fault) {
-      let reason = try OperationBody(call.request.body, with: []).reason
-      let order = FleetOperation(job.operation.action, by: key.title, from: call.origin, because: reason)
-      guard call.parts.letters.stop(job.number, as: order) else {
-        return call.refuse("InvalidParameters", "the job has ended", status: 409)
-      }
-      call.answer(.json(200, ["job": job.number]))
-    } catch { call.refuse(error) }
+  private static func stop(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    let job = try job(call, key)
+    let reason = try OperationBody(call.request.body, with: []).reason
+    let order = FleetOperation(job.operation.action, by: key.title, from: call.origin, because: reason)
+    guard call.parts.letters.stop(job.number, as: order) else {
+      return call.refuse("InvalidParameters", "the job has ended", status: 409)
+    }
+    call.answer(.json(200, ["job": job.number]))
   }
 }

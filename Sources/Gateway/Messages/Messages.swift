@@ -16,13 +16,11 @@ enum Messages {
     var isHigh: Bool?
   }
 
-  static func take(_ call: HTTPCall, _ key: GatewayKey) {
-    guard key.apps.contains(call.path[2]), let app = call.applications[call.path[2]] else { return call.refuse(.foreignApp) }
-    do throws(Fault) {
-      let order = try order(call, key, app)
-      if call.isOf("application/x-ndjson") { return try takeLines(call, order) }
-      send(call, call.request.body, order) { _, answer in call.answer(answer) }
-    } catch { call.refuse(error) }
+  static func take(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    guard key.apps.contains(call.path[2]), let app = call.applications[call.path[2]] else { throw .foreignApp }
+    let order = try order(call, key, app)
+    if call.isOf("application/x-ndjson") { return try takeLines(call, order) }
+    send(call, call.request.body, order) { _, answer in call.answer(answer) }
   }
 
   static func order(_ call: HTTPCall, _ key: GatewayKey, _ app: GatewayApplications.App) throws(Fault) -> Order {
