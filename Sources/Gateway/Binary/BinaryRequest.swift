@@ -18,44 +18,27 @@ struct BinaryRequest {
     let refusal = BinaryRefusal(status: .processingError, identifier: frame.identifier, isSilent: frame.isSimple)
     // The payload is copied into the request unchanged, so it must be exactly one JSON value.
     guard let payload = try? JSONDocument(frame.payload), payload.kind(payload.root) == .object else { throw refusal }
-    let life = Life(frame.expiry, now: now)
+    let end = frame.expiry.map(Int64.init)
+    // A notification that expired before it arrived ends as expired. This protocol has no error for that.
+    let since = end.map { $0 == 0 ? now : min($0 - 1, now) } ?? now
+    // Without an expiry, nil for the longest lifetime that the fleet allows.
+    let seconds = end.map { $0 == 0 ? 0 : min($0 - since, Int64(RequestLimits.longestTimeToLive)) }
     priority = frame.priority == 10 ? .high : .normal
-    body = Self.body(frame, payload, life, priority)
+    body = Self.body(frame, payload, seconds, priority)
     if case .failure = SendRequest.parse(body, limits: limits) { throw refusal }
     var properties = BasicProperties()
-    properties.describeJSON(id, app: app, at: life.since)
+    properties.describeJSON(id, app: app, at: since)
     self.properties = properties
   }
 
-  private struct Life {
-    /// Start of the lifetime, Unix seconds.
-    var since: Int64
-    /// Nil for the longest lifetime that the fleet allows.
-    var seconds: Int64?
-
-    init(_ expiry: UInt32?, now: Int64) {
-      since = now
-      guard let expiry else { return }
-      let end = Int64(expiry)
-      if end == 0 {
-        seconds = 0
-      } else if end > now {
-        seconds = min(end - now, Int64(RequestLimits.longestTimeToLive))
-      } else {
-        // Expired before it arrived: the request ends as expired. This protocol has no error for that.
-        since = end - 1
-        seconds = 1
-      }
-    }
-  }
-
-  private static func body(_ frame: BinaryFrame, _ payload: JSONDocument, _ life: Life, _ priority: Priority) -> [UInt8] {
+  /// - Parameter seconds: the lifetime; nil for the longest.
+  private static func body(_ frame: BinaryFrame, _ payload: JSONDocument, _ seconds: Int64?, _ priority: Priority) -> [UInt8] {
     var body: [UInt8] = []
     body.reserveCapacity(frame.payload.count + 2 * frame.token.count + 200)
     body += Array(#"{"to":"apns:"#.utf8)
     body += frame.token.hexText
     body += Array(#"","priority":"\#(priority.rawValue)""#.utf8)
-    if let seconds = life.seconds { body += Array(#","time_to_live":\#(seconds)"#.utf8) }
+    if let seconds { body += Array(#","time_to_live":\#(seconds)"#.utf8) }
     body += Array(#","apns":{"headers":{"apns-push-type":"\#(isBackground(payload) ? "background" : "alert")""#.utf8)
     if let expiry = frame.expiry, expiry > 0 { body += Array(#","apns-expiration":"\#(expiry)""#.utf8) }
     body += Array(#"},"payload":"#.utf8)
