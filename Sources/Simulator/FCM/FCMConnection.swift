@@ -2,35 +2,31 @@ import HTTP2
 import PushCore
 
 final class FCMConnection: ServiceConnection<FCMService>, ServerSessionHandler {
-  /// The answer to a request without a script.
-  private enum Answer {
-    case sent([UInt8])
-    case refused(FCMError)
-    case token(Result<[UInt8], AccessTokenIssuer.Refusal>)
-  }
-
   func requestReceived(_ request: ServerRequest, on session: ServerSession) {
     var entry = JournalEntry(request, connection: number, at: service.time.wallClock)
     let isToken = entry.path == Self.tokenPath
     let answer = isToken ? exchange(request, &entry) : send(request, &entry)
     let key = isToken ? Self.tokenPath : entry.token
     let step = key.isEmpty ? nil : service.step(for: key)
-    perform(step, &entry, on: session) { _ in Self.outcome(answer, step) }
+    perform(step, &entry, on: session) { _ in Self.scripted(answer, step, isToken: isToken) }
     service.journal.note(entry)
   }
 
   /// The journal has only the assertion's claims, because the assertion is a credential.
-  private func exchange(_ request: ServerRequest, _ entry: inout JournalEntry) -> Answer {
+  private func exchange(_ request: ServerRequest, _ entry: inout JournalEntry) -> SimulatedAnswer {
     if entry.method != Array("POST".utf8) { entry.violations.append("the token endpoint takes POST only") }
     if !(request.header("content-type") ?? []).starts(with: "application/x-www-form-urlencoded".utf8) {
       entry.violations.append("the content type is not application/x-www-form-urlencoded")
     }
     let (result, asker) = service.issuer.exchange(request.body, id: service.makeID(), at: entry.time)
     entry.authorization = asker
-    return .token(result)
+    return switch result {
+    case .success(let body): Self.json(200, nil, body)
+    case .failure(let refusal): Self.oauth(400, refusal.error, refusal.description)
+    }
   }
 
-  private func send(_ request: ServerRequest, _ entry: inout JournalEntry) -> Answer {
+  private func send(_ request: ServerRequest, _ entry: inout JournalEntry) -> SimulatedAnswer {
     entry.payload = request.body
     if !(request.header("content-type") ?? []).starts(with: "application/json".utf8) {
       entry.violations.append("the content type is not application/json")
@@ -48,10 +44,11 @@ final class FCMConnection: ServiceConnection<FCMService>, ServerSessionHandler {
       defer { entry.token = check.scriptKey }
       try check.run()
       let id = check.isValidateOnly ? Array("fake_message_id".utf8) : service.nextMessageID()
-      return .sent(Array("projects/".utf8) + project + Array("/messages/".utf8) + id)
+      let name = Array("projects/".utf8) + project + Array("/messages/".utf8) + id
+      return Self.json(200, nil, (["name": name] as JSONObject).line)
     } catch {
       entry.violations += error.violations.map { "\($0.field): \($0.description)" }
-      return .refused(error)
+      return Self.json(error.status, error.reason, error.body)
     }
   }
 
@@ -65,19 +62,11 @@ final class FCMConnection: ServiceConnection<FCMService>, ServerSessionHandler {
   }
 
   /// A script changes only successful answers.
-  private static func outcome(_ answer: Answer, _ step: Step?) -> SimulatedAnswer {
-    switch answer {
-    case .refused(let error): return json(error.status, error.reason, error.body)
-    case .token(.failure(let refusal)): return oauth(400, refusal.error, refusal.description)
-    case .sent(let name):
-      if let error = step.flatMap(FCMError.scripted) { return json(error.status, error.reason, error.body) }
-      return json(200, nil, (["name": name] as JSONObject).line)
-    case .token(.success(let body)):
-      if let step, let status = step.status, status != 200 {
-        return oauth(status, step.reason ?? (status < 500 ? "invalid_grant" : "internal_failure"), "Scripted.")
-      }
-      return json(200, nil, body)
-    }
+  private static func scripted(_ answer: SimulatedAnswer, _ step: Step?, isToken: Bool) -> SimulatedAnswer {
+    guard answer.reason == nil, let step else { return answer }
+    guard isToken else { return FCMError.scripted(step).map { json($0.status, $0.reason, $0.body) } ?? answer }
+    guard let status = step.status, status != 200 else { return answer }
+    return oauth(status, step.reason ?? (status < 500 ? "invalid_grant" : "internal_failure"), "Scripted.")
   }
 
   private static func oauth(_ status: Int, _ error: String, _ description: String) -> SimulatedAnswer {
