@@ -3,15 +3,11 @@ import Wire
 
 /// A form of GCM's first interface, converted to JSON: `registration_id=…&collapse_key=…&data.x=…`.
 struct GCMForm {
-  enum Failure: Error {
-    case missingRegistration
-    case unreadable
-  }
-
   let json: [UInt8]
 
-  init(_ body: [UInt8]) throws(Failure) {
-    guard let fields = PercentEncoding.fields(body) else { throw .unreadable }
+  /// Nil if the form names no registration.
+  init?(_ body: [UInt8]) throws(Fault) {
+    guard let fields = PercentEncoding.fields(body) else { throw .badRequest("the form can't be read") }
     var line = JSONObjectWriter()
     var data: [(name: [UInt8], value: [UInt8])] = []
     var seen: Set<[UInt8]> = []
@@ -29,9 +25,7 @@ struct GCMForm {
       default: continue
       }
     }
-    guard fields.contains(where: { $0.name.elementsEqual("registration_id".utf8) && !$0.value.isEmpty }) else {
-      throw .missingRegistration
-    }
+    guard fields.contains(where: { $0.name.elementsEqual("registration_id".utf8) && !$0.value.isEmpty }) else { return nil }
     if !data.isEmpty {
       line.set("data", object: { object in for (name, value) in data { object.set(name.span, value) } })
     }

@@ -4,28 +4,22 @@ import StatusHTTP
 
 /// `POST /gcm/send` and `/fcm/send`: requests of GCM and FCM legacy, as JSON or as a form.
 enum GCMSend {
-  static func take(_ call: HTTPCall, _ key: GatewayKey) {
-    if call.isJSON { return takeJSON(call, key) }
-    let form: GCMForm
-    do throws(GCMForm.Failure) { form = try GCMForm(call.request.body) } catch {
-      return switch error {
-      case .missingRegistration: call.answer(.text(200, "Error=MissingRegistration\n"))
-      case .unreadable: call.answer(.text(400, "the form can't be read\n"))
-      }
-    }
+  static func take(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
+    if call.isJSON { return try takeJSON(call, key) }
+    guard let form = try GCMForm(call.request.body) else { return call.answer(.text(200, "Error=MissingRegistration\n")) }
     do throws(Rejection) {
       send(try SendRequest.document(form.json, call.applications.limits.json), call, key, isForm: true)
     } catch { refuse(error, call, .form) }
   }
 
-  private static func takeJSON(_ call: HTTPCall, _ key: GatewayKey) {
+  private static func takeJSON(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
     let body = call.request.body
     let document: JSONDocument
     do throws(JSONError) { document = try JSONDocument(body, limits: call.applications.limits.json) } catch {
-      return call.answer(.text(400, GCMCheck.line(error, body) + "\n"))
+      throw .badRequest(GCMCheck.line(error, body))
     }
     let isGCM = call.path.first?.elementsEqual("gcm".utf8) == true
-    if let line = GCMCheck(document: document, isGCM: isGCM).line { return call.answer(.text(400, line + "\n")) }
+    if let line = GCMCheck(document: document, isGCM: isGCM).line { throw .badRequest(line) }
     send(document, call, key, isForm: false)
   }
 
