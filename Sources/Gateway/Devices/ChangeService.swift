@@ -115,6 +115,9 @@ extension JSONDocument {
     }
   }
 
+  /// The value of a member of the root; nil if it is null or isn't there.
+  func given(_ name: String) -> Int? { value(name, of: root).flatMap { kind($0) == .null ? nil : $0 } }
+
   /// The source text of a value.
   func raw(_ node: Int) -> [UInt8] {
     let end = source(node).upperBound + (kind(node) == .string ? 1 : 0)

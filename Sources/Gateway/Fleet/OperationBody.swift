@@ -21,23 +21,18 @@ struct OperationBody {
       let has = known.joined(separator: ", ")
       throw .badRequest("\(document.text(name).prefix(64)): unknown key; this operation has \(has)")
     }
-    guard let value = self["reason"] else { return }
+    guard let value = document.given("reason") else { return }
     guard let text = text(value), FleetOperation.isReason(text) else {
       throw .badRequest("reason: expected a text of at most \(FleetOperation.longestReason) bytes, without control characters")
     }
     reason = text
   }
 
-  /// A member's value; nil if it is null or isn't there.
-  subscript(name: String) -> Int? {
-    document.value(name, of: document.root).flatMap { document.kind($0) == .null ? nil : $0 }
-  }
-
   private func text(_ value: Int) -> [UInt8]? { document.kind(value) == .string ? document.string(value) : nil }
 
   /// Unix milliseconds.
   func until(after now: Int64) throws(Fault) -> Int64? {
-    guard let value = self["until"] else { return nil }
+    guard let value = document.given("until") else { return nil }
     guard let until = text(value).flatMap({ Timestamp.milliseconds(of: $0) }), until > now else {
       throw .badRequest("until: expected a time to come, such as 2026-11-20T21:22:00Z")
     }
@@ -54,13 +49,13 @@ struct OperationBody {
 
   /// - Returns: nil if the member is null or isn't there.
   func integer(_ name: String, in range: ClosedRange<Int64>, _ words: String) throws(Fault) -> Int64? {
-    guard let value = self[name] else { return nil }
+    guard let value = document.given(name) else { return nil }
     guard let number = document.integer(value), range.contains(number) else { throw .badRequest("\(name): expected \(words)") }
     return number
   }
 
   func user() throws(Fault) -> [UInt8] {
-    guard let value = self["user"] else { throw .badRequest("user: expected the name of a user") }
+    guard let value = document.given("user") else { throw .badRequest("user: expected the name of a user") }
     guard let user = text(value) else { throw .badRequest("user: expected a text") }
     return user
   }

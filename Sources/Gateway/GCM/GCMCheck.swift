@@ -31,11 +31,6 @@ struct GCMCheck {
     return types ?? target ?? data ?? lifetime
   }
 
-  /// A member that exists and isn't null.
-  private func value(_ name: String) -> Int? {
-    document.value(name, of: document.root).flatMap { document.kind($0) == .null ? nil : $0 }
-  }
-
   private func text(_ node: Int) -> String {
     let source = document.source(node)
     let text = String(decoding: document.bytes[source].prefix(64), as: UTF8.self)
@@ -44,21 +39,21 @@ struct GCMCheck {
 
   private var types: String? {
     for name in ["to", "condition", "collapse_key", "restricted_package_name", "notification_key", "priority"] {
-      guard let node = value(name), document.kind(node) != .string else { continue }
+      guard let node = document.given(name), document.kind(node) != .string else { continue }
       return "Field \"\(name)\" must be a JSON string: \(text(node))"
     }
-    if let node = value("registration_ids") {
+    if let node = document.given("registration_ids") {
       guard document.kind(node) == .array else { return "\"registration_ids\" field is not a JSON array" }
       for element in document.elements(of: node) where document.kind(element) != .string {
         return "Field \"registration_ids\" must be a JSON array of strings: \(text(element))"
       }
     }
     for name in ["data", "notification"] {
-      guard let node = value(name), document.kind(node) != .object else { continue }
+      guard let node = document.given(name), document.kind(node) != .object else { continue }
       return "Field \"\(name)\" must be a JSON array: \(text(node))"
     }
     for name in ["dry_run", "delay_while_idle", "content_available", "mutable_content"] {
-      guard let node = value(name) else { continue }
+      guard let node = document.given(name) else { continue }
       switch document.kind(node) {
       case .array, .object: return "Field \"\(name)\" must be a JSON boolean: \(text(node))"
       default: continue
@@ -68,11 +63,11 @@ struct GCMCheck {
   }
 
   private var target: String? {
-    let list = value("registration_ids")
-    let one = value("to") ?? value("notification_key")
+    let list = document.given("registration_ids")
+    let one = document.given("to") ?? document.given("notification_key")
     if list != nil, one != nil { return "Must use either \"registration_ids\" field or \"to\", not both" }
     guard let list else {
-      guard one == nil, value("condition") == nil else { return nil }
+      guard one == nil, document.given("condition") == nil else { return nil }
       return isGCM ? "Missing \"registration_ids\" field" : "to"
     }
     let count = document.count(list)
@@ -82,7 +77,7 @@ struct GCMCheck {
   }
 
   private var data: String? {
-    guard let node = value("data") else { return nil }
+    guard let node = document.given("data") else { return nil }
     for (name, _) in document.members(of: node) {
       let key = document.text(name)
       if key == "from" || key == "message_type" || key.hasPrefix("google") || key.hasPrefix("gcm") {
@@ -94,7 +89,7 @@ struct GCMCheck {
 
   /// Accepts a number in quotes, because Google's example has one.
   private var lifetime: String? {
-    guard let node = value("time_to_live") else { return nil }
+    guard let node = document.given("time_to_live") else { return nil }
     let seconds = document.kind(node) == .string ? Int64(document.text(node)) : document.integer(node)
     if let seconds, (0...2_419_200).contains(seconds) { return nil }
     return "Invalid value (\(text(node))) for \"time_to_live\": must be between 0 and 2419200"

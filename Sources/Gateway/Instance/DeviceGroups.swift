@@ -34,9 +34,7 @@ enum DeviceGroups {
     line.set("app", app.id)
     for name in ["notification_key_name", "notification_key", "registration_ids", "users"] {
       if name == "notification_key", op == "group_create" { continue }
-      if let node = document.value(name, of: document.root), document.kind(node) != .null {
-        line.set(name, raw: document.raw(node))
-      }
+      if let node = document.given(name) { line.set(name, raw: document.raw(node)) }
     }
     let change = line.closed()
     if case .failure(let refusal) = RegistryChange.parse(change, limits: call.parts.changes.limits) {

@@ -71,8 +71,7 @@ enum InstanceID {
     guard let document = try? JSONDocument(call.request.body), let topic = document.string("to") else {
       return call.answer(.instance(400, "InvalidParameters"))
     }
-    let node = document.value("registration_tokens", of: document.root).flatMap { document.kind($0) == .null ? nil : $0 }
-    guard let node else { return call.answer(.instance(400, "MissingIIdToken")) }
+    guard let node = document.given("registration_tokens") else { return call.answer(.instance(400, "MissingIIdToken")) }
     guard let tokens = document.texts(of: node) else {
       return call.answer(.instance(400, "registration_tokens: expected an array of strings"))
     }

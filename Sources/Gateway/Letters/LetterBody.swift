@@ -21,7 +21,7 @@ struct LetterBody {
     reason = body.reason
     rate = try body.integer("rate", in: Self.rates, "letters per second, from 1 to \(Self.rates.upperBound)")
     guard names.contains("filter") else { return }
-    guard let value = body["filter"], document.kind(value) == .object else {
+    guard let value = document.given("filter"), document.kind(value) == .object else {
       throw .badRequest("filter: expected an object; an empty one selects all messages")
     }
     for (name, value) in document.members(of: value) { try set(document.text(name), value, document) }
