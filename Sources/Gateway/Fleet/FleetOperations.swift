@@ -108,7 +108,7 @@ enum FleetOperations {
   // MARK: campaigns
 
   private static func listCampaigns(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
-    let limit = try number("limit", call, orElse: 50, most: 1_000)
+    let limit = try call.number("limit", most: 1_000) ?? 50
     let apps = try apps(call, key)
     ask(.read { try $0.campaigns(of: apps, limit: limit) }, call) { campaigns in
       call.answer(.json(200, ["campaigns": campaigns.map(\.json)]))
@@ -120,8 +120,8 @@ enum FleetOperations {
   }
 
   private static func listUnreached(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
-    let limit = try number("limit", call, orElse: 50, most: 1_000)
-    let after = try number("after", call, orElse: 0, most: .max)
+    let limit = try call.number("limit", most: 1_000) ?? 50
+    let after = try call.number("after", most: .max) ?? 0
     askOfCampaign(call, key) { store, campaign in
       try store.unreached(by: campaign.description.id, after: Int64(after), limit: limit)
     } then: { devices in
@@ -156,8 +156,8 @@ enum FleetOperations {
   // MARK: the audit
 
   private static func listAudit(_ call: HTTPCall, _ key: GatewayKey) throws(Fault) {
-    let limit = try number("limit", call, orElse: 50, most: 1_000)
-    let before = try number("before", call, orElse: .max, most: .max)
+    let limit = try call.number("limit", most: 1_000) ?? 50
+    let before = try call.number("before", most: .max) ?? .max
     let given = try apps(call, key)
     // A key for all applications also sees operations on the whole fleet.
     let apps = call.query("app") == nil && call.applications.areAll(in: key.apps) ? nil : given
@@ -174,14 +174,6 @@ enum FleetOperations {
     guard let app = call.query("app") else { return key.apps }
     guard key.apps.contains(app) else { throw .foreignApp }
     return [app]
-  }
-
-  private static func number(_ name: String, _ call: HTTPCall, orElse usual: Int, most: Int) throws(Fault) -> Int {
-    guard let text = call.query(name) else { return usual }
-    guard let number = Int(String(decoding: text, as: UTF8.self)), (1...most).contains(number) else {
-      throw .badRequest("\(name): expected a whole number from 1 to \(most)")
-    }
-    return number
   }
 
   /// Answers with the record of the operation.

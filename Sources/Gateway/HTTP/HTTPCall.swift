@@ -72,6 +72,15 @@ final class HTTPCall {
 
   func query(_ name: String) -> [UInt8]? { query.first { $0.name.elementsEqual(name.utf8) }?.value }
 
+  /// A whole number from 1 on; nil if the query has none.
+  func number(_ name: String, most: Int) throws(Fault) -> Int? {
+    guard let text = query(name) else { return nil }
+    guard let number = Int(String(decoding: text, as: UTF8.self)), (1...most).contains(number) else {
+      throw .badRequest("\(name): expected a whole number from 1 to \(most)")
+    }
+    return number
+  }
+
   /// True if the query has this flag as `true`.
   func has(_ flag: String) -> Bool { query(flag)?.elementsEqual("true".utf8) == true }
 

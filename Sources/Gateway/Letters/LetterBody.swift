@@ -30,7 +30,9 @@ struct LetterBody {
   private mutating func set(_ name: String, _ value: Int, _ document: JSONDocument) throws(Fault) {
     switch name {
     case "limit":
-      guard let number = document.integer(value), Self.limits.contains(number) else { throw Self.badLimit }
+      guard let number = document.integer(value), Self.limits.contains(number) else {
+        throw .badRequest("limit: expected a whole number from 1 to \(Self.limits.upperBound)")
+      }
       filter.limit = Int(number)
     case "ids":
       let ids = document.kind(value) == .array ? Array(document.elements(of: value)) : []
@@ -43,8 +45,6 @@ struct LetterBody {
       try Self.set(name, document.string(value), &filter)
     }
   }
-
-  private static let badLimit = Fault.badRequest("limit: expected a whole number from 1 to \(limits.upperBound)")
 
   private static func set(_ name: String, _ text: [UInt8], _ filter: inout LetterFilter) throws(Fault) {
     let value = String(decoding: text, as: UTF8.self)
@@ -70,10 +70,7 @@ struct LetterBody {
       if let text = call.query(name) { try set(name, text, &filter) }
     }
     if let id = call.query("id") { filter.ids = [String(decoding: id, as: UTF8.self)] }
-    if let text = call.query("limit") {
-      guard let number = Int64(String(decoding: text, as: UTF8.self)), limits.contains(number) else { throw badLimit }
-      filter.limit = Int(number)
-    }
+    filter.limit = try call.number("limit", most: Int(limits.upperBound))
     return filter
   }
 }
