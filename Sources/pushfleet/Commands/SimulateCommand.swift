@@ -81,15 +81,14 @@ enum SimulateCommand: Command {
     let key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
     let place = (endpoint, certificate, key)
     let script = try script(options)
-    switch platform {
-    case .apns: try serve(platform, place, script, options, files, apns(options))
-    case .fcm: try serve(platform, place, script, options, files, fcm(options))
-    case .webpush:
-      let subscriptions = try SubscriptionFile(options)
-      try serve(platform, place, script, options, files, webpush(options)) { port throws(CommandFailure) in
-        try subscriptions?.write(Endpoint(host: endpoint.host, port: port))
+    let subscriptions = platform == .webpush ? try SubscriptionFile(options) : nil
+    let make =
+      switch platform {
+      case .apns: try apns(options)
+      case .fcm: try fcm(options)
+      case .webpush: try webpush(options)
       }
-    }
+    try serve(platform, place, script, options, files, subscriptions, make)
   }
 
   private static func endpoint(_ options: Options, port: UInt16) throws(CommandFailure) -> Endpoint {
@@ -168,10 +167,9 @@ enum SimulateCommand: Command {
   }
 
   /// Prints the address, then serves until a signal; SIGHUP reloads the script.
-  /// - Parameter begin: called with the port once the simulator listens.
   private static func serve(
     _ platform: Platform, _ place: ProviderSimulator.Place, _ script: Script, _ options: Options, _ files: SimulatorFiles?,
-    _ make: SimulatedService.Make, begin: (UInt16) throws(CommandFailure) -> Void = { _ in }
+    _ subscriptions: SubscriptionFile?, _ make: SimulatedService.Make
   ) throws {
     let (name, endpoint) = (platform.label, place.endpoint)
     let journal = try journal(options)
@@ -193,7 +191,7 @@ enum SimulateCommand: Command {
     } catch { throw failure(error, name, endpoint) }
     play = simulator.service.play
     play?(script)
-    try begin(simulator.port)
+    try subscriptions?.write(Endpoint(host: endpoint.host, port: simulator.port))
     Terminal.notice("\(name) simulator listens on \(Endpoint(host: endpoint.host, port: simulator.port))")
     if let files { Terminal.notice("an application sends here with\n  \(files.advice(port: simulator.port))") }
     loop.run()
