@@ -18,31 +18,26 @@ public struct JSONObjectWriter {
     return bytes
   }
 
-  public mutating func set(_ name: Span<UInt8>, _ value: [UInt8]) {
-    begin(name)
-    bytes.appendSafeJSONString(value)
-  }
-
   public mutating func set(_ name: String, _ values: [[UInt8]]) {
-    begin(name.utf8.span)
+    begin(name)
     values.append(to: &bytes)
   }
 
   /// Sets a value that is JSON already; its line ends become spaces.
   public mutating func set(_ name: String, raw json: [UInt8]) {
-    begin(name.utf8.span)
+    begin(name)
     JSONRaw(json).append(to: &bytes)
   }
 
   public mutating func set(_ name: String, object members: (inout JSONObjectWriter) -> Void) {
-    begin(name.utf8.span)
+    begin(name)
     append(members)
   }
 
   /// Sets an array of objects.
   /// - Parameter members: sets the members of the object with an index.
   public mutating func set(_ name: String, objects count: Int, _ members: (Int, inout JSONObjectWriter) -> Void) {
-    begin(name.utf8.span)
+    begin(name)
     bytes.append(UInt8(ascii: "["))
     for index in 0..<count {
       if index > 0 { bytes.append(UInt8(ascii: ",")) }
@@ -59,7 +54,7 @@ public struct JSONObjectWriter {
     isFirst = false
   }
 
-  private mutating func begin(_ name: Span<UInt8>) {
+  private mutating func begin(_ name: String) {
     if !isFirst { bytes.append(UInt8(ascii: ",")) }
     isFirst = false
     bytes.appendSafeJSONString(name)
@@ -69,7 +64,8 @@ public struct JSONObjectWriter {
   // MARK: Members that are written as null if they are absent
 
   public mutating func set(_ name: String, _ value: [UInt8]?) {
-    if let value { set(name.utf8.span, value) } else { set(name, raw: Array("null".utf8)) }
+    begin(name)
+    if let value { bytes.appendSafeJSONString(value) } else { bytes.append("null") }
   }
 
   /// Leaves out an absent member.
@@ -78,7 +74,7 @@ public struct JSONObjectWriter {
   public mutating func set(_ name: String, _ value: String?) { set(name, value.map { Array($0.utf8) }) }
 
   public mutating func set(_ name: String, _ value: Int64?) {
-    begin(name.utf8.span)
+    begin(name)
     if let value { bytes.appendDecimal(value) } else { bytes.append("null") }
   }
 
