@@ -29,14 +29,10 @@ enum DeviceGroups {
     guard let word = document.string("operation"), let op = operations[String(decoding: word, as: UTF8.self)] else {
       return call.answer(.instance(400, "operation: expected create, add or remove"))
     }
-    var line = JSONObjectWriter()
-    line.set("op", op)
-    line.set("app", app.id)
-    for name in ["notification_key_name", "notification_key", "registration_ids", "users"] {
-      if name == "notification_key", op == "group_create" { continue }
-      if let node = document.given(name) { line.set(name, raw: document.raw(node)) }
-    }
-    let change = line.closed()
+    let names = ["notification_key_name", "notification_key", "registration_ids", "users"]
+      .filter { $0 != "notification_key" || op != "group_create" }
+    let given = names.map { name in (name, JSONOptional(document.given(name).map { JSONRaw(document.raw($0)) })) }
+    let change = (["op": op, "app": app.id] + JSONObject(given)).line
     if case .failure(let refusal) = RegistryChange.parse(change, limits: call.parts.changes.limits) {
       return call.answer(.instance(400, refusal.reason))
     }
