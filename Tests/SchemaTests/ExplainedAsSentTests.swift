@@ -82,10 +82,9 @@ private struct RandomSite {
     pools = PoolSet(setup, host: loop)
     let (apps, time, log) = (pools.apps, loop.time, Log(level: .error))
     outbox = Outbox(time: time, log: log)
-    pipeline = Pipeline(
-      configuration, apps: apps, accounts: pools.accounts,
-      messages: OutcomePublications(prefix: "push", apps: apps, steps: configuration.retry.steps), outbox: outbox,
-      registry: nil, replyQueues: ReplyQueues(time: time), time: time, log: log)
+    let publications = OutcomePublications(prefix: "push", apps: apps, steps: configuration.retry.steps)
+    let tools = ShardTools(apps: apps, registry: nil, publications: publications, outbox: outbox, time: time, log: log)
+    pipeline = Pipeline(configuration, tools, accounts: pools.accounts, replyQueues: ReplyQueues(time: time))
   }
 
   private static func configuration(_ generator: inout RequestGenerator, in folder: URL) throws -> Configuration {

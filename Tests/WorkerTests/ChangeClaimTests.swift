@@ -41,10 +41,7 @@ final class ChangeClaimTests {
     let pipeline = Pipeline(
       apps: Applications(Self.app), outbox: outbox,
       time: loop.time, registry: registry)
-    let tools = ShardTools(
-      apps: pipeline.apps, registry: registry, publications: pipeline.publisher.messages, outbox: outbox, time: loop.time,
-      log: log)
-    changes = ChangeQueue(tools, limits: RegistryLimits(), replyQueues: pipeline.rights.replyQueues)
+    changes = ChangeQueue(pipeline.tools, limits: RegistryLimits(), replyQueues: pipeline.rights.replyQueues)
     changes.feed = source
   }
 

@@ -28,10 +28,7 @@ struct ChangesInHandTests {
     pipeline = Pipeline(
       apps: Applications(app), outbox: outbox, time: loop.time,
       registry: registry)
-    let tools = ShardTools(
-      apps: pipeline.apps, registry: registry, publications: pipeline.publisher.messages, outbox: outbox, time: loop.time,
-      log: log)
-    changes = ChangeQueue(tools, limits: RegistryLimits(), replyQueues: pipeline.rights.replyQueues)
+    changes = ChangeQueue(pipeline.tools, limits: RegistryLimits(), replyQueues: pipeline.rights.replyQueues)
   }
 
   private func deliver(_ body: String, returns: Int64 = 0, keeping kept: Int = .max) {

@@ -46,7 +46,7 @@ struct ReplyQueuesTests {
       apps: Applications(app), outbox: outbox, time: loop.time,
       replyQueues: replyQueues)
     let tools = ShardTools(
-      apps: pipeline.apps, registry: registry, publications: pipeline.publisher.messages, outbox: outbox, time: loop.time,
+      apps: pipeline.apps, registry: registry, publications: pipeline.tools.publications, outbox: outbox, time: loop.time,
       log: log)
     changes = ChangeQueue(tools, limits: RegistryLimits(), replyQueues: replyQueues)
     replyQueues.onAnswer = { [pipeline, changes] in

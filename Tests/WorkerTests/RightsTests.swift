@@ -118,7 +118,7 @@ struct RightsTests {
     entry.delivery = delivery("billing", by: "push.send", Self.request, ["x-push-producer": .text("mallory")])
     let record = RetryRecord(
       attempts: 1, round: 1, deadline: .max, error: .unavailable, reason: "", status: nil, settled: nil)
-    let publications = pipeline.publisher.messages
+    let publications = pipeline.tools.publications
     var random = RandomSource()
     let ticket = PageTicket(campaign: [1], number: 0, after: 0, upTo: 9, deadline: .max, using: &random)
     for (copy, exchange, queue) in [
@@ -144,7 +144,7 @@ struct RightsTests {
     entry.identity.published = 1_795_209_720_123
     let record = RetryRecord(
       attempts: 1, round: 1, deadline: .max, error: .unavailable, reason: "", status: nil, settled: nil)
-    let publications = pipeline.publisher.messages
+    let publications = pipeline.tools.publications
     var random = RandomSource()
     let ticket = PageTicket(campaign: [1], number: 0, after: 0, upTo: 9, deadline: .max, using: &random)
     let letter = publications.deadLetter(DeadLetter(error: .unavailable, reason: "", attempts: 1, failedAt: 0), for: entry)
@@ -173,7 +173,7 @@ struct RightsTests {
     let record = RetryRecord(
       attempts: 1, round: 1, deadline: .max, error: .unavailable, reason: "", status: nil, settled: nil)
     let letter = DeadLetter(error: .unavailable, reason: "", attempts: 1, failedAt: 0)
-    let publications = pipeline.publisher.messages
+    let publications = pipeline.tools.publications
     let copies = [
       (publications.retry(record, by: RetryStep(name: "1s", delay: 1_000), at: 0, for: entry), "push.return"),
       (publications.hold(record, of: 0, at: 0, for: entry), "push.hold"),

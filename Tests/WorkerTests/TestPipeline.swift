@@ -34,10 +34,11 @@ extension Pipeline {
     configuration.fanOut = fanOut
     configuration.breaker.percent = Int(breaker.share * 100)
     configuration.breaker.sample = breaker.sample
+    let tools = ShardTools(
+      apps: apps, registry: registry, publications: OutcomePublications(prefix: "push", apps: apps, steps: steps),
+      outbox: outbox, time: time, log: Log(level: .error))
     self.init(
-      configuration, apps: apps, accounts: accounts, messages: OutcomePublications(prefix: "push", apps: apps, steps: steps),
-      outbox: outbox, registry: registry, replyQueues: replyQueues ?? ReplyQueues(time: time), resultLease: resultLease,
-      time: time, log: Log(level: .error))
+      configuration, tools, accounts: accounts, replyQueues: replyQueues ?? ReplyQueues(time: time), resultLease: resultLease)
   }
 
   private static let configuration: Configuration = {

@@ -81,10 +81,12 @@ extension Broadcasts {
   }
 
   private func chain(_ entry: InFlight, isChained: Bool, after cursor: Int64) -> [AudienceStep] {
-    guard !isChained, var next = entry.broadcast.page?.next(after: cursor, using: &time.random) else { return sendPage(entry) }
+    guard !isChained, var next = entry.broadcast.page?.next(after: cursor, using: &tools.time.random) else {
+      return sendPage(entry)
+    }
     next.hasWaited = entry.collapse.hasWaited
     entry.broadcast.work?.chains()
-    return [.publish(messages.page(next, for: entry))]
+    return [.publish(tools.publications.page(next, for: entry))]
   }
 
   /// The broker has confirmed the message of a campaign's first pages, or of the page after this one.
@@ -110,7 +112,7 @@ extension Broadcasts {
   func readSmallAudience(_ entry: InFlight, _ audience: Audience) -> AudienceStep {
     let (kind, app) = (entry.request?.tokenKind ?? .alert, appID(of: entry))
     // An earlier delivery, which ended lately, may have sent to devices that are gone now.
-    let recent = time.wallClock - Self.longestDelivery
+    let recent = tools.time.wallClock - Self.longestDelivery
     let goneSince = entry.delivery.redelivered && entry.identity.isDated ? max(entry.identity.published, recent) : nil
     let page = RegistryCall.read {
       try $0.page(of: audience, kind: kind, app: app, after: 0, upTo: .max, limit: Self.smallAudience, goneSince: goneSince)
@@ -125,7 +127,7 @@ extension Broadcasts {
   func smallAudienceRead(_ entry: InFlight, _ read: AudiencePage) -> [AudienceStep] {
     guard read.isLast else { return becomeCampaign(entry) }
     entry.broadcast.page = PageTicket(
-      campaign: [], number: 0, after: 0, upTo: .max, deadline: entry.identity.deadline, using: &time.random)
+      campaign: [], number: 0, after: 0, upTo: .max, deadline: entry.identity.deadline, using: &tools.time.random)
     entry.broadcast.page?.isLast = true
     resolver.addRecipients(of: read.devices, to: entry, skipping: SettledDevices())
     return sendPage(entry)

@@ -47,7 +47,7 @@ extension Broadcasts {
       unreached.append(UnreachedDevice(id: row.id, salt: row.salt, error: error))
     }
     guard !unreached.isEmpty else { return }
-    registry?.note(.write(.campaigns) { [unreached] store, _ in try store.addUnreached(unreached, by: campaign) })
+    tools.registry?.note(.write(.campaigns) { [unreached] store, _ in try store.addUnreached(unreached, by: campaign) })
   }
 
   /// The remaining devices of a small audience have expired. The result includes those settled before.
@@ -116,7 +116,7 @@ extension Broadcasts {
     guard work.stage == .sending || entry.ledger.due == .report || isOnItsWayToLadder else { return }
     // The other worker doesn't send to settled devices, so it can't add them.
     if entry.ledger.owed == 0 { noteUnreached(entry) }
-    registry?.note(Self.save(SettledDevices(of: entry, work).record, of: page))
+    tools.registry?.note(Self.save(SettledDevices(of: entry, work).record, of: page))
   }
 
   private static func save(_ record: PageRecord, of page: PageTicket) -> RegistryCall<Void> {
@@ -146,7 +146,7 @@ extension Broadcasts {
   func oweReport(_ entry: InFlight, _ reason: String) -> [AudienceStep] {
     entry.broadcast.page?.pending = []
     if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
-    return [.retry(at: time.wallClock + OutcomePublisher.registryDelay), .met]
+    return [.retry(at: tools.time.wallClock + OutcomePublisher.registryDelay), .met]
   }
 
   // MARK: the result
@@ -155,7 +155,7 @@ extension Broadcasts {
   func claimResult(_ entry: InFlight) -> [AudienceStep] {
     guard let page = entry.broadcast.page else { return [] }
     entry.ledger.owes()
-    let claimant = UUIDText.random(using: &time.random)
+    let claimant = UUIDText.random(using: &tools.time.random)
     entry.broadcast.work?.claimant = claimant
     return [
       .ask(finishing(page.campaign, as: claimant), orElse: { $0.oweReport($1, "\($2)") }) { $0.resultClaimed($1, $2) }
@@ -172,7 +172,7 @@ extension Broadcasts {
     resultClaims.removeAll { table[$0] == nil }
     for claim in resultClaims {
       guard let entry = table[claim], let page = entry.broadcast.page, let work = entry.broadcast.work else { continue }
-      registry?.note(finishing(page.campaign, as: work.claimant))
+      tools.registry?.note(finishing(page.campaign, as: work.claimant))
     }
   }
 
@@ -182,7 +182,7 @@ extension Broadcasts {
     guard case .claimed(let failures) = claim, let campaign = entry.broadcast.work?.campaign else { return [.met] }
     entry.broadcast.work?.isResultClaimed = true
     resultClaims.append(entry.reference)
-    log.info(
+    tools.log.info(
       "campaign ended",
       [
         "campaign": String(decoding: campaign.description.id, as: UTF8.self),
@@ -198,6 +198,6 @@ extension Broadcasts {
   /// The broker has confirmed the result: it isn't published again if the page is redelivered.
   func noteResultPublished(_ entry: InFlight) {
     guard entry.broadcast.work?.isResultClaimed == true, let page = entry.broadcast.page else { return }
-    registry?.note(.write(.campaigns) { try $0.resultPublished(page.campaign, now: $1) })
+    tools.registry?.note(.write(.campaigns) { try $0.resultPublished(page.campaign, now: $1) })
   }
 }

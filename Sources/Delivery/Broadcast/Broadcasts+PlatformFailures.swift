@@ -48,7 +48,7 @@ extension Broadcasts {
         last = way
         guard ways.insert(way).inserted else { continue }
         var report: LossReport?
-        let verdict = translator.rehearse(entry, way, at: time.wallClock, &report)
+        let verdict = translator.rehearse(entry, way, at: tools.time.wallClock, &report)
         if case .failure(let rejection)? = verdict, publisher.leavesLetter(rejection) {
           letters += letter(.untranslatable, way.platform, rejection, entry)
         }
@@ -72,6 +72,6 @@ extension Broadcasts {
       ? "every \(platform.label) device of the broadcast"
       : "all \(platform.label) devices of the broadcast with this problem"
     let reason = "for \(whom): \(rejection.reason)"
-    return [.letter(DeadLetter(Rejection(rejection.code, reason), failedAt: time.wallClock))]
+    return [.letter(DeadLetter(Rejection(rejection.code, reason), failedAt: tools.time.wallClock))]
   }
 }

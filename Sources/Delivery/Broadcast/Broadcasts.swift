@@ -11,16 +11,13 @@ import Wire
 /// as soon as the first pages are on the queue. From then on, the campaign's record in the registry and each chain's one unopened
 /// page are its whole state, so any worker can continue after a crash. Confined to the shard's thread.
 final class Broadcasts {
+  let tools: ShardTools
   let publisher: OutcomePublisher
   let resolver: RecipientResolver
   let translator: Translator
   let observers: Observers
   let collapses: Collapses
   let marks: TokenMarks
-  /// Nil if none is configured.
-  let registry: RegistryClient?
-  let time: Turn
-  let log: Log
   let fanOut: FanOutSettings
   /// The lifetime in milliseconds of a worker's claim of a campaign's result.
   let resultLease: Int64
@@ -32,11 +29,10 @@ final class Broadcasts {
   private var waitingCampaigns: Set<[UInt8]> = []
 
   init(
-    registry: RegistryClient?, publisher: OutcomePublisher, resolver: RecipientResolver, translator: Translator,
-    collapses: Collapses, marks: TokenMarks, observers: Observers, fanOut: FanOutSettings, resultLease: Int64, time: Turn,
-    log: Log
+    _ tools: ShardTools, publisher: OutcomePublisher, resolver: RecipientResolver, translator: Translator,
+    collapses: Collapses, marks: TokenMarks, observers: Observers, fanOut: FanOutSettings, resultLease: Int64
   ) {
-    self.registry = registry
+    self.tools = tools
     self.publisher = publisher
     self.resolver = resolver
     self.translator = translator
@@ -45,24 +41,21 @@ final class Broadcasts {
     self.observers = observers
     self.fanOut = fanOut
     self.resultLease = resultLease
-    self.time = time
-    self.log = log
   }
 
-  var messages: OutcomePublications { publisher.messages }
-  func appID(of entry: InFlight) -> [UInt8] { resolver.apps.id(of: entry.identity.app) }
+  func appID(of entry: InFlight) -> [UInt8] { tools.apps.id(of: entry.identity.app) }
 
   // MARK: the request
 
   func begin(_ entry: InFlight, _ audience: Audience) -> [AudienceStep] {
     entry.broadcast.work = AudienceWork(audience)
-    guard registry != nil else {
+    guard tools.registry != nil else {
       var reason = "to: needs a registry, and none is configured"
       if case .topic = audience { reason += "; a topic that FCM keeps is fcm:/topics/<name>" }
       return [.reject(Rejection(.invalidParameters, reason))]
     }
     if entry.isPage { return takePage(entry) }
-    if time.wallClock > entry.identity.deadline {
+    if tools.time.wallClock > entry.identity.deadline {
       // Another copy of the request may have begun the campaign in time.
       guard entry.isNamed else { return [.expire] }
       let id = campaignID(of: entry)
@@ -94,11 +87,11 @@ final class Broadcasts {
       entry.identity.messageID = DeviceIdentity.apnsID(
         messageID: Array("request".utf8), token: Array(parts.joined(separator: [0])) + [0] + entry.delivery.body)
     }
-    return [.conclude([.publish(messages.again(for: entry))])]
+    return [.conclude([.publish(tools.publications.again(for: entry))])]
   }
 
   /// For how many milliseconds a late broadcast waits until the registry can say whether it began in time; nil after a day.
-  func delayOfDoubt(since deadline: Int64) -> Int64? { time.wallClock - deadline <= 86_400_000 ? 300_000 : nil }
+  func delayOfDoubt(since deadline: Int64) -> Int64? { tools.time.wallClock - deadline <= 86_400_000 ? 300_000 : nil }
 
   private func surveyed(_ entry: InFlight, _ survey: AudienceEstimate) -> [AudienceStep] {
     guard let audience = entry.broadcast.work?.audience else { return [] }
@@ -137,7 +130,7 @@ final class Broadcasts {
   /// that page, leaves no chain out.
   private func campaignCreated(_ entry: InFlight, _ campaign: Campaign) -> [AudienceStep] {
     entry.broadcast.work?.ends()
-    log.info(
+    tools.log.info(
       "campaign begins",
       [
         "campaign": campaign.description.id, "app": campaign.description.app, "message_id": campaign.description.messageID,
@@ -147,10 +140,10 @@ final class Broadcasts {
       let (page, after, upTo) = campaign.description.start(of: chain)
       var first = PageTicket(
         campaign: campaign.description.id, number: page, after: after, upTo: upTo, deadline: entry.identity.deadline,
-        using: &time.random)
+        using: &tools.time.random)
       first.isOfSeveralChains = campaign.description.chains > 1
       first.hasWaited = entry.collapse.hasWaited
-      return .publish(messages.page(first, for: entry))
+      return .publish(tools.publications.page(first, for: entry))
     }
     return [.conclude([.begins(campaign)] + pages)]
   }
@@ -162,7 +155,7 @@ final class Broadcasts {
     let sent = table.entries.lazy.filter { $0.isInUse && $0.isOfCampaign && $0.broadcast.work?.stage == .sending }
     let campaigns = Set(sent.compactMap { $0.broadcast.page?.campaign })
     guard !campaigns.isEmpty else { return }
-    registry?.call(.read { try $0.stopped(campaigns) }) { result in
+    tools.registry?.call(.read { try $0.stopped(campaigns) }) { result in
       if case .success(let stopped) = result, !stopped.isEmpty { then(stopped) }
     }
   }
@@ -171,7 +164,7 @@ final class Broadcasts {
   func noteWaiting(_ campaign: Campaign) {
     if waitingCampaigns.count >= Self.mostWaitingCampaigns { waitingCampaigns.removeAll() }
     guard waitingCampaigns.insert(campaign.description.id).inserted else { return }
-    log.info(
+    tools.log.info(
       "campaign waits",
       [
         "campaign": campaign.description.id, "message_id": campaign.description.messageID, "state": campaign.state.name,
@@ -183,7 +176,7 @@ final class Broadcasts {
   private static let mostWaitingCampaigns = 1_000
 
   func noteRunning(_ campaign: [UInt8]) {
-    if waitingCampaigns.remove(campaign) != nil { log.info("campaign goes on", ["campaign": campaign]) }
+    if waitingCampaigns.remove(campaign) != nil { tools.log.info("campaign goes on", ["campaign": campaign]) }
   }
 
   /// Holds the campaign of a page because its application's breaker is open.
@@ -198,14 +191,14 @@ final class Broadcasts {
   /// A refused page may end its campaign's chain: an operator must see the campaign held and replay the dead letter.
   func pageRejected(_ entry: InFlight, _ rejection: Rejection) {
     let campaign = entry.broadcast.page?.campaign
-    log.error(
+    tools.log.error(
       "a page of a campaign is a dead letter: remove the reason, resume the campaign, replay the letter",
       ["campaign": campaign.map { String(decoding: $0, as: UTF8.self) } ?? "unknown", "reason": rejection.reason])
     if let campaign { hold(campaign: campaign) }
   }
 
   private func hold(campaign: [UInt8]) {
-    registry?.call(.write(.campaigns) { try $0.setState(.held, of: campaign, now: $1) }) { [log] result in
+    tools.registry?.call(.write(.campaigns) { try $0.setState(.held, of: campaign, now: $1) }) { [log = tools.log] result in
       guard case .success(true) = result else { return }
       log.error(
         "the campaign is held: pushfleet campaigns resume or cancel", ["campaign": String(decoding: campaign, as: UTF8.self)])

@@ -8,10 +8,7 @@ import Wire
 /// A shard's copy of what operators have ordered. It is read from the registry once a second; without an answer the last one
 /// stays in force.
 package final class Controls {
-  private let apps: Applications
-  private let registry: RegistryClient?
-  private let time: Turn
-  private let log: Log
+  private let tools: ShardTools
   /// All controls that differ from the default. Some may be for applications that this worker doesn't know.
   package private(set) var all: [Control] = []
   /// By application.
@@ -37,18 +34,15 @@ package final class Controls {
   /// Called after each answer of the registry.
   package var onRead: (() -> Void)?
 
-  package init(apps: Applications, registry: RegistryClient?, time: Turn, log: Log) {
-    self.apps = apps
-    self.registry = registry
-    self.time = time
-    self.log = log
-    areKnown = registry == nil
+  package init(_ tools: ShardTools) {
+    self.tools = tools
+    areKnown = tools.registry == nil
   }
 
   /// To be called about once a second.
   /// - Parameter then: called once, with or without an answer.
   package func look(then: @escaping () -> Void = {}) {
-    guard let registry, !isAsking else { return then() }
+    guard let registry = tools.registry, !isAsking else { return then() }
     isAsking = true
     registry.call(.read { try $0.controls() }) { [weak self] result in
       if let self {
@@ -63,12 +57,12 @@ package final class Controls {
   }
 
   private func take(_ controls: [Control]) {
-    let now = time.wallClock
+    let now = tools.time.wallClock
     var byApp: [Int: Control] = [:]
     var lanes: [WorkQueue: Control] = [:]
     for control in controls {
       switch control.subject {
-      case .app(let id): if let app = apps.place(of: id) { byApp[app] = control }
+      case .app(let id): if let app = tools.apps.place(of: id) { byApp[app] = control }
       case .lane(let name):
         if control.mode(at: now) != .running, let lane = WorkQueue(origin: name) { lanes[lane] = control }
       case .credential, .webhook: break
@@ -92,14 +86,14 @@ package final class Controls {
     noted = [:]
     for control in all where control.mode(at: now) != .running {
       switch control.subject {
-      case .app, .credential: if apps.place(of: control.subject.app ?? []) != nil { noted[control.subject] = control }
+      case .app, .credential: if tools.apps.place(of: control.subject.app ?? []) != nil { noted[control.subject] = control }
       case .lane: noted[control.subject] = control
       case .webhook: break
       }
     }
     for subject in Set(noted.keys).union(former.keys).sorted(by: { ($0.kind, $0.text) < ($1.kind, $1.text) })
     where noted[subject]?.mode != former[subject]?.mode {
-      log.info(
+      tools.log.info(
         "an operator has changed \(subject.kind == "app" ? "an application's" : "a \(subject.kind)'s") state",
         [
           subject.kind: subject.text, "state": (noted[subject]?.mode ?? .running).rawValue,
@@ -110,12 +104,12 @@ package final class Controls {
 
   /// To be called after each change of the applications' pools.
   func findOrdersForPools() {
-    let now = time.wallClock
+    let now = tools.time.wallClock
     byPool = all.reduce(into: [:]) { orders, control in
       guard case .credential = control.subject, control.mode(at: now) != .running || control.discards(at: now),
-        let app = control.subject.app.flatMap({ apps.index(of: $0) })
+        let app = control.subject.app.flatMap({ tools.apps.index(of: $0) })
       else { return }
-      for pool in apps[app].pools(of: control.subject.text) {
+      for pool in tools.apps[app].pools(of: control.subject.text) {
         orders[pool, default: [:]][app] = control.joined(orders[pool]?[app], at: now)
       }
     }
@@ -125,13 +119,13 @@ package final class Controls {
   func order(for pool: Int, of app: Int?) -> Control? { app.flatMap { byPool[pool]?[$0] } }
 
   func isPaused(_ pool: Int, of app: Int?) -> Bool {
-    hasPoolOrders && order(for: pool, of: app)?.mode(at: time.wallClock) == .paused
+    hasPoolOrders && order(for: pool, of: app)?.mode(at: tools.time.wallClock) == .paused
   }
 
   /// The order for the pool's credential, perhaps only for some of its applications.
   package func mode(ofPool pool: Int) -> Control.Mode {
     guard hasPoolOrders, let orders = byPool[pool]?.values else { return .running }
-    let modes = orders.map { $0.mode(at: time.wallClock) }
+    let modes = orders.map { $0.mode(at: tools.time.wallClock) }
     return modes.contains(.paused) ? .paused : modes.contains(.draining) ? .draining : .running
   }
 
@@ -140,7 +134,7 @@ package final class Controls {
   func waits(for credential: ControlSubject, until time: Int64) {
     let second = time / 1_000
     if onLadder[credential]?[second] == nil {
-      onLadder[credential] = onLadder[credential]?.filter { $0.key >= self.time.wallClock / 1_000 }
+      onLadder[credential] = onLadder[credential]?.filter { $0.key >= tools.time.wallClock / 1_000 }
     }
     onLadder[credential, default: [:]][second, default: 0] += 1
   }
@@ -148,7 +142,7 @@ package final class Controls {
   /// The controls with the number of pushes on the ladder.
   package var report: [Control] {
     guard !onLadder.isEmpty else { return all }
-    let second = time.wallClock / 1_000
+    let second = tools.time.wallClock / 1_000
     return all.map { control in
       var control = control
       control.waiting = onLadder[control.subject]?.reduce(0) { $1.key > second ? $0 + $1.value : $0 } ?? 0
@@ -157,7 +151,7 @@ package final class Controls {
   }
 
   package func mode(of app: Int) -> Control.Mode {
-    hasOrders ? byApp[app]?.mode(at: time.wallClock) ?? .running : .running
+    hasOrders ? byApp[app]?.mode(at: tools.time.wallClock) ?? .running : .running
   }
 
   func isPaused(_ app: Int?) -> Bool { app.map { mode(of: $0) } == .paused }
@@ -165,10 +159,10 @@ package final class Controls {
   /// The orders that drain the application or one of the lanes.
   func drains(of app: Int?, _ queues: [WorkQueue]) -> [Control] {
     let orders = queues.map { lanes[$0] } + [app.flatMap { byApp[$0] }]
-    return orders.compactMap(\.self).filter { $0.mode(at: time.wallClock) == .draining }
+    return orders.compactMap(\.self).filter { $0.mode(at: tools.time.wallClock) == .draining }
   }
 
-  package var pausedLanes: Set<WorkQueue> { Set(lanes.filter { $0.value.mode(at: time.wallClock) == .paused }.keys) }
+  package var pausedLanes: Set<WorkQueue> { Set(lanes.filter { $0.value.mode(at: tools.time.wallClock) == .paused }.keys) }
 
   // MARK: rates
 
@@ -191,7 +185,7 @@ package final class Controls {
     apps.reduce(Int.max) { least, app in
       guard let rate = byApp[app]?.rate else { return least }
       var grant = grants[app] ?? Grant()
-      if time.now.seconds(since: grant.at) > Self.grantLife { (grant.left, grant.wanted) = (0, 0) }
+      if tools.time.now.seconds(since: grant.at) > Self.grantLife { (grant.left, grant.wanted) = (0, 0) }
       guard grant.left <= 0, !grant.isAsked else { return min(least, Int(grant.left)) }
       // Twice as many as were used up since the last grant.
       grant.wanted = min(grant.wanted * 2 + 1, rate)
@@ -203,17 +197,17 @@ package final class Controls {
   }
 
   private func ask(for app: Int, _ wanted: Int64, _ rate: Int64) {
-    let id = apps.id(of: app)
-    registry?.call(.write(.campaigns) { try $0.grantPushes(wanted, of: id, now: $1) }) { [weak self] result in
+    let id = tools.apps.id(of: app)
+    tools.registry?.call(.write(.campaigns) { try $0.grantPushes(wanted, of: id, now: $1) }) { [weak self] result in
       guard let self else { return }
       let granted = try? result.get()
       // Without the registry, each shard sends slowly.
       grants[app]?.left = granted ?? 1
-      grants[app]?.at = time.now
+      grants[app]?.at = tools.time.now
       let pause = granted == wanted ? 0 : granted == nil ? max(Self.grantPause, 1 / Double(rate)) : Self.grantPause
-      time.schedule(after: pause) { [weak self] in
+      tools.time.schedule(after: pause) { [weak self] in
         self?.grants[app]?.isAsked = false
-        self?.time.ensureHooksRun()
+        self?.tools.time.ensureHooksRun()
       }
     }
   }
@@ -225,5 +219,5 @@ package final class Controls {
   var pausedApps: [Int] { byApp.keys.filter(isPaused).sorted() }
 
   /// Milliseconds since an operator paused the application.
-  func pausedFor(_ app: Int) -> Int64 { byApp[app]?.since.map { time.wallClock - $0 } ?? 0 }
+  func pausedFor(_ app: Int) -> Int64 { byApp[app]?.since.map { tools.time.wallClock - $0 } ?? 0 }
 }

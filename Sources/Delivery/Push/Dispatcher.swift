@@ -40,22 +40,19 @@ package final class Dispatcher {
   private var refusals = Ring<PoolLanes.Waiting>()
   var nextHoldAgain = MonotonicTime(nanoseconds: 0)
 
-  init(
-    apps: Applications, table: InFlightTable, accounts: [PoolAccount], holds: Holds, controls: Controls, collapses: Collapses,
-    outbox: Outbox, ladder: Ladder, prefetch: Int, time: Turn
-  ) {
-    self.apps = apps
+  init(_ tools: ShardTools, table: InFlightTable, accounts: [PoolAccount], collapses: Collapses, prefetch: Int) {
+    apps = tools.apps
     self.table = table
     pools = accounts.map(PoolLanes.init)
-    self.holds = holds
-    self.controls = controls
+    holds = Holds(apps: apps, time: tools.time, log: tools.log)
+    controls = Controls(tools)
     self.collapses = collapses
-    self.outbox = outbox
-    self.ladder = ladder
+    outbox = tools.outbox
+    ladder = tools.publications.ladder
     self.prefetch = prefetch
-    self.time = time
+    time = tools.time
     holds.isNeeded = { [controls] in controls.isPaused($0) }
-    holds.onEmptied = { [weak self] app in
+    holds.onEmptied = { [weak self, apps] app in
       for index in apps[app].pools { self?.pools[index].bulkhead.emptied() }
     }
   }

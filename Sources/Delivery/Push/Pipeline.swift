@@ -10,6 +10,7 @@ import Wire
 /// The path of a request: admitted, sent, answered, ended, acknowledged. All its state comes from unacknowledged deliveries.
 /// Confined to the shard's thread.
 package final class Pipeline {
+  let tools: ShardTools
   let intake: Intake
   let rights: ProducerRights
   let resolver: RecipientResolver
@@ -22,46 +23,37 @@ package final class Pipeline {
   let broadcasts: Broadcasts
   package let observers: Observers
   package let table: InFlightTable
-  let registry: RegistryClient?
-  let time: Turn
-  let log: Log
   var quarantine: Quarantine
 
-  /// - Parameters:
-  ///   - registry: nil if none is configured.
-  ///   - resultLease: the lifetime in milliseconds of a worker's claim of a campaign's result.
+  /// - Parameter resultLease: the lifetime in milliseconds of a worker's claim of a campaign's result.
   package init(
-    _ configuration: Configuration, apps: Applications, accounts: [PoolAccount], messages: OutcomePublications, outbox: Outbox,
-    registry: RegistryClient?, replyQueues: ReplyQueues, resultLease: Int64 = 10_000, time: Turn, log: Log
+    _ configuration: Configuration, _ tools: ShardTools, accounts: [PoolAccount], replyQueues: ReplyQueues,
+    resultLease: Int64 = 10_000
   ) {
-    self.time = time
-    self.log = log
-    self.registry = registry
+    self.tools = tools
+    let (apps, messages, time) = (tools.apps, tools.publications, tools.time)
     let pages = configuration.usedRichPages
     intake = Intake(apps: apps, limits: configuration.limits, pageBytes: pages?.bytes)
     rights = ProducerRights(apps: apps, notes: NoteReader(prefix: messages.prefix), replyQueues: replyQueues)
-    observers = Observers(apps: apps, prefix: messages.prefix, time: time, log: log)
+    observers = Observers(apps: apps, prefix: messages.prefix, time: time, log: tools.log)
     table = InFlightTable(time: time)
-    collapses = Collapses(apps: apps, registry: registry, time: time)
+    collapses = Collapses(apps: apps, registry: tools.registry, time: time)
     dispatcher = Dispatcher(
-      apps: apps, table: table, accounts: accounts, holds: Holds(apps: apps, time: time, log: log),
-      controls: Controls(apps: apps, registry: registry, time: time, log: log), collapses: collapses, outbox: outbox,
-      ladder: messages.ladder, prefetch: configuration.prefetch, time: time)
-    backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: configuration.fanOut.prefetch, log: log)
+      tools, table: table, accounts: accounts, collapses: collapses, prefetch: configuration.prefetch)
+    backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: configuration.fanOut.prefetch, log: tools.log)
     publisher = OutcomePublisher(
-      messages, configuration, backpressure: backpressure, dispatcher: dispatcher, observers: observers, log: log)
+      tools, configuration, backpressure: backpressure, dispatcher: dispatcher, observers: observers)
     let breaker = Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample)
-    let marks = TokenMarks(apps: apps, breaker: breaker, registry: registry, time: time, log: log)
+    let marks = TokenMarks(tools, breaker: breaker)
     feedback = FeedbackReporter(
-      apps: apps, marks: marks, owners: registry.map(DeviceOwners.init), publisher: publisher, time: time)
-    resolver = RecipientResolver(apps: apps, lookUps: registry.map(LookUps.init))
+      apps: apps, marks: marks, owners: tools.registry.map(DeviceOwners.init), publisher: publisher, time: time)
+    resolver = RecipientResolver(apps: apps, lookUps: tools.registry.map(LookUps.init))
     translations = Translations(translator: Translator(apps: apps, pages: pages), observers: observers)
     broadcasts = Broadcasts(
-      registry: registry, publisher: publisher, resolver: resolver, translator: translations.translator,
-      collapses: collapses, marks: marks, observers: observers, fanOut: configuration.fanOut,
-      resultLease: resultLease, time: time, log: log)
+      tools, publisher: publisher, resolver: resolver, translator: translations.translator, collapses: collapses,
+      marks: marks, observers: observers, fanOut: configuration.fanOut, resultLease: resultLease)
     quarantine = Quarantine(messages)
-    outbox.owner = self
+    tools.outbox.owner = self
     resolver.lookUps?.onAnswer = { [weak self] in self?.lookedUp($0, $1) }
     feedback.owners?.onCompleted = { [weak self] event, request in
       guard let self, let entry = table[request] else { return }
@@ -75,7 +67,10 @@ package final class Pipeline {
     collapses.onAnswered = { [weak self] in self?.sendNow($0) }
   }
 
-  var apps: Applications { intake.apps }
+  var apps: Applications { tools.apps }
+  var registry: RegistryClient? { tools.registry }
+  var time: Turn { tools.time }
+  var log: Log { tools.log }
   private var translator: Translator { translations.translator }
   private var dryRun: DryRun { DryRun(translator: translator, controls: dispatcher.controls) }
 

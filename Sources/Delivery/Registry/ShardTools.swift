@@ -3,7 +3,7 @@ import DeviceRegistry
 import Logging
 import Wire
 
-/// The tools with which a shard's parts use the registry and publish.
+/// What the parts of a shard share.
 package struct ShardTools {
   let apps: Applications
   /// nil if none is configured.

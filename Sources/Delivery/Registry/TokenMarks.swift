@@ -6,10 +6,7 @@ import Wire
 /// Collects the providers' verdicts on tokens and writes them to the registry, unless the application's breaker is open.
 /// Confined to the shard's thread.
 package final class TokenMarks {
-  private let apps: Applications
-  private let registry: RegistryClient?
-  private let time: Turn
-  private let log: Log
+  private let tools: ShardTools
   /// By the application's index; grows with the highest index that had an answer.
   var breakers: [Breaker] = []
   /// By push service: a service may answer a wave of false refusals, which says nothing about the application's other devices.
@@ -28,14 +25,10 @@ package final class TokenMarks {
   private static let marksPerWrite = 500
   private static let mostKept = 20_000
 
-  /// - Parameters:
-  ///   - breaker: the initial state of each application's breaker.
-  ///   - registry: nil if none is configured; then an open breaker is only logged.
-  init(apps: Applications, breaker: Breaker, registry: RegistryClient?, time: Turn, log: Log) {
-    self.apps = apps
-    self.registry = registry
-    self.time = time
-    self.log = log
+  /// Without a registry, an open breaker is only logged.
+  /// - Parameter breaker: the initial state of each application's breaker.
+  init(_ tools: ShardTools, breaker: Breaker) {
+    self.tools = tools
     closed = breaker
   }
 
@@ -66,7 +59,7 @@ package final class TokenMarks {
     guard !isOpen(app) else { return false }
     append(
       DeviceMark(
-        app: apps[app].id, platform: platform, token: Array(token), verdict: verdict,
+        app: tools.apps[app].id, platform: platform, token: Array(token), verdict: verdict,
         reason: Array(meaning.reason.utf8)))
     return true
   }
@@ -77,12 +70,12 @@ package final class TokenMarks {
     guard case .gone = meaning.reaction, !isOpen(app) else { return }
     append(
       DeviceMark(
-        app: apps[app].id, platform: .apns, token: token, isForActivity: true,
+        app: tools.apps[app].id, platform: .apns, token: token, isForActivity: true,
         verdict: .gone(since: meaning.invalidSince ?? admittedAt), reason: Array(meaning.reason.utf8)))
   }
 
   private func append(_ mark: DeviceMark) {
-    guard registry != nil else { return }
+    guard tools.registry != nil else { return }
     marks.append(mark)
     if marks.count >= Self.marksPerWrite { write() }
   }
@@ -98,36 +91,38 @@ package final class TokenMarks {
       // A copy, because the slice would keep the page's rows.
       breakersOfOrigins[Origin(app: origin.app, text: Array(origin.text)[...])] = closed
     }
-    guard breakersOfOrigins[origin]?.note(isRefused: isRefused, at: time.now, wallClock: time.wallClock) == true else { return }
-    let id = apps[origin.app].id
+    let hasOpened = breakersOfOrigins[origin]?.note(
+      isRefused: isRefused, at: tools.time.now, wallClock: tools.time.wallClock)
+    guard hasOpened == true else { return }
+    let id = tools.apps[origin.app].id
     let isItsMark = { (mark: DeviceMark) in
       mark.platform == .webpush && mark.app == id && WebPushSubscription.origin(of: mark.token[...]) == origin.text
     }
     marks.removeAll(where: isItsMark)
     kept.removeAll(where: isItsMark)
-    log.error(
+    tools.log.error(
       "a push service refuses an abnormal share of subscriptions: none of them is marked",
       ["app": String(decoding: id, as: UTF8.self), "origin": String(decoding: origin.text, as: UTF8.self), "reason": reason])
   }
 
   private func count(_ app: Int, isRefused: Bool, _ reason: String) {
     if app >= breakers.count { breakers += Array(repeating: closed, count: app + 1 - breakers.count) }
-    guard breakers[app].note(isRefused: isRefused, at: time.now, wallClock: time.wallClock) else { return }
+    guard breakers[app].note(isRefused: isRefused, at: tools.time.now, wallClock: tools.time.wallClock) else { return }
     // The marks that opened the breaker are as doubtful as later ones.
-    marks.removeAll { $0.app == apps[app].id }
-    kept.removeAll { $0.app == apps[app].id }
-    log.error(
-      registry == nil
+    marks.removeAll { $0.app == tools.apps[app].id }
+    kept.removeAll { $0.app == tools.apps[app].id }
+    tools.log.error(
+      tools.registry == nil
         ? "an abnormal share of tokens is refused: check environment and topic before anything is pruned"
         : "an abnormal share of tokens is refused: nothing is marked and campaigns are held; check environment, topic and registry",
-      ["app": String(decoding: apps[app].id, as: UTF8.self), "percent": breakers[app].percent, "reason": reason])
+      ["app": String(decoding: tools.apps[app].id, as: UTF8.self), "percent": breakers[app].percent, "reason": reason])
   }
 
   /// An operator has resumed a campaign. If the breaker opened before that, it closes and tokens are marked again.
   /// - Parameter time: unix milliseconds.
   func campaignResumed(_ campaign: [UInt8], app: Int, at time: Int64) {
     guard app < breakers.count, breakers[app].resumed(at: time) else { return }
-    log.info("a campaign was resumed: tokens are marked again", ["campaign": String(decoding: campaign, as: UTF8.self)])
+    tools.log.info("a campaign was resumed: tokens are marked again", ["campaign": String(decoding: campaign, as: UTF8.self)])
   }
 
   // MARK: writing
@@ -148,7 +143,7 @@ package final class TokenMarks {
   }
 
   private func write(_ marks: [DeviceMark]) {
-    registry?.call(.write(.devices) { try $0.mark(marks, now: $1) }) { [weak self] result in
+    tools.registry?.call(.write(.devices) { try $0.mark(marks, now: $1) }) { [weak self] result in
       switch result {
       case .success(let outcomes):
         self?.keep(zip(marks, outcomes).compactMap { mark, outcome in outcome == .busy ? mark : nil })
@@ -161,7 +156,7 @@ package final class TokenMarks {
   /// A mark above the limit is dropped: the next push to the token makes it again.
   private func keep(_ marks: [DeviceMark]) {
     for mark in marks where kept.count < Self.mostKept {
-      if let app = apps.place(of: mark.app), !isOpen(app) { kept.append(mark) }
+      if let app = tools.apps.place(of: mark.app), !isOpen(app) { kept.append(mark) }
     }
   }
 }

@@ -9,34 +9,28 @@ import Wire
 /// Publishes the consequences of requests: dead letters, results, feedback, and copies for the ladder or a hold queue. A
 /// request owes each publication until the broker has confirmed it. Confined to the shard's thread.
 final class OutcomePublisher {
-  let messages: OutcomePublications
+  let tools: ShardTools
   let results: ResultsSetting
   let attemptLimit: Int
-  private let apps: Applications
   private let dispatcher: Dispatcher
   private let backpressure: Backpressure
   private let observers: Observers
-  private let time: Turn
-  private let log: Log
   /// As ``Configuration/deadLetters``.
   private let deadLetters: Set<PushError>
   /// The time of the next log line about messages that wait for a newer worker.
   private var nextNewerNotice = MonotonicTime(nanoseconds: 0)
 
   init(
-    _ messages: OutcomePublications, _ configuration: Configuration, backpressure: Backpressure, dispatcher: Dispatcher,
-    observers: Observers, log: Log
+    _ tools: ShardTools, _ configuration: Configuration, backpressure: Backpressure, dispatcher: Dispatcher,
+    observers: Observers
   ) {
-    self.messages = messages
+    self.tools = tools
     results = configuration.results
     deadLetters = configuration.deadLetters
     attemptLimit = configuration.retry.attempts
     self.backpressure = backpressure
     self.dispatcher = dispatcher
     self.observers = observers
-    self.log = log
-    apps = dispatcher.apps
-    time = dispatcher.time
   }
 
   func publish(_ publication: Publication, for entry: InFlight) {
@@ -45,7 +39,7 @@ final class OutcomePublisher {
     entry.ledger.owes()
     observers.note(.published(publication.kind, routingKey: publication.routingKey), entry)
     backpressure.leaving(publication, entry.identity.app)
-    dispatcher.outbox.publish(publication)
+    tools.outbox.publish(publication)
   }
 
   /// The broker has confirmed the publication, or it was withdrawn.
@@ -56,7 +50,7 @@ final class OutcomePublisher {
 
   func publish(_ event: FeedbackEvent, for entry: InFlight) {
     observers.note(.feedback, entry)
-    publish(messages.feedback(event, from: entry.delivery.properties, .request(entry.index)), for: entry)
+    publish(tools.publications.feedback(event, from: entry.delivery.properties, .request(entry.index)), for: entry)
   }
 
   // MARK: dead letters
@@ -83,7 +77,7 @@ final class OutcomePublisher {
     keepsNotes: Bool = false, for entry: InFlight
   ) {
     observers.note(.deadLetter(letter, recipient), entry)
-    let publication = messages.deadLetter(
+    let publication = tools.publications.deadLetter(
       letter, naming: recipient, isWholePage: isWholePage, keepsNotes: keepsNotes, for: entry)
     if let registration, let request = entry.request {
       publication.body = DeadLetter.body(request.document, naming: registration)
@@ -101,13 +95,13 @@ final class OutcomePublisher {
     guard deadLetters.contains(code), entry.request?.isDryRun != true else { return }
     let reason =
       code == .collapsed ? "a newer request with its collapse key has taken its place" : "its time to live has passed"
-    let letter = DeadLetter(error: code, reason: reason, attempts: entry.attempt.earlier, failedAt: time.wallClock)
+    let letter = DeadLetter(error: code, reason: reason, attempts: entry.attempt.earlier, failedAt: tools.time.wallClock)
     publish(letter, naming: recipient, registration: registration, for: entry)
   }
 
   /// For a request that was not admitted: a dead letter with the unchanged request, and the result.
   func publish(_ rejection: Rejection, for entry: InFlight) {
-    let letter = DeadLetter(rejection, attempts: entry.attempt.earlier, failedAt: time.wallClock)
+    let letter = DeadLetter(rejection, attempts: entry.attempt.earlier, failedAt: tools.time.wallClock)
     publish(letter, isWholePage: entry.isPage || entry.source.queue.isFanOut, for: entry)
     if let page = entry.broadcast.page, page.campaign.isEmpty {
       let pending = page.pending ?? []
@@ -128,7 +122,7 @@ final class OutcomePublisher {
     let headers = entry.delivery.properties.headers
     var isFirstRound = !entry.source.areNotesOurs
     if case .absent = RetryRecord.read(headers), headers[PageTicket.header] == nil { isFirstRound = true }
-    publish(DeadLetter(rejection, failedAt: time.wallClock), keepsNotes: entry.source.areNotesOurs, for: entry)
+    publish(DeadLetter(rejection, failedAt: tools.time.wallClock), keepsNotes: entry.source.areNotesOurs, for: entry)
     if isFirstRound, !entry.source.queue.isFanOut {
       publishResult(of: entry, targets: [.failed(rejection.code, reason: rejection.reason)])
     }
@@ -154,7 +148,8 @@ final class OutcomePublisher {
     observers.note(.expired, entry, index)
     if entry.attempt.earlier > 0, let last = entry.attempt.lastFailure {
       let letter = DeadLetter(
-        error: last.error, reason: last.reason, status: last.status, attempts: entry.attempt.earlier, failedAt: time.wallClock)
+        error: last.error, reason: last.reason, status: last.status, attempts: entry.attempt.earlier,
+        failedAt: tools.time.wallClock)
       publish(letter, naming: index, for: entry)
     } else if !hasLetter {
       publishOptionalLetter(.expired, naming: index, for: entry)
@@ -181,12 +176,12 @@ final class OutcomePublisher {
   /// - Parameter delay: milliseconds.
   /// - Returns: when it is due, in unix milliseconds; nil if the request's time or attempts are used up.
   func nextAttempt(of entry: InFlight, after delay: Int64) -> Int64? {
-    let now = time.wallClock
+    let now = tools.time.wallClock
     let life = entry.identity.deadline - now
-    let wait = min(delay, messages.ladder.longest)
+    let wait = min(delay, tools.publications.ladder.longest)
     guard entry.attempt.earlier + 1 < attemptLimit, wait <= life, !entry.attempt.isLast else { return nil }
-    if entry.attempt.draw == nil { entry.attempt.draw = time.random.next() }
-    return now + wait + messages.ladder.jitter(for: wait, within: life, by: entry.attempt.draw ?? 0)
+    if entry.attempt.draw == nil { entry.attempt.draw = tools.time.random.next() }
+    return now + wait + tools.publications.ladder.jitter(for: wait, within: life, by: entry.attempt.draw ?? 0)
   }
 
   /// The delay before a recipient's next attempt, in milliseconds.
@@ -194,9 +189,9 @@ final class OutcomePublisher {
   func delay(of kind: RetryClass, retryAfter wanted: Int? = nil, _ entry: InFlight) -> Int64 {
     let delay = kind.delay(afterAttempt: entry.attempt.earlier + 1, retryAfter: wanted)
     // The request won't live until the next regular attempt: its one further attempt comes as late as possible.
-    let life = entry.identity.deadline - time.wallClock
+    let life = entry.identity.deadline - tools.time.wallClock
     guard kind == .outage, wanted == nil, delay > life else { return delay }
-    return messages.ladder.longestWait(within: life) ?? delay
+    return tools.publications.ladder.longestWait(within: life) ?? delay
   }
 
   /// Withdraws unsent copies for the ladder and hold queues, because the broker redelivers the originals. A request that was
@@ -210,7 +205,7 @@ final class OutcomePublisher {
       return !entry.ledger.isOrphan && (entry.source.hold != nil) == ofHolds
         && !entry.source.repeats.contains { ($0.hold != nil) != ofHolds }
     }
-    let outbox = dispatcher.outbox
+    let outbox = tools.outbox
     for publication in outbox.withdraw(.retry, where: isMeant) + outbox.withdraw(.hold, where: isMeant) {
       guard let entry = table.owner(of: publication) else { continue }
       left(publication, entry, isConfirmed: false)
@@ -227,16 +222,16 @@ final class OutcomePublisher {
   /// - Parameter earliest: unix milliseconds before which nothing is attempted.
   func publishRetry(of entry: InFlight, at earliest: Int64) {
     let last = entry.attempt.lastFailure ?? (.unavailable, "waiting for the provider", nil)
-    let now = time.wallClock
+    let now = tools.time.wallClock
     entry.boundWaits(at: now)
     let delay = min(max(earliest - now, 0), entry.attempt.longestWait)
     // An expired request waits for the registry, not for a provider.
-    let step = messages.ladder.step(
+    let step = tools.publications.ladder.step(
       for: delay, within: entry.identity.deadline > now ? entry.identity.deadline - now : .max)
     var (settled, lag) = (entry.attempt.settledBefore, entry.identity.clockLag)
     if !entry.isPage, entry.registry.unresolved == 0, entry.recipients.count > 1 || entry.attempt.hasAsked {
       // The time of a single device is noted only if the step ends before it.
-      let isNoted = entry.recipients.count > 1 || messages.ladder.isTooShort(step, for: delay)
+      let isNoted = entry.recipients.count > 1 || tools.publications.ladder.isTooShort(step, for: delay)
       let names = entry.wantsResult(results) ? entry.namesToKeep : nil
       settled = isNoted ? SettledTargets.encode(entry.recipients, byToken: !entry.registry.members.isEmpty, names: names) : nil
       lag = 0
@@ -250,28 +245,28 @@ final class OutcomePublisher {
     if entry.attempt.goesToHold, !entry.attempt.hasAsked, !entry.attempt.isStopped, let app = entry.identity.app,
       dispatcher.holds.isPresent(app)
     {
-      return publish(messages.hold(record, of: app, at: now + lag, for: entry), for: entry)
+      return publish(tools.publications.hold(record, of: app, at: now + lag, for: entry), for: entry)
     }
     observers.note(.retried, entry)
     entry.attempt.waitsUntil = now + delay
-    publish(messages.retry(record, by: step, at: now + lag, for: entry), for: entry)
+    publish(tools.publications.retry(record, by: step, at: now + lag, for: entry), for: entry)
   }
 
   /// During an upgrade or rollback, a worker may receive notes in a newer form. It leaves such a message to a newer worker: the
   /// message goes unchanged to the ladder, and no attempt is counted.
   /// - Returns: nil after four weeks, the longest lifetime of a request.
   func copyForNewer(of entry: InFlight) -> Publication? {
-    let now = time.wallClock
+    let now = tools.time.wallClock
     let since = min(entry.delivery.properties.headers.integer(OutcomePublications.asideSince) ?? now, now)
     guard now - max(since, 0) <= Intake.longestLife else { return nil }
-    if time.now >= nextNewerNotice {
-      nextNewerNotice = time.now.advanced(bySeconds: 60)
-      log.warning(
+    if tools.time.now >= nextNewerNotice {
+      nextNewerNotice = tools.time.now.advanced(bySeconds: 60)
+      tools.log.warning(
         "messages wait for a newer worker: this version can't read their headers",
         ["queue": entry.source.queue.origin])
     }
     let delay = min(max(now - since, Self.shortestWaitForNewer), Self.longestWaitForNewer)
-    return messages.aside(since: since, after: delay, for: entry)
+    return tools.publications.aside(since: since, after: delay, for: entry)
   }
 
   /// Bounds of the wait in milliseconds: an upgrade takes minutes.
@@ -282,7 +277,7 @@ final class OutcomePublisher {
 
   func publishResult(of entry: InFlight, targets: [SendResult.Target], report: DryRunReport? = nil) {
     guard entry.wantsResult(results) else { return }
-    let app = entry.identity.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? []
+    let app = entry.identity.app.map { tools.apps[$0].id } ?? entry.delivery.properties.appID ?? []
     let result = SendResult(messageID: entry.identity.messageID, app: app, targets: targets)
     publishResult(result.json(report: report), hasFailures: result.failure > 0, for: entry)
   }
@@ -299,9 +294,9 @@ final class OutcomePublisher {
   private func publishResult(_ body: [UInt8], hasFailures: Bool, for entry: InFlight) {
     if results == .all || (results == .failures && hasFailures) {
       observers.note(.result, entry)
-      publish(messages.result(body, for: entry), for: entry)
+      publish(tools.publications.result(body, for: entry), for: entry)
     }
-    if let reply = messages.reply(body, for: entry) {
+    if let reply = tools.publications.reply(body, for: entry) {
       observers.note(.result, entry)
       publish(reply, for: entry)
     }

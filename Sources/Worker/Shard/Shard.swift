@@ -68,9 +68,7 @@ package final class Shard: TurnHook {
     let isWatching = number == 0 && registry != nil
     audit = isWatching ? AuditPublisher(tools) : nil
     stale = isWatching ? configuration.registryStaleAfter.map { StaleWatch(tools, after: $0) } : nil
-    pipeline = Pipeline(
-      configuration, apps: apps, accounts: pools.accounts, messages: publications, outbox: outbox, registry: registry,
-      replyQueues: replyQueues, time: time, log: log)
+    pipeline = Pipeline(configuration, tools, accounts: pools.accounts, replyQueues: replyQueues)
     let (holds, controls) = (pipeline.dispatcher.holds, pipeline.dispatcher.controls)
     pipeline.observers.spans.exporter = try configuration.traces.map { [time, log] (traces) throws(ConfigurationError) in
       try SpanExporter(traces, version: setup.version, time: time, dialer: host, log: log)
