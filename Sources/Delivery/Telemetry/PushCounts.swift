@@ -57,6 +57,12 @@ package struct PushCounts: Sendable {
     amounts.amount(at: Self.place(field, series, provider, lane))
   }
 
+  /// The events of a series, with all providers and lanes.
+  package func total(_ field: Field, _ series: Int) -> Int {
+    let start = series * Self.widthOfSeries + field.index
+    return stride(from: start, to: start + Self.widthOfSeries, by: Self.width).reduce(0) { $0 + amounts.amount(at: $1) }
+  }
+
   /// The events of all applications, providers and lanes.
   func total(_ field: Field) -> Int {
     stride(from: field.index, to: amounts.count, by: Self.width).reduce(0) { $0 + amounts[$1] }

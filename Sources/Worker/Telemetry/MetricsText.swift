@@ -76,17 +76,14 @@ struct MetricsText {
     func samples(_ entry: RequestLedger.Entry) -> [(MetricsFormat.Labels, Int)] {
       whole.series.enumerated().map { ([("app", $1)], ledger.amount(entry, $0)) }
     }
-    format.counters(
-      "pushfleet_requests_accepted_total", "Requests received from the queues of producers.", samples(.accepted))
-    format.counters(
-      "pushfleet_requests_resumed_total", "Requests received again after they were put off.", samples(.resumed))
-    format.counters(
-      "pushfleet_requests_settled_total", "Requests whose consequences are all confirmed.", samples(.settled))
-    format.counters(
-      "pushfleet_requests_put_off_total", "Requests moved to the retry ladder, a hold queue or the quarantine.",
-      samples(.putOff))
-    format.counters(
-      "pushfleet_requests_given_back_total", "Requests returned to the broker, which delivers them again.", samples(.givenBack))
+    let counters: [(RequestLedger.Entry, help: String)] = [
+      (.accepted, "Requests received from the queues of producers."),
+      (.resumed, "Requests received again after they were put off."),
+      (.settled, "Requests whose consequences are all confirmed."),
+      (.putOff, "Requests moved to the retry ladder, a hold queue or the quarantine."),
+      (.givenBack, "Requests returned to the broker, which delivers them again."),
+    ]
+    for (entry, help) in counters { format.counters("pushfleet_requests_\(entry.name)_total", help, samples(entry)) }
     format.gauges(
       "pushfleet_requests_in_hand",
       "Accepted and resumed requests that are neither settled, put off nor given back.", samples(.inHand))
@@ -123,14 +120,12 @@ struct MetricsText {
 
   private mutating func addObservability() {
     let counts = whole.counters
-    format.counters(
-      "pushfleet_trace_requests_noted_total", "Requests recorded for `pushfleet trace`.", [([], counts.traced)])
+    format.counter("pushfleet_trace_requests_noted_total", counts.traced, "Requests recorded for `pushfleet trace`.")
     format.counters(
       "pushfleet_trace_requests_left_out_total",
       "Requests left out of the trace: more than trace.perSecond, or not accepted by the broker.",
       [([("reason", "rate")], counts.untracedByRate), ([("reason", "broker")], counts.untracedByBroker)])
-    format.counters(
-      "pushfleet_spans_exported_total", "Spans accepted by the collector.", [([], counts.spansExported)])
+    format.counter("pushfleet_spans_exported_total", counts.spansExported, "Spans accepted by the collector.")
     format.counters(
       "pushfleet_spans_dropped_total", "Spans that reached no collector: no room in the buffer, or not accepted.",
       [([("reason", "buffer")], counts.spansBeyondBuffer), ([("reason", "collector")], counts.spansNotTaken)])

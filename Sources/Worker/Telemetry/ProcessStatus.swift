@@ -75,15 +75,11 @@ struct ProcessStatus {
   /// Counts of the configured applications since the start.
   private static func apps(_ whole: ShardReport) -> [JSONObject] {
     let pushes = whole.counters.pushes
-    func sum(_ field: PushCounts.Field, _ series: Int) -> Int {
-      let lanes = PushCounts.providers.flatMap { provider in PushCounts.Lane.allCases.map { (provider, $0) } }
-      return lanes.reduce(0) { $0 + pushes.amount(field, series, $1.0, $1.1) }
-    }
     return whole.series.indices.dropFirst(AppSeries.others + 1).prefix(mostNamed).map { series in
-      let codes = PushError.allCases.filter { sum(.failed($0), series) > 0 }
+      let failed = PushError.allCases.map { ($0.rawValue, pushes.total(.failed($0), series)) }.filter { $1 > 0 }
       return [
         "app": whole.series[series], "in_hand": whole.counters.ledger.amount(.inHand, series),
-        "delivered": sum(.delivered, series), "failed": JSONObject(codes.map { ($0.rawValue, sum(.failed($0), series)) }),
+        "delivered": pushes.total(.delivered, series), "failed": JSONObject(failed),
       ]
     }
   }

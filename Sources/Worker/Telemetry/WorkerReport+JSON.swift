@@ -34,12 +34,8 @@ extension WorkerReport {
 
   private func isShown(_ series: Int) -> Bool {
     series > AppSeries.others || RequestLedger.Entry.allCases.contains { whole.counters.ledger.amount($0, series) != 0 }
-      || PushCounts.providers.contains { provider in
-        PushCounts.Lane.allCases.contains { lane in
-          PushError.allCases.contains { whole.counters.pushes.amount(.failed($0), series, provider, lane) != 0 }
-            || whole.counters.pushes.amount(.delivered, series, provider, lane) != 0
-        }
-      }
+      || PushError.allCases.contains { whole.counters.pushes.total(.failed($0), series) != 0 }
+      || whole.counters.pushes.total(.delivered, series) != 0
   }
 
   private var totals: JSONObject {
