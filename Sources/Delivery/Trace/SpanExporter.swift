@@ -149,8 +149,6 @@ package final class SpanExporter {
       texts.map { SpanWriter.attribute($0, .text(Array($1.utf8))) } + [
         SpanWriter.attribute("process.pid", .number(Int64(ThisProcess.pid)))
       ]
-    var resource = JSONObjectWriter()
-    resource.set("attributes", objects: attributes.count) { attributes[$0](&$1) }
-    return resource.closed()
+    return (["attributes": attributes] as JSONObject).line
   }
 }
