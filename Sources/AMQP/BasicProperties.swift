@@ -40,7 +40,7 @@ struct RepeatedBytes {
   private var last: [UInt8] = []
 
   mutating func read(_ range: Range<Int>, in bytes: RawSpan) -> [UInt8] {
-    if !bytes.equals(range, last) { last = bytes.array(range) }
+    if !bytes.extracting(range).equals(last) { last = bytes.array(range) }
     return last
   }
 }

@@ -22,7 +22,7 @@ public struct FieldTable: Equatable, Sendable {
   public subscript(key: String) -> FieldValue? {
     var found: FieldValue?
     forEachEntry { bytes, entry in
-      guard found == nil, bytes.equals(entry.key, key) else { return }
+      guard found == nil, bytes.extracting(entry.key).equals(key.utf8.span.bytes) else { return }
       var cursor = WireCursor(entry.value)
       found = FieldValue.read(&cursor, in: bytes)
     }

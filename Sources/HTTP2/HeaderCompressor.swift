@@ -175,7 +175,7 @@ struct HeaderCompressor {
   }
 
   private func isValue(_ entry: Int, _ bytes: borrowing Span<UInt8>) -> Bool {
-    bytes.bytes.equals(0..<bytes.count, entries[entry & (Self.mostEntries - 1)].value)
+    bytes.bytes.equals(entries[entry & (Self.mostEntries - 1)].value)
   }
 
   /// The peer's current index of the entry. The newest entry follows the static table.

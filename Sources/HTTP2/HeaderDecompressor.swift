@@ -120,12 +120,11 @@ struct HeaderDecompressor {
   }
 
   private func name(_ text: RawSpan) -> ResponseFieldName {
-    let whole = 0..<text.byteCount
     if !text.isEmpty, text.byte(at: 0) == UInt8(ascii: ":") {
-      return text.equals(whole, Self.statusName) ? .status : .otherPseudo
+      return text.equals(Self.statusName) ? .status : .otherPseudo
     }
     guard keptLengths &>> UInt64(min(text.byteCount, 63)) & 1 != 0,
-      let index = keptNames.firstIndex(where: { text.equals(whole, $0) })
+      let index = keptNames.firstIndex(where: { text.equals($0) })
     else { return .other }
     return .kept(Int8(index))
   }

@@ -59,16 +59,6 @@ extension RawSpan {
     range.isEmpty ? [] : extracting(range).withUnsafeBytes { [UInt8]($0) }
   }
 
-  func equals(_ range: Range<Int>, _ text: String) -> Bool {
-    guard range.count == text.utf8.count else { return false }
-    var offset = range.lowerBound
-    for byte in text.utf8 {
-      guard self.byte(at: offset) == byte else { return false }
-      offset += 1
-    }
-    return true
-  }
-
   /// The broker's text for people; control characters become spaces.
   func text(_ range: Range<Int>) -> String {
     String(decoding: array(range).map { $0 < 32 || $0 == 127 ? 32 : $0 }, as: UTF8.self)

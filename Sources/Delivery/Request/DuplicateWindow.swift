@@ -107,13 +107,12 @@ struct DuplicateWindow {
     let span = bytes.span
     var index = 0
     while index &+ 16 <= span.count {
-      let sixteen = span.extracting(index..<index &+ 16)
-      step(Self.word(sixteen, 0), Self.word(sixteen, 8), &hash)
+      step(span.bigEndian(UInt64.self, at: index), span.bigEndian(UInt64.self, at: index &+ 8), &hash)
       index &+= 16
     }
     var first = UInt64(span.count)
     if index &+ 8 <= span.count {
-      first = Self.word(span, index)
+      first = span.bigEndian(UInt64.self, at: index)
       index &+= 8
     }
     var tail = UInt64(span.count)
@@ -122,14 +121,6 @@ struct DuplicateWindow {
       index &+= 1
     }
     step(first, tail, &hash)
-  }
-
-  /// Checks the bounds once for all eight bytes, so that the compiler makes one load.
-  @inline(__always) private static func word(_ span: borrowing Span<UInt8>, _ index: Int) -> UInt64 {
-    let eight = span.extracting(index..<index &+ 8)
-    var word: UInt64 = 0
-    for offset in 0..<8 { word |= UInt64(eight[offset]) &<< UInt64(offset &* 8) }
-    return word
   }
 
   @inline(__always) private func step(_ first: UInt64, _ second: UInt64, _ hash: inout UInt64) {

@@ -131,7 +131,7 @@ public struct JSONDocument: Sendable {
     guard nodes[node].kind == .string else { return false }
     if hasEscapes(node) { return string(node).elementsEqual(text.utf8) }
     let source = source(node)
-    return source.count == text.utf8.count && Bytes.areEqual(bytes.span.extracting(source), text.utf8.span)
+    return source.count == text.utf8.count && bytes.span.extracting(source).equals(text.utf8.span)
   }
 
   /// The place of a node for error messages: `notification.title`, `registration_ids[3]`. Empty for the root.

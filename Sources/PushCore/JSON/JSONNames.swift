@@ -91,8 +91,8 @@ enum JSONNames {
     if one.has(JSONNode.escaped) || other.has(JSONNode.escaped) {
       return JSONText.unescaped(one, bytes) == JSONText.unescaped(other, bytes)
     }
-    return Bytes.areEqual(
-      bytes.extracting(Int(one.start)..<Int(one.end)), bytes.extracting(Int(other.start)..<Int(other.end)))
+    let (first, second) = (Int(one.start)..<Int(one.end), Int(other.start)..<Int(other.end))
+    return bytes.extracting(first).equals(bytes.extracting(second))
   }
 
   private static func duplicate(_ node: JSONNode, _ bytes: borrowing Span<UInt8>) -> JSONError {

@@ -77,7 +77,7 @@ struct NameTable<Field: FieldName>: Sendable {
       let slot = slots[index]
       let start = Int(slot.start)
       if slot.prefix == prefix, Int(slot.length) == name.count,
-        name.count <= 8 || Bytes.areEqual(bytes.extracting(name), text.span.extracting(start..<start &+ name.count))
+        name.count <= 8 || bytes.extracting(name).equals(text.span.extracting(start..<start &+ name.count))
       {
         return Field(rawValue: slot.field)
       }

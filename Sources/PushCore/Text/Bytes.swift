@@ -21,10 +21,7 @@ package enum Bytes {
   /// The eight bytes from `at` as one word, the first in the lowest bits. One bounds check, one load.
   @inline(__always)
   static func word(_ bytes: borrowing Span<UInt8>, at: Int) -> UInt64 {
-    let eight = bytes.extracting(at..<at &+ 8)
-    let low = UInt64(eight[0]) | UInt64(eight[1]) &<< 8 | UInt64(eight[2]) &<< 16 | UInt64(eight[3]) &<< 24
-    let high = UInt64(eight[4]) | UInt64(eight[5]) &<< 8 | UInt64(eight[6]) &<< 16 | UInt64(eight[7]) &<< 24
-    return low | high &<< 32
+    bytes.bigEndian(UInt64.self, at: at).byteSwapped
   }
 
   /// The first eight bytes of a range as one word, the first in the lowest bits. Zeros take the place of missing bytes.
@@ -37,19 +34,8 @@ package enum Bytes {
     return prefix
   }
 
-  static func areEqual(_ one: borrowing Span<UInt8>, _ other: borrowing Span<UInt8>) -> Bool {
-    guard one.count == other.count else { return false }
-    var index = 0
-    while index &+ 8 <= one.count {
-      guard word(one, at: index) == word(other, at: index) else { return false }
-      index &+= 8
-    }
-    for index in index..<one.count where one[index] != other[index] { return false }
-    return true
-  }
-
   static func starts(_ bytes: borrowing Span<UInt8>, with prefix: String) -> Bool {
     let prefix = prefix.utf8.span
-    return bytes.count >= prefix.count && areEqual(bytes.extracting(first: prefix.count), prefix)
+    return bytes.count >= prefix.count && bytes.extracting(first: prefix.count).equals(prefix)
   }
 }

@@ -9,6 +9,13 @@ extension RawSpan {
   }
 }
 
+extension Span<UInt8> {
+  @inlinable @inline(__always)
+  public func bigEndian<T: FixedWidthInteger & BitwiseCopyable>(_ type: T.Type, at offset: Int) -> T {
+    unsafe bytes.bigEndian(T.self, at: offset)
+  }
+}
+
 extension OutputSpan<UInt8> {
   @inlinable @inline(__always)
   public mutating func append<T: FixedWidthInteger>(bigEndian value: T) {

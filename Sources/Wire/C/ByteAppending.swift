@@ -23,17 +23,24 @@ extension [UInt8] {
   public mutating func append(_ text: StaticString) { text.withUTF8Buffer { unsafe append(copying: $0.span) } }
 }
 
+extension Span<UInt8> {
+  @inlinable @inline(__always)
+  public func equals(_ other: borrowing Span<UInt8>) -> Bool { unsafe bytes.equals(other.bytes) }
+}
+
 extension RawSpan {
   @inlinable @inline(__always)
-  public func equals(_ range: Range<Int>, _ array: [UInt8]) -> Bool {
-    guard range.count == array.count else { return false }
-    let (mine, other) = unsafe (extracting(range), array.span.bytes)
+  public func equals(_ array: [UInt8]) -> Bool { unsafe equals(array.span.bytes) }
+
+  @inlinable @inline(__always)
+  public func equals(_ other: RawSpan) -> Bool {
+    guard byteCount == other.byteCount else { return false }
     var offset = 0
-    while offset &+ 8 <= mine.byteCount {
-      guard mine.bigEndian(UInt64.self, at: offset) == other.bigEndian(UInt64.self, at: offset) else { return false }
+    while offset &+ 8 <= byteCount {
+      guard bigEndian(UInt64.self, at: offset) == other.bigEndian(UInt64.self, at: offset) else { return false }
       offset &+= 8
     }
-    for offset in offset..<mine.byteCount where mine.byte(at: offset) != other.byte(at: offset) { return false }
+    for offset in offset..<byteCount where byte(at: offset) != other.byte(at: offset) { return false }
     return true
   }
 
