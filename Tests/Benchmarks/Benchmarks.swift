@@ -27,7 +27,7 @@ enum Benchmarks {
   private static func apns(_ body: [UInt8], _ context: TranslationContext) -> Int {
     var report: LossReport?
     guard case .success(let request) = SendRequest.parse(body), case .one(.apns(let token)) = request.targets,
-      let template = try? APNsTemplate.make(request, settings: settings, context: context, report: &report)
+      let template = try? APNsTemplate(request, settings: settings, context: context, report: &report)
     else { fatalError("the request can't be translated for APNs") }
     let push = template.stamp(token: token[...])
     return push.payload.count + push.id.count
@@ -36,7 +36,7 @@ enum Benchmarks {
   private static func fcm(_ body: [UInt8], _ context: TranslationContext) -> Int {
     var report: LossReport?
     guard case .success(let request) = SendRequest.parse(body), case .one(.fcm(let token)) = request.targets,
-      let template = try? FCMTemplate.make(request, context: context, report: &report)
+      let template = try? FCMTemplate(request, context: context, report: &report)
     else { fatalError("the request can't be translated for FCM") }
     return template.body(token: token[...]).count
   }

@@ -47,10 +47,10 @@ enum RequestFuzz {
   {
     var (silent, told): (LossReport?, LossReport?) = (nil, LossReport())
     let plain = Result { () throws(Rejection) in
-      try APNsTemplate.make(request, settings: settings, context: context, report: &silent)
+      try APNsTemplate(request, settings: settings, context: context, report: &silent)
     }
     let explained = Result { () throws(Rejection) in
-      try APNsTemplate.make(request, settings: settings, context: context, report: &told)
+      try APNsTemplate(request, settings: settings, context: context, report: &told)
     }
     switch (plain, explained) {
     case (.failure(let one), .failure(let two)):
@@ -86,10 +86,10 @@ enum RequestFuzz {
   {
     var (silent, told): (LossReport?, LossReport?) = (nil, LossReport())
     let plain = Result { () throws(Rejection) in
-      try FCMTemplate.make(request, settings: settings, context: context, report: &silent)
+      try FCMTemplate(request, settings: settings, context: context, report: &silent)
     }
     let explained = Result { () throws(Rejection) in
-      try FCMTemplate.make(request, settings: settings, context: context, report: &told)
+      try FCMTemplate(request, settings: settings, context: context, report: &told)
     }
     switch (plain, explained) {
     case (.failure(let one), .failure(let two)):
@@ -119,10 +119,10 @@ enum RequestFuzz {
   {
     var (silent, told): (LossReport?, LossReport?) = (nil, LossReport())
     let plain = Result { () throws(Rejection) in
-      try WebPushTemplate.make(request, standard: standard, context: context, report: &silent)
+      try WebPushTemplate(request, standard: standard, context: context, report: &silent)
     }
     let explained = Result { () throws(Rejection) in
-      try WebPushTemplate.make(request, standard: standard, context: context, report: &told)
+      try WebPushTemplate(request, standard: standard, context: context, report: &told)
     }
     switch (plain, explained) {
     case (.failure(let one), .failure(let two)):

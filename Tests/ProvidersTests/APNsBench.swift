@@ -31,7 +31,7 @@ final class APNsBench: Sender {
     var report: LossReport?
     guard
       let request = try? SendRequest(parsing: Array(body.utf8)),
-      let template = try? APNsTemplate.make(
+      let template = try? APNsTemplate(
         request, settings: APNsSettings(topic: topic),
         context: TranslationContext(now: 0, deadline: 60_000, messageID: Array("m".utf8)), report: &report
       )

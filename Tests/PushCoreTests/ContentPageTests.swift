@@ -16,7 +16,7 @@ struct ContentPageTests {
     var report: LossReport?
     var context = context(request)
     context.page = page.map { Array($0.utf8) }
-    return try APNsTemplate.make(
+    return try APNsTemplate(
       request, settings: APNsSettings(topic: "com.example.app", isUPMC: isUPMC), context: context, report: &report
     )
   }
@@ -59,7 +59,7 @@ struct ContentPageTests {
     func made(_ request: SendRequest, _ report: inout LossReport?) throws -> FCMTemplate {
       var context = context(request)
       context.page = Array(Self.page.utf8)
-      return try FCMTemplate.make(request, context: context, report: &report)
+      return try FCMTemplate(request, context: context, report: &report)
     }
     var nothing: LossReport?
     #expect(try !made(request(#""data":{"ext":"\#(text(4_090))"}"#), &nothing).usesPage)
@@ -79,7 +79,7 @@ struct ContentPageTests {
     var context = context(request)
     context.page = Array(Self.page.utf8)
     var report: LossReport? = LossReport()
-    let template = try FCMTemplate.make(
+    let template = try FCMTemplate(
       request, settings: FCMSettings(upmcTopic: "com.example.app"), context: context, report: &report
     )
     let body = utf8(template.body(token: Array("T:1".utf8)[...]))

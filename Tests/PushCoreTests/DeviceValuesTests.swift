@@ -9,7 +9,7 @@ struct DeviceValuesTests {
     var report: LossReport?
     var context = context(request)
     context.isKept = isKept
-    return try APNsTemplate.make(
+    return try APNsTemplate(
       request, settings: APNsSettings(topic: "com.example.app", isUPMC: isUPMC), context: context, report: &report
     )
   }
@@ -24,7 +24,7 @@ struct DeviceValuesTests {
     }
     var report: LossReport?
     let request = try accepted(members)
-    let fcm = try FCMTemplate.make(request, context: context(request), report: &report)
+    let fcm = try FCMTemplate(request, context: context(request), report: &report)
     #expect(
       try utf8(fcm.body(token: Array("T:1".utf8)[...], badge: 42))
         == withApple(
@@ -77,7 +77,7 @@ struct DeviceValuesTests {
     func made(_ bytes: Int) throws -> APNsTemplate {
       let request = try parsed(#"{"to":"\#(apnsToken)",\#(body(bytes))}"#, limits: limits)
       var report: LossReport?
-      return try APNsTemplate.make(
+      return try APNsTemplate(
         request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
       )
     }
@@ -112,7 +112,7 @@ struct DeviceValuesTests {
     func message(_ members: String) throws -> String {
       let request = try accepted(members)
       var report: LossReport? = LossReport()
-      let template = try FCMTemplate.make(request, settings: settings, context: context(request), report: &report)
+      let template = try FCMTemplate(request, settings: settings, context: context(request), report: &report)
       #expect(report?.entries.contains { $0.field.hasPrefix("data.mps") } == !members.contains("mps"))
       return utf8(template.body(token: Array("T:1".utf8)[...]))
     }
@@ -138,8 +138,8 @@ struct DeviceValuesTests {
     func filled(_ members: String) throws -> [String] {
       let request = try SendRequest.parse(Array(#"{"to":"fcm:T",\#(members)}"#.utf8), limits: limits).get()
       var report: LossReport?
-      let fcm = try FCMTemplate.make(request, context: context(request), report: &report)
-      let apns = try APNsTemplate.make(
+      let fcm = try FCMTemplate(request, context: context(request), report: &report)
+      let apns = try APNsTemplate(
         request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
       )
       return ([7, nil] as [Int64?]).flatMap { badge in
@@ -162,7 +162,7 @@ struct DeviceValuesTests {
     let request = try accepted(members)
     var report: LossReport?
     let settings = FCMSettings(upmcTopic: "com.example.app")
-    let template = try FCMTemplate.make(request, settings: settings, context: context(request), report: &report)
+    let template = try FCMTemplate(request, settings: settings, context: context(request), report: &report)
     let body = try JSONDocument(template.body(token: Array("T:1".utf8)[...]))
     guard let message = body.value("message", of: body.root), let apns = body.value("apns", of: message),
       let payload = body.value("payload", of: apns)

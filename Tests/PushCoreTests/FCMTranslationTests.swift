@@ -182,7 +182,7 @@ import Testing
         members.replacingOccurrences(of: "@", with: String(repeating: "x", count: bytes)), to: "fcm:/topics/news")
       var report: LossReport?
       return Result { () throws(Rejection) in
-        try FCMTemplate.make(request, context: context(request), report: &report)
+        try FCMTemplate(request, context: context(request), report: &report)
       }
     }
     let counted = try FCMMessage.countedBytes(
@@ -280,7 +280,7 @@ import Testing
   func remaining(elapsed: Int64, deadline: Int64, expected: String) throws {
     var report: LossReport?
     let context = TranslationContext(now: elapsed, deadline: deadline, messageID: [])
-    let body = try FCMTemplate.make(accepted(""), context: context, report: &report).body(token: [])
+    let body = try FCMTemplate(accepted(""), context: context, report: &report).body(token: [])
     #expect(utf8(body).contains(#""ttl":"\#(expected)""#))
   }
 
@@ -294,7 +294,7 @@ import Testing
     var report: LossReport?
     let request = try accepted(#""time_to_live":\#(common),"android":{"ttl":"\#(android)"}"#)
     let context = TranslationContext(now: 10_000, deadline: deadline, messageID: [], published: 0)
-    let body = utf8(try FCMTemplate.make(request, context: context, report: &report).body(token: []))
+    let body = utf8(try FCMTemplate(request, context: context, report: &report).body(token: []))
     #expect(body.contains(#""ttl":"\#(expected)""#), "\(body)")
   }
 

@@ -79,7 +79,7 @@ import Testing
     var report: LossReport?
     var context = context(request)
     context.now += 1
-    let template = try FCMTemplate.make(request, context: context, report: &report)
+    let template = try FCMTemplate(request, context: context, report: &report)
     #expect(try utf8(template.body(token: Array("T:1".utf8)[...])) == withApple(body, request))
     request = try parsed(body)
     #expect(request.targets == .one(.fcm(token: Array("T:1".utf8)[...])))

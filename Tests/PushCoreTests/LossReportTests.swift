@@ -336,7 +336,7 @@ import Testing
     func losses(_ members: String) throws -> [String] {
       let request = try accepted(members)
       var report: LossReport? = LossReport()
-      _ = try APNsTemplate.make(
+      _ = try APNsTemplate(
         request, settings: APNsSettings(topic: "a.b", isUPMC: true), context: context(request), report: &report
       )
       return report?.entries.map { "\($0.rule) \($0.field) \($0.action.rawValue): \($0.words)" } ?? []
@@ -376,12 +376,12 @@ import Testing
     let request = try accepted(#""notification":{"title":"t","badge":"1"},"priority":"high","data":{"a":1}"#)
     var (silent, told): (LossReport?, LossReport?) = (nil, LossReport())
     let settings = APNsSettings(topic: "a.b")
-    let one = try APNsTemplate.make(request, settings: settings, context: context(request), report: &silent)
-    let two = try APNsTemplate.make(request, settings: settings, context: context(request), report: &told)
+    let one = try APNsTemplate(request, settings: settings, context: context(request), report: &silent)
+    let two = try APNsTemplate(request, settings: settings, context: context(request), report: &told)
     #expect(one.stamp(token: []).payload == two.stamp(token: []).payload && one.priority == two.priority)
     #expect(silent == nil && told?.entries.isEmpty == false)
     #expect(
-      try FCMTemplate.make(request, context: context(request), report: &silent).body(token: [0x61])
-        == FCMTemplate.make(request, context: context(request), report: &told).body(token: [0x61]))
+      try FCMTemplate(request, context: context(request), report: &silent).body(token: [0x61])
+        == FCMTemplate(request, context: context(request), report: &told).body(token: [0x61]))
   }
 }

@@ -39,33 +39,33 @@ func context(_ request: SendRequest) -> TranslationContext {
 func apns(_ request: SendRequest, settings: APNsSettings = APNsSettings(topic: "com.example.app")) throws(Rejection) -> APNsPush
 {
   var report: LossReport?
-  return try APNsTemplate.make(request, settings: settings, context: context(request), report: &report)
+  return try APNsTemplate(request, settings: settings, context: context(request), report: &report)
     .stamp(token: Array(apnsToken.utf8)[...])
 }
 
 func fcm(_ request: SendRequest, token: String = "T:1") throws(Rejection) -> String {
   var report: LossReport?
   return utf8(
-    try FCMTemplate.make(request, context: context(request), report: &report).body(token: Array(token.utf8)[...]))
+    try FCMTemplate(request, context: context(request), report: &report).body(token: Array(token.utf8)[...]))
 }
 
 /// The template of a request for web push, as if published a minute ago.
 func webpush(_ request: SendRequest, standard: Priority = .normal) throws(Rejection) -> WebPushTemplate {
   var report: LossReport?
-  return try WebPushTemplate.make(request, standard: standard, context: context(request), report: &report)
+  return try WebPushTemplate(request, standard: standard, context: context(request), report: &report)
 }
 
 func losses(_ request: SendRequest, _ platform: Platform) throws -> [String] {
   var report: LossReport? = LossReport()
   switch platform {
   case .apns:
-    _ = try APNsTemplate.make(
+    _ = try APNsTemplate(
       request, settings: APNsSettings(topic: "com.example.app"), context: context(request),
       isBroadcast: request.targets.isChannel, report: &report
     )
-  case .fcm: _ = try FCMTemplate.make(request, context: context(request), report: &report)
+  case .fcm: _ = try FCMTemplate(request, context: context(request), report: &report)
   case .webpush:
-    _ = try WebPushTemplate.make(request, context: context(request), report: &report)
+    _ = try WebPushTemplate(request, context: context(request), report: &report)
   }
   return report?.entries.map { "\($0.rule) \($0.field) \($0.action.rawValue): \($0.words)" } ?? []
 }

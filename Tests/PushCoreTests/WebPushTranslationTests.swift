@@ -215,7 +215,7 @@ struct WebPushTranslationTests {
     var context = context(request)
     context.deadline = testNow + 10_000
     var report: LossReport?
-    let template = try WebPushTemplate.make(request, context: context, report: &report)
+    let template = try WebPushTemplate(request, context: context, report: &report)
     #expect(template.timeToLive(at: testNow) == 10)
   }
 
@@ -301,7 +301,7 @@ struct WebPushTranslationTests {
       var context = context(request)
       if page { context.page = Array("https://pages/1".utf8) }
       var report: LossReport? = LossReport()
-      let template = try WebPushTemplate.make(request, context: context, report: &report)
+      let template = try WebPushTemplate(request, context: context, report: &report)
       #expect(report?.entries.contains { $0.field == "data.ext" } == template.usesPage)
       return template
     }

@@ -36,7 +36,7 @@ import Testing
         #"{"to":"x","priority":"high","delay_while_idle":true,"notification":{"badge":"1","icon":"i"},"data":{"a":1}}"#.utf8)
     ).get()
     let context = TranslationContext(now: 0, deadline: 60_000, messageID: [])
-    _ = try APNsTemplate.make(request, settings: APNsSettings(topic: "a.b"), context: context, report: &losses)
+    _ = try APNsTemplate(request, settings: APNsSettings(topic: "a.b"), context: context, report: &losses)
     var report = DryRunReport()
     if seed % 2 == 0 { report[.apns] = losses }
     if seed % 3 == 0 { report[.fcm] = LossReport() }

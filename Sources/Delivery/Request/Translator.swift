@@ -74,7 +74,7 @@ package struct Translator {
     else {
       throw Rejection(.mismatchSenderID, "the sender has no APNs credential")
     }
-    return try APNsTemplate.make(
+    return try APNsTemplate(
       request, settings: settings, context: context(of: entry, isRehearsed: isRehearsed, at: now),
       isBroadcast: isBroadcast, report: &report)
   }
@@ -84,7 +84,7 @@ package struct Translator {
     _ entry: InFlight, isRehearsed: Bool = false, deadline: Int64? = nil, at now: Int64, _ report: inout LossReport?
   ) throws(Rejection) -> FCMTemplate {
     guard let request = entry.request else { throw Self.noRequest }
-    return try FCMTemplate.make(
+    return try FCMTemplate(
       request, settings: entry.route.routes.fcmSettings,
       context: context(of: entry, isRehearsed: isRehearsed, deadline: deadline, at: now), report: &report)
   }
@@ -93,7 +93,7 @@ package struct Translator {
     _ entry: InFlight, isRehearsed: Bool = false, at now: Int64, _ report: inout LossReport?
   ) throws(Rejection) -> WebPushTemplate {
     guard let request = entry.request else { throw Self.noRequest }
-    return try WebPushTemplate.make(
+    return try WebPushTemplate(
       request, standard: entry.route.routes.webPushPriority, context: context(of: entry, isRehearsed: isRehearsed, at: now),
       report: &report)
   }

@@ -38,23 +38,11 @@ public final class APNsTemplate: Sendable {
   /// Translates headers and payload by the rules of ``MappingRule``; the request's `apns` block wins. Errors: `InvalidDataKey`
   /// (a data key `aps`), `InvalidParameters` (forbidden by the push type or for a channel), `MessageTooBig`,
   /// `InvalidPackageName` (unusable topic in the settings), `NothingForPlatform` (nothing is for an Apple device).
-  public static func make(
+  public init(
     _ request: SendRequest, settings: borrowing APNsSettings, context: borrowing TranslationContext,
     isBroadcast: Bool = false, report: inout LossReport?
-  ) throws(Rejection) -> APNsTemplate {
-    let delivery = try AppleDelivery(request, standard: settings.defaultPriority, context, isBroadcast: isBroadcast)
-    let template = try APNsTemplate(request, delivery, settings, context, isBroadcast: isBroadcast)
-    report?.explain(
-      request, for: .apns, delivery,
-      movesExtension: settings.isUPMC && MPSObject.isWanted(request, delivery.content, delivery.pushType))
-    if template.usesPage { report?.addPage(.apns) }
-    return template
-  }
-
-  private init(
-    _ request: borrowing SendRequest, _ delivery: borrowing AppleDelivery, _ settings: borrowing APNsSettings,
-    _ context: borrowing TranslationContext, isBroadcast: Bool
   ) throws(Rejection) {
+    let delivery = try AppleDelivery(request, standard: settings.defaultPriority, context, isBroadcast: isBroadcast)
     guard settings.isUsable else { throw Rejection(.invalidPackageName, "the app's APNs topic is no bundle ID") }
     let aps = delivery.content
     self.isBroadcast = isBroadcast
@@ -78,6 +66,9 @@ public final class APNsTemplate: Sendable {
     let kind = TokenKind(pushType, startsActivity: aps.startsActivity(request.document))
     self.kind = activityToken == nil || kind?.isForActivity == true ? kind : .liveActivity
     identity = DeviceIdentity(messageID: context.messageID)
+    report?.explain(
+      request, for: .apns, delivery, movesExtension: settings.isUPMC && MPSObject.isWanted(request, aps, pushType))
+    if usesPage { report?.addPage(.apns) }
   }
 
   /// The app's own topic; nil if the request named another.

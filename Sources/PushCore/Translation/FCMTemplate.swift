@@ -15,13 +15,9 @@ public final class FCMTemplate: Sendable {
   public let isForActivity: Bool
 
   /// Translates the body by the rules of ``MappingRule``; the request's blocks win. Errors: `MessageTooBig`.
-  public static func make(
+  public init(
     _ request: SendRequest, settings: FCMSettings = FCMSettings(), context: borrowing TranslationContext,
     report: inout LossReport?
-  ) throws(Rejection) -> FCMTemplate { try FCMTemplate(request, settings, context, &report) }
-
-  private init(
-    _ request: SendRequest, _ settings: FCMSettings, _ context: borrowing TranslationContext, _ report: inout LossReport?
   ) throws(Rejection) {
     let message = FCMMessage(request, settings, context)
     object = message.object

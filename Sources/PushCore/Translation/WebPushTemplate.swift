@@ -17,26 +17,21 @@ public final class WebPushTemplate: Sendable {
   /// `InvalidParameters` (another header in the block, or a wrong value), `InvalidTtl`, `MessageTooBig`, `NothingForPlatform`
   /// (nothing is for a browser).
   /// - Parameter standard: for a request in GCM's shape that names no priority (GS-051).
-  public static func make(
+  public init(
     _ request: SendRequest, standard: Priority = .normal, context: borrowing TranslationContext, report: inout LossReport?
-  ) throws(Rejection) -> WebPushTemplate {
+  ) throws(Rejection) {
     let content = WebPushContent(request)
     guard content.isShown || content.hasData else { throw WebPushContent.nothing }
     let delivery = try WebPushDelivery(request, standard: standard, context)
     var usesPage = false
-    let form = try content.payload(request, context, usesPage: &usesPage)
-    report?.explain(request, for: .webpush, content: content)
-    if usesPage { report?.addPage(.webpush) }
-    return WebPushTemplate(form, delivery, usesPage: usesPage)
-  }
-
-  private init(_ form: [UInt8], _ delivery: WebPushDelivery, usesPage: Bool) {
-    self.form = form
+    form = try content.payload(request, context, usesPage: &usesPage)
     placeholder = Placeholder.first(in: form)
     deadline = delivery.deadline
     urgency = Array(delivery.urgency.rawValue.utf8)
     topic = delivery.topic
     self.usesPage = usesPage
+    report?.explain(request, for: .webpush, content: content)
+    if usesPage { report?.addPage(.webpush) }
   }
 
   /// The header field `TTL`: the rest of the lifetime in whole seconds, at most four weeks. 0: only if the browser is connected.

@@ -93,7 +93,7 @@ import Testing
       let parsed = SendRequest.parse(Array(#"{"to":"apns-channel:bm8=","apns":{"payload":{"aps":{\#(aps)}}}}"#.utf8))
       let request = try parsed.get()
       var report: LossReport?
-      return try APNsTemplate.make(
+      return try APNsTemplate(
         request, settings: APNsSettings(topic: "com.example.app"), context: context(request), isBroadcast: true, report: &report
       )
     }
