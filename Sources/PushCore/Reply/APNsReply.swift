@@ -5,7 +5,8 @@ public enum APNsReply {
   public static func interpret(status: Int, body: [UInt8], retryAfter: [UInt8]? = nil, now: Int64? = nil) -> ReplyMeaning {
     if 200...299 ~= status { return .delivered(status) }
     let document = ErrorBody.document(body)
-    var meaning = meaning(status: status, reason: document?.string("reason"))
+    let word = document?.string("reason").map(ErrorBody.word)
+    var meaning = statusRows.judge(status, word, by: word.flatMap { byReason[$0] })
     meaning.retryAfter = retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
     if status == 410 { meaning.invalidSince = document.flatMap(timestamp) }
     return meaning
@@ -13,13 +14,6 @@ public enum APNsReply {
 
   public static func words(for meaning: ReplyMeaning) -> String {
     byReason[meaning.reason]?.words ?? statusRows.row(of: meaning.status).words
-  }
-
-  /// A known reason counts only with its own class of status: a "BadDeviceToken" in a 500 is no statement about the token.
-  private static func meaning(status: Int, reason: [UInt8]?) -> ReplyMeaning {
-    let word = reason.map(ErrorBody.word)
-    if let word, let row = byReason[word], row.status / 100 == status / 100 { return row.meaning(status: status) }
-    return statusRows.judge(status, word)
   }
 
   /// Unix milliseconds, only with 410. A string of digits is accepted too; any other value counts as absent.
@@ -35,5 +29,5 @@ public enum APNsReply {
     return value
   }
 
-  private static let byReason = Dictionary(rows.map { ($0.reason, $0) }, uniquingKeysWith: { first, _ in first })
+  private static let byReason = rows.byReason
 }

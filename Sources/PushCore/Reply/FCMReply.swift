@@ -21,13 +21,9 @@ public enum FCMReply {
   }
 
   private static func meaning(status: Int, _ error: FCMErrorBody) -> ReplyMeaning {
-    var row: ReplyRow?
-    if let code = error.errorCode { row = byErrorCode[code] }
-    if row == nil, let word = error.status { row = byStatusWord[word] }
-    guard let row, row.status / 100 == status / 100 else {
-      return statusRows.judge(status, error.errorCode ?? error.status)
-    }
-    var meaning = row.meaning(status: status)
+    let row = error.errorCode.flatMap { byErrorCode[$0] } ?? error.status.flatMap { byStatusWord[$0] }
+    var meaning = statusRows.judge(status, error.errorCode ?? error.status, by: row)
+    guard let row, row.counts(with: status) else { return meaning }
     switch row.reason {
     case "INVALID_ARGUMENT":
       if error.namesToken {
@@ -42,8 +38,6 @@ public enum FCMReply {
     return meaning
   }
 
-  private static let byErrorCode = Dictionary(
-    errorCodeRows.map { ($0.reason, $0) }, uniquingKeysWith: { first, _ in first })
-  private static let byStatusWord = Dictionary(
-    statusWordRows.map { ($0.reason, $0) }, uniquingKeysWith: { first, _ in first })
+  private static let byErrorCode = errorCodeRows.byReason
+  private static let byStatusWord = statusWordRows.byReason
 }

@@ -31,6 +31,9 @@ public struct ReplyRow: Sendable {
 
   public var status: Int { statuses.lowerBound }
 
+  /// A known reason with a status of another class says nothing: a "BadDeviceToken" in a 500 is no statement about the token.
+  func counts(with status: Int) -> Bool { self.status / 100 == status / 100 }
+
   func meaning(status: Int) -> ReplyMeaning { meaning(status: status, reason: reason) }
 
   fileprivate func meaning(status: Int, reason: String) -> ReplyMeaning {
@@ -42,9 +45,14 @@ extension [ReplyRow] {
   /// The first row that contains the status. The last row contains all.
   func row(of status: Int) -> ReplyRow { first { $0.statuses.contains(status) } ?? self[count - 1] }
 
-  /// Judges an answer by its status. An unknown `word` becomes the reason, for people to read.
-  func judge(_ status: Int, _ word: String?) -> ReplyMeaning {
+  /// The first row of each reason.
+  var byReason: [String: ReplyRow] { Dictionary(map { ($0.reason, $0) }, uniquingKeysWith: { first, _ in first }) }
+
+  /// Judges an answer by the row of its word; if there is none that counts, by its status. An unknown `word` becomes the
+  /// reason, for people to read.
+  func judge(_ status: Int, _ word: String?, by row: ReplyRow? = nil) -> ReplyMeaning {
+    if let row, row.counts(with: status) { return row.meaning(status: status) }
     let reason = if let word, !word.isEmpty { word } else { "HTTP \(status)" }
-    return row(of: status).meaning(status: status, reason: reason)
+    return self.row(of: status).meaning(status: status, reason: reason)
   }
 }

@@ -46,8 +46,7 @@ public enum WebPushReply {
     // With these, a subscription has ended. The word does not matter.
     guard status != 404, status != 410 else { return statusRows.judge(status, word) }
     let row = word.flatMap { word in rows.first { $0.reason == word } } ?? textRow(body)
-    guard let row, row.status / 100 == status / 100 else { return statusRows.judge(status, word) }
-    return row.meaning(status: status)
+    return statusRows.judge(status, word, by: row)
   }
 
   private static func textRow(_ body: [UInt8]) -> ReplyRow? {
