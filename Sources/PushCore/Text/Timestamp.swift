@@ -5,20 +5,13 @@ public enum Timestamp {
     let clamped = min(max(milliseconds, 0), latest)
     let (date, time) = (clamped / 86_400_000, clamped % 86_400_000)
     let (year, month, day) = civil(daysSince1970: date)
-    appendPadded(year, digits: 4, to: &bytes)
-    bytes.append(0x2D)
-    appendPadded(month, digits: 2, to: &bytes)
-    bytes.append(0x2D)
-    appendPadded(day, digits: 2, to: &bytes)
-    bytes.append(0x54)
-    appendPadded(time / 3_600_000, digits: 2, to: &bytes)
-    bytes.append(0x3A)
-    appendPadded(time / 60_000 % 60, digits: 2, to: &bytes)
-    bytes.append(0x3A)
-    appendPadded(time / 1000 % 60, digits: 2, to: &bytes)
-    bytes.append(0x2E)
-    appendPadded(time % 1000, digits: 3, to: &bytes)
-    bytes.append(0x5A)
+    append(year, digits: 4, then: "-", to: &bytes)
+    append(month, digits: 2, then: "-", to: &bytes)
+    append(day, digits: 2, then: "T", to: &bytes)
+    append(time / 3_600_000, digits: 2, then: ":", to: &bytes)
+    append(time / 60_000 % 60, digits: 2, then: ":", to: &bytes)
+    append(time / 1000 % 60, digits: 2, then: ".", to: &bytes)
+    append(time % 1000, digits: 3, then: "Z", to: &bytes)
   }
 
   public static func text(_ milliseconds: Int64) -> [UInt8] {
@@ -86,12 +79,13 @@ public enum Timestamp {
   }
 
   @inline(__always)
-  private static func appendPadded(_ value: Int64, digits: Int, to bytes: inout [UInt8]) {
+  private static func append(_ value: Int64, digits: Int, then mark: Unicode.Scalar, to bytes: inout [UInt8]) {
     var unit: Int64 = 1
     for _ in 1..<digits { unit *= 10 }
     while unit > 0 {
       bytes.append(0x30 &+ UInt8(truncatingIfNeeded: value / unit % 10))
       unit /= 10
     }
+    bytes.append(UInt8(ascii: mark))
   }
 }

@@ -15,8 +15,8 @@ public enum UUIDText {
 
   /// A UUID of the first 128 bits of a digest, version 8 (RFC 9562 §5.8): the same digest gives the same UUID.
   public static func named(_ digest: [UInt8]) -> [UInt8] {
-    func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
-    return canonical(high: word(digest.prefix(8)), low: word(digest.dropFirst(8).prefix(8)), version: 8)
+    let bytes = digest.span
+    return canonical(high: bytes.bigEndian(UInt64.self, at: 0), low: bytes.bigEndian(UInt64.self, at: 8), version: 8)
   }
 
   static func canonical(high: UInt64, low: UInt64, version: UInt64) -> [UInt8] {
