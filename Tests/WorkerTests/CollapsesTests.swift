@@ -23,7 +23,7 @@ struct CollapsesTests {
   init() throws { loop = try EventLoop() }
 
   private func collapses(_ registry: RegistryClient? = nil) -> Collapses {
-    let collapses = Collapses(apps: Applications(), registry: registry, time: loop.time)
+    let collapses = Collapses(ShardTools(apps: Applications(), registry: registry, time: loop.time))
     collapses.onNoted = { [handler] in handler.noted += $0.count }
     collapses.onAnswered = { [handler] in handler.answered += $0 }
     return collapses

@@ -1,5 +1,4 @@
 import AMQP
-import Logging
 import Reactor
 import Testing
 
@@ -15,7 +14,7 @@ struct HoldsTests {
   init() throws {
     loop = try EventLoop()
     for id in ["a", "b"] { apps.put(Array(id.utf8), packages: [], senders: []) }
-    holds = Holds(apps: apps, time: loop.time, log: Log(level: .error))
+    holds = Holds(ShardTools(apps: apps, time: loop.time))
     holds.broker = broker
   }
 

@@ -18,6 +18,16 @@ extension Applications {
   }
 }
 
+extension ShardTools {
+  /// For a test of one part of a shard.
+  init(apps: Applications, registry: RegistryClient? = nil, time: Turn) {
+    let log = Log(level: .error)
+    self.init(
+      apps: apps, registry: registry, publications: OutcomePublications(prefix: "push", apps: apps, steps: []),
+      outbox: Outbox(time: time, log: log), time: time, log: log)
+  }
+}
+
 extension Pipeline {
   /// The parts of a shard, for a test that plays its broker and its providers.
   convenience init(

@@ -44,7 +44,7 @@ package final class Dispatcher {
     apps = tools.apps
     self.table = table
     pools = accounts.map(PoolLanes.init)
-    holds = Holds(apps: apps, time: tools.time, log: tools.log)
+    holds = Holds(tools)
     controls = Controls(tools)
     self.collapses = collapses
     outbox = tools.outbox

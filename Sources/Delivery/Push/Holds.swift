@@ -37,9 +37,7 @@ package final class Holds {
   /// Whether the application needs its hold queue now. Its queue is then declared without a question, which would stay in it: a
   /// paused application's queue isn't consumed.
   var isNeeded: ((Int) -> Bool)?
-  private let apps: Applications
-  private let time: Turn
-  private let log: Log
+  private let tools: ShardTools
   /// States other than unknown.
   private var states: [Int: State] = [:]
   package private(set) var present: [Int] = []
@@ -76,22 +74,20 @@ package final class Holds {
   private static let longPause = 600.0
   private static let mostFinding = 64
 
-  init(apps: Applications, time: Turn, log: Log) {
-    self.apps = apps
-    self.time = time
-    self.log = log
-    roundBegan = time.now
+  init(_ tools: ShardTools) {
+    self.tools = tools
+    roundBegan = tools.time.now
   }
 
-  private func name(_ app: Int) -> String { String(decoding: apps[app].id, as: UTF8.self) }
+  private func name(_ app: Int) -> String { String(decoding: tools.apps[app].id, as: UTF8.self) }
 
   /// Whether the hold queue can be published to. If not, declares it.
   func isPresent(_ app: Int) -> Bool {
     switch states[app] ?? .unknown {
-    case .present(let usable): return time.now >= usable
+    case .present(let usable): return tools.time.now >= usable
     case .declaring: return false
     case .unknown:
-      if time.now >= max(nextDeclaration, refusedUntil[app] ?? nextDeclaration) { declare(app) }
+      if tools.time.now >= max(nextDeclaration, refusedUntil[app] ?? nextDeclaration) { declare(app) }
       return false
     }
   }
@@ -107,18 +103,18 @@ package final class Holds {
         return found(app)
       }
       states[app] = nil
-      let pause = isThere == nil ? backoff.next(using: &time.random) : Self.declarationPause
-      nextDeclaration = time.now.advanced(bySeconds: pause)
-      if isThere == false { refusedUntil[app] = time.now.advanced(bySeconds: Self.refusalPause) }
+      let pause = isThere == nil ? backoff.next(using: &tools.time.random) : Self.declarationPause
+      nextDeclaration = tools.time.now.advanced(bySeconds: pause)
+      if isThere == false { refusedUntil[app] = tools.time.now.advanced(bySeconds: Self.refusalPause) }
     }
   }
 
   private func found(_ app: Int) {
-    states[app] = .present(time.now.advanced(bySeconds: Self.settling))
+    states[app] = .present(tools.time.now.advanced(bySeconds: Self.settling))
     // An answer from before the last loss may come beside a newer one.
     guard !present.contains(app) else { return }
     present.append(app)
-    log.info("the hold queue of an application is ready", ["app": apps[app].id])
+    tools.log.info("the hold queue of an application is ready", ["app": tools.apps[app].id])
     broker?.consumeHold(name(app), index: app)
   }
 
@@ -133,15 +129,15 @@ package final class Holds {
     nextToFind = 0
     nextToCount = 0
     isCounting = false
-    roundBegan = time.now
+    roundBegan = tools.time.now
   }
 
   package var report: [HoldReport] {
-    present.map { .init(app: apps[$0].id, ready: ready[$0], inHand: broker?.heldInHand($0) ?? 0) }
+    present.map { .init(app: tools.apps[$0].id, ready: ready[$0], inHand: broker?.heldInHand($0) ?? 0) }
   }
 
   /// The search has asked for each application's queue.
-  package var areKnown: Bool { nextToFind == apps.indices.upperBound && finding == 0 && unanswered.isEmpty }
+  package var areKnown: Bool { nextToFind == tools.apps.indices.upperBound && finding == 0 && unanswered.isEmpty }
 
   /// To be called several times a second.
   func look() {
@@ -153,9 +149,9 @@ package final class Holds {
   // MARK: finding queues
 
   private func find(_ broker: any HoldBroker) {
-    if areKnown, time.now.seconds(since: roundBegan) >= Self.longPause {
+    if areKnown, tools.time.now.seconds(since: roundBegan) >= Self.longPause {
       nextToFind = 0
-      roundBegan = time.now
+      roundBegan = tools.time.now
     }
     while finding < Self.mostFinding, broker.canAsk, let app = nextUnknown() {
       if isNeeded?(app) == true {
@@ -168,13 +164,13 @@ package final class Holds {
         finding -= 1
         // Declares it again, because the worker that created it may have died before the binding.
         if isThere == true, states[app] == nil { declare(app) }
-        if isThere == nil { unanswered.append(app) } else { time.schedule(after: 0) { [weak self] in self?.look() } }
+        if isThere == nil { unanswered.append(app) } else { tools.time.schedule(after: 0) { [weak self] in self?.look() } }
       }
     }
   }
 
   private func nextUnknown() -> Int? {
-    while nextToFind < apps.indices.upperBound {
+    while nextToFind < tools.apps.indices.upperBound {
       defer { nextToFind += 1 }
       if states[nextToFind] == nil { return nextToFind }
     }
@@ -184,7 +180,7 @@ package final class Holds {
   // MARK: counting
 
   private func count(_ broker: any HoldBroker) {
-    guard !isCounting, !present.isEmpty, countDue <= time.now else { return }
+    guard !isCounting, !present.isEmpty, countDue <= tools.time.now else { return }
     if nextToCount >= present.count { nextToCount = 0 }
     let app = present[nextToCount]
     nextToCount += 1
@@ -195,8 +191,8 @@ package final class Holds {
       ready[app] = count
       if let count, count < Self.few { onEmptied?(app) }
       // Counts each queue once within the pause.
-      countDue = time.now.advanced(bySeconds: Self.pause / Double(max(present.count, 1)))
-      time.schedule(at: countDue) { [weak self] in self?.look() }
+      countDue = tools.time.now.advanced(bySeconds: Self.pause / Double(max(present.count, 1)))
+      tools.time.schedule(at: countDue) { [weak self] in self?.look() }
     }
   }
 }

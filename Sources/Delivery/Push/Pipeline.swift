@@ -37,7 +37,7 @@ package final class Pipeline {
     rights = ProducerRights(apps: apps, notes: NoteReader(prefix: messages.prefix), replyQueues: replyQueues)
     observers = Observers(apps: apps, prefix: messages.prefix, time: time, log: tools.log)
     table = InFlightTable(time: time)
-    collapses = Collapses(apps: apps, registry: tools.registry, time: time)
+    collapses = Collapses(tools)
     dispatcher = Dispatcher(
       tools, table: table, accounts: accounts, collapses: collapses, prefetch: configuration.prefetch)
     backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: configuration.fanOut.prefetch, log: tools.log)

@@ -17,9 +17,7 @@ final class Collapses {
   /// The registry has stored the notes of these requests.
   var onNoted: (([RequestReference]) -> Void)?
   var onAnswered: (([Question]) -> Void)?
-  private let apps: Applications
-  private let registry: RegistryClient?
-  private let time: Turn
+  private let tools: ShardTools
   /// The newest order by place: the present generation, and the one before it.
   private var recent: [CollapsePlace: CollapseOrder] = [:]
   private var earlier: [CollapsePlace: CollapseOrder] = [:]
@@ -40,18 +38,16 @@ final class Collapses {
   private static let mostUnderWay = 8_192
   private static let mostAtOnce = 1_024
 
-  init(apps: Applications, registry: RegistryClient?, time: Turn) {
-    self.apps = apps
-    self.registry = registry
-    self.time = time
-    nextTurnover = time.now.advanced(bySeconds: Self.turnover)
+  init(_ tools: ShardTools) {
+    self.tools = tools
+    nextTurnover = tools.time.now.advanced(bySeconds: Self.turnover)
   }
 
   var isEmpty: Bool { recent.isEmpty && earlier.isEmpty }
 
   /// Wall-clock microseconds, unique in this shard.
   func arrival() -> Int64 {
-    lastArrival = max(lastArrival + 1, time.wallClock * 1_000)
+    lastArrival = max(lastArrival + 1, tools.time.wallClock * 1_000)
     return lastArrival
   }
 
@@ -62,7 +58,7 @@ final class Collapses {
     let isRest = entry.broadcast.page?.campaign.isEmpty == true
     entry.collapse.hasWaited = record != nil || isRest || entry.broadcast.page?.hasWaited == true
     guard !entry.isOfCampaign, entry.request?.audience?.isSmall != false else { return }
-    let date = Intake.dateForOrder(entry.delivery.properties, published: entry.identity.published, at: time.wallClock)
+    let date = Intake.dateForOrder(entry.delivery.properties, published: entry.identity.published, at: tools.time.wallClock)
     entry.collapse.arrival =
       record?.arrival ?? Arrival(published: date, number: isRest ? 0 : entry.source.takenAhead?.number ?? arrival())
   }
@@ -86,7 +82,7 @@ final class Collapses {
 
   /// See ``InFlight/collapseNote(of:_:)``.
   func note(of entry: InFlight, _ campaign: Campaign) -> CollapseNote? {
-    entry.collapseNote(of: campaign, apps.id(of: entry.identity.app))
+    entry.collapseNote(of: campaign, tools.apps.id(of: entry.identity.app))
   }
 
   /// The request waits in the worker because its provider is in trouble, or has waited before.
@@ -108,7 +104,7 @@ final class Collapses {
     guard !isEmpty else { return }
     let order = entry.collapseOrder
     var notes: [CollapseNote] = []
-    for place in entry.collapsePlaces(of: index, apps.id(of: entry.identity.app)) {
+    for place in entry.collapsePlaces(of: index, tools.apps.id(of: entry.identity.app)) {
       guard let newest = newest(in: place), newest.isReplaced(by: order) else { continue }
       learn(order, in: place)
       notes.append(CollapseNote(place: place, order: order, until: entry.identity.deadline))
@@ -116,15 +112,15 @@ final class Collapses {
     _ = store(notes, for: nil)
   }
 
-  private func places(of entry: InFlight) -> [CollapsePlace] { entry.collapsePlaces(apps.id(of: entry.identity.app)) }
+  private func places(of entry: InFlight) -> [CollapsePlace] { entry.collapsePlaces(tools.apps.id(of: entry.identity.app)) }
 
   // MARK: requests that are to be sent
 
   /// Whether the registry must be asked for newer requests first. If true, ``onAnswered`` follows. For
   /// waited requests only.
   func asksFirst(_ entry: InFlight, _ waiting: PoolLanes.Waiting, _ pool: Int) -> Bool {
-    guard entry.isReplaceable, registry != nil else { return false }
-    if let time = entry.collapse.knownAt, self.time.now.seconds(since: time) < Self.longestKnown { return false }
+    guard entry.isReplaceable, tools.registry != nil else { return false }
+    if let time = entry.collapse.knownAt, tools.time.now.seconds(since: time) < Self.longestKnown { return false }
     let places = entry.collapse.broadcastNote.map { [$0.place] } ?? places(of: entry)
     guard !places.isEmpty else { return false }
     ask(Question(places: places, waiting: waiting, pool: pool))
@@ -141,7 +137,7 @@ final class Collapses {
       return newest(in: note.place).map { note.order.isReplaced(by: $0) } ?? false
     }
     let order = entry.collapseOrder
-    return entry.collapsePlaces(of: index, apps.id(of: entry.identity.app)).contains { place in
+    return entry.collapsePlaces(of: index, tools.apps.id(of: entry.identity.app)).contains { place in
       newest(in: place).map { order.isReplaced(by: $0) } ?? false
     }
   }
@@ -157,14 +153,14 @@ final class Collapses {
 
   func learn(_ order: CollapseOrder, in place: CollapsePlace) {
     if let known = recent[place], known >= order { return }
-    if recent.count >= Self.most || time.now >= nextTurnover { turnOver() }
+    if recent.count >= Self.most || tools.time.now >= nextTurnover { turnOver() }
     recent[place] = order
   }
 
   private func turnOver() {
     earlier = recent
     recent = [:]
-    nextTurnover = time.now.advanced(bySeconds: Self.turnover)
+    nextTurnover = tools.time.now.advanced(bySeconds: Self.turnover)
   }
 
   // MARK: known in the fleet
@@ -173,7 +169,7 @@ final class Collapses {
   /// - Parameter request: the request that waits for them; nil if none does.
   /// - Returns: false if they are dropped.
   func store(_ notes: [CollapseNote], for request: RequestReference?) -> Bool {
-    guard registry != nil, !notes.isEmpty, underWay + self.notes.count < Self.mostUnderWay else { return false }
+    guard tools.registry != nil, !notes.isEmpty, underWay + self.notes.count < Self.mostUnderWay else { return false }
     for note in notes { self.notes[note.place, default: note].merge(note) }
     if let request { requests.append(request) }
     return true
@@ -183,7 +179,7 @@ final class Collapses {
 
   /// Sends the turn's notes and questions to the registry.
   func flush() {
-    if time.now >= nextTurnover, !isEmpty { turnOver() }
+    if tools.time.now >= nextTurnover, !isEmpty { turnOver() }
     storeNotes()
     askQuestions()
   }
@@ -200,7 +196,7 @@ final class Collapses {
       rest = rest.dropFirst(portion.count)
       let isLast = rest.isEmpty
       underWay += portion.count
-      registry?.call(.write(.notes) { store, _ in try store.noteWaiting(portion) }) { [weak self] _ in
+      tools.registry?.call(.write(.notes) { store, _ in try store.noteWaiting(portion) }) { [weak self] _ in
         self?.underWay -= portion.count
         if isLast { self?.onNoted?(owing) }
       }
@@ -212,7 +208,7 @@ final class Collapses {
     let asked = questions
     questions = []
     let places = asked.flatMap(\.places)
-    registry?.call(.read { try $0.newestWaiting(in: places) }) { [weak self] result in
+    tools.registry?.call(.read { try $0.newestWaiting(in: places) }) { [weak self] result in
       if case .success(let orders) = result {
         for (place, order) in zip(places, orders) { if let order { self?.learn(order, in: place) } }
       }
