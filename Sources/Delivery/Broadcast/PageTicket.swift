@@ -109,35 +109,34 @@ extension PageTicket {
       }
     }
     if let bytes = headers.string(failuresHeader) {
-      var reader = Reader(bytes: bytes, at: 0)
-      guard let failures = reader.devices(), failures.count <= ticket.failed else { return .unreadable }
+      guard let failures = devices(bytes[...]), failures.count <= ticket.failed else { return .unreadable }
       ticket.failures = failures
     }
     if let bytes = headers.string(countsHeader) {
-      var reader = Reader(bytes: bytes, at: 0)
-      guard let counts = reader.failureCounts() else { return .unreadable }
+      guard let counts = failureCounts(bytes[...]) else { return .unreadable }
       ticket.failureCounts = counts
     }
     return .ticket(ticket)
   }
 
   private init?(_ bytes: [UInt8]) {
-    var reader = Reader(bytes: bytes, at: 1)
-    guard let flags = reader.byte(), let number = reader.integer(), let copy = reader.integer(), let after = reader.integer(),
-      let upTo = reader.integer(), let deadline = reader.integer(), let sent = reader.integer(), let failed = reader.integer(),
-      let length = reader.byte(), let campaign = reader.bytes(Int(length)), Self.counts.contains(number),
-      Self.counts.contains(sent), Self.counts.contains(failed)
+    var rest = bytes.dropFirst()
+    guard let flags = rest.popFirst(), let number = rest.takeNumber(), let copy = rest.takeNumber(),
+      let after = rest.takeNumber(), let upTo = rest.takeNumber(), let deadline = rest.takeNumber(),
+      let sent = rest.takeNumber(), let failed = rest.takeNumber(), let length = rest.popFirst(),
+      let campaign = rest.take(Int(length)), Self.counts.contains(number), Self.counts.contains(sent),
+      Self.counts.contains(failed)
     else { return nil }
-    self.init(campaign: campaign, number: number, copy: copy, after: after, upTo: upTo, deadline: deadline)
+    self.init(campaign: Array(campaign), number: number, copy: copy, after: after, upTo: upTo, deadline: deadline)
     self.sent = sent
     self.failed = failed
     isLast = flags & Flag.isLast != 0
     for (flag, failure) in Flag.reported where flags & flag != 0 { reported.insert(failure) }
     guard flags & Flag.isBegun != 0 else {
-      guard reader.isAtEnd else { return nil }
+      guard rest.isEmpty else { return nil }
       return
     }
-    guard let pending = reader.devices() else { return nil }
+    guard let pending = Self.devices(rest) else { return nil }
     self.pending = pending
   }
 
@@ -171,43 +170,40 @@ extension PageTicket {
     headers.append(Self.failuresHeader, .string(failed))
   }
 
-  private struct Reader {
-    let bytes: [UInt8]
-    var at: Int
-    var isAtEnd: Bool { at == bytes.count }
-
-    mutating func byte() -> UInt8? { bytes(1)?.first }
-
-    mutating func bytes(_ count: Int) -> [UInt8]? {
-      guard count <= bytes.count - at else { return nil }
-      defer { at += count }
-      return Array(bytes[at..<at + count])
+  private static func failureCounts(_ bytes: ArraySlice<UInt8>) -> [FailureCount]? {
+    var counts: [FailureCount] = []
+    var rest = bytes
+    while let platform = rest.popFirst() {
+      guard let error = rest.popFirst().flatMap({ PushError(code: $0) }), let devices = rest.takeNumber(),
+        Self.counts.contains(devices)
+      else { return nil }
+      counts.add(error, on: platform == 0 ? nil : Platform(rawValue: platform - 1), devices: devices)
     }
-
-    mutating func integer() -> Int64? {
-      bytes(8).map { $0.reduce(0) { $0 << 8 | Int64($1) } }
-    }
-
-    mutating func failureCounts() -> [FailureCount]? {
-      var counts: [FailureCount] = []
-      while !isAtEnd {
-        guard let platform = byte(), let error = byte().flatMap({ PushError(code: $0) }), let devices = integer(),
-          PageTicket.counts.contains(devices)
-        else { return nil }
-        counts.add(error, on: platform == 0 ? nil : Platform(rawValue: platform - 1), devices: devices)
-      }
-      return counts
-    }
-
-    mutating func devices() -> [Device]? {
-      var devices: [Device] = []
-      while !isAtEnd {
-        guard let id = integer(), let salt = integer() else { return nil }
-        devices.append(Device(id: id, salt: salt))
-      }
-      return devices
-    }
+    return counts
   }
+
+  private static func devices(_ bytes: ArraySlice<UInt8>) -> [Device]? {
+    var devices: [Device] = []
+    var rest = bytes
+    while !rest.isEmpty {
+      guard let id = rest.takeNumber(), let salt = rest.takeNumber() else { return nil }
+      devices.append(Device(id: id, salt: salt))
+    }
+    return devices
+  }
+}
+
+/// Reads workers' notes.
+extension ArraySlice<UInt8> {
+  /// Removes the first bytes and returns them; nil if there are fewer.
+  mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
+    guard count <= self.count else { return nil }
+    defer { removeFirst(count) }
+    return prefix(count)
+  }
+
+  /// Removes a big-endian number and returns it; nil if there are fewer bytes.
+  mutating func takeNumber(bytes: Int = 8) -> Int64? { take(bytes)?.reduce(0) { $0 << 8 | Int64($1) } }
 }
 
 extension [UInt8] {

@@ -168,29 +168,24 @@ enum SettledTargets {
     var states: [Recipient.State?] = []
     var names: [UInt64] = []
     let isNamed = bytes.first == Mark.named
-    var index = isNamed ? 1 : 0
-    func take(_ count: Int) -> ArraySlice<UInt8>? {
-      guard count <= bytes.count - index else { return nil }
-      defer { index += count }
-      return bytes[index..<index + count]
-    }
-    while index < bytes.count {
+    var rest = bytes.dropFirst(isNamed ? 1 : 0)
+    while !rest.isEmpty {
       if isNamed {
-        guard let name = take(8) else { return }
-        names.append(name.reduce(0) { $0 << 8 | UInt64($1) })
+        guard let name = rest.takeNumber() else { return }
+        names.append(UInt64(bitPattern: name))
       }
-      guard let mark = take(1)?.first else { return }
+      guard let mark = rest.popFirst() else { return }
       switch mark {
       case Mark.waiting, Mark.same: states.append(nil)
       case Mark.delivered:
-        guard let length = take(1)?.first, let name = take(Int(length)) else { return }
+        guard let length = rest.popFirst(), let name = rest.take(Int(length)) else { return }
         states.append(.delivered(name: Array(name)))
       case Mark.failed:
-        guard let code = take(1)?.first, let error = PushError(code: code) else { return }
+        guard let code = rest.popFirst(), let error = PushError(code: code) else { return }
         states.append(.failed(error))
       case Mark.postponed:
-        guard let time = take(6) else { return }
-        states.append(.postponed(until: min(time.reduce(0) { $0 << 8 | Int64($1) } - lag, deadline)))
+        guard let time = rest.takeNumber(bytes: 6) else { return }
+        states.append(.postponed(until: min(time - lag, deadline)))
       default: return
       }
     }
