@@ -8,13 +8,16 @@ import Wire
 /// Keeps one connection to one of several brokers. Reconnects with growing pauses and jitter whenever the connection ends.
 public final class BrokerConnection {
   /// Makes the machine for a new connection. Set it before `start`.
-  public var makeMachine: ((BrokerURI) -> any Machine)?
+  public var makeMachine: ((ConnectionSettings) -> any Machine)?
 
   /// Tried in turn. A change applies from the next attempt on. Never empty.
   public var brokers: [BrokerAddress]
 
   package typealias Dial = (_ machine: any Machine, _ broker: BrokerAddress) -> any Transport
 
+  /// The connection's name in the broker's management interface.
+  private let name: String
+  private let heartbeat: UInt16
   private let time: Turn
   private let dial: Dial
   private var transport: (any Transport)?
@@ -30,15 +33,18 @@ public final class BrokerConnection {
   }
   private var isDue = false
 
-  package init(time: Turn, brokers: [BrokerAddress], dial: @escaping Dial) {
+  /// - Parameter heartbeat: as ``ConnectionSettings/heartbeat``.
+  package init(time: Turn, brokers: [BrokerAddress], name: String, heartbeat: UInt16 = 10, dial: @escaping Dial) {
     self.time = time
     self.brokers = brokers
+    self.name = name
+    self.heartbeat = heartbeat
     self.dial = dial
     next = Int.random(in: 0..<brokers.count, using: &time.random)
   }
 
-  public convenience init(loop: EventLoop, brokers: [BrokerAddress]) {
-    self.init(time: loop.time, brokers: brokers) { [unowned loop] in loop.dial($0, to: $1) }
+  public convenience init(loop: EventLoop, brokers: [BrokerAddress], name: String, heartbeat: UInt16 = 10) {
+    self.init(time: loop.time, brokers: brokers, name: name, heartbeat: heartbeat) { [unowned loop] in loop.dial($0, to: $1) }
   }
 
   /// Host and port of the connection, without credentials; "none" if there is no connection.
@@ -49,7 +55,8 @@ public final class BrokerConnection {
     guard !isStopped, !isPaused else { return }
     let broker = brokers[next % brokers.count]
     next += 1
-    guard let machine = makeMachine?(broker.uri) else { return }
+    let settings = ConnectionSettings(broker: broker.uri, name: name, heartbeat: heartbeat)
+    guard let machine = makeMachine?(settings) else { return }
     dialled = broker.uri
     transport = dial(machine, broker)
   }

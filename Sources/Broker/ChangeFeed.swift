@@ -19,7 +19,6 @@ package final class ChangeFeed {
   package var onQueueLost: (() -> Void)?
   package var onEnded: (() -> Void)?
 
-  private let settings: (BrokerURI) -> ConnectionSettings
   private let content: Content
   private let subscription: Consumer.Subscription
   private let noteReader: NoteReader
@@ -58,7 +57,6 @@ package final class ChangeFeed {
 
   package init(
     _ content: Content, queue: String, prefetch: Int, noteReader: NoteReader, time: Turn, log: Log,
-    settings: @escaping (BrokerURI) -> ConnectionSettings,
     connection: @escaping () -> BrokerConnection
   ) {
     self.content = content
@@ -67,7 +65,6 @@ package final class ChangeFeed {
       queue: queue, prefetch: UInt16(min(prefetch, content.prefetch)), isOrdered: true)
     self.time = time
     self.log = log
-    self.settings = settings
     makeConnection = connection
   }
 
@@ -130,9 +127,8 @@ package final class ChangeFeed {
 
   private func open() {
     let connection = makeConnection()
-    connection.makeMachine = { [unowned self] broker in
-      let consumer = Consumer(
-        settings: settings(broker), queues: [subscription], maximumBody: content.largest, handler: self)
+    connection.makeMachine = { [unowned self] settings in
+      let consumer = Consumer(settings: settings, queues: [subscription], maximumBody: content.largest, handler: self)
       self.consumer = consumer
       window = ChangeWindow()
       return consumer

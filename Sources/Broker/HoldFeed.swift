@@ -51,7 +51,6 @@ package final class HoldFeed {
   package var onQueueLost: (() -> Void)?
   package var onEnded: (() -> Void)?
 
-  private let settings: (BrokerURI) -> ConnectionSettings
   private let makeConnection: () -> BrokerConnection
   private let time: Turn
   private let log: Log
@@ -64,13 +63,11 @@ package final class HoldFeed {
   private var isDraining = false
 
   package init(
-    time: Turn, log: Log, maximumBody: Int, settings: @escaping (BrokerURI) -> ConnectionSettings,
-    connection: @escaping () -> BrokerConnection
+    time: Turn, log: Log, maximumBody: Int, connection: @escaping () -> BrokerConnection
   ) {
     self.time = time
     self.log = log
     self.maximumBody = maximumBody
-    self.settings = settings
     makeConnection = connection
   }
 
@@ -140,8 +137,8 @@ package final class HoldFeed {
   private func open() {
     guard connection == nil else { return }
     let connection = makeConnection()
-    connection.makeMachine = { [unowned self] broker in
-      let consumer = Consumer(settings: settings(broker), queues: [], maximumBody: maximumBody, handler: self)
+    connection.makeMachine = { [unowned self] settings in
+      let consumer = Consumer(settings: settings, queues: [], maximumBody: maximumBody, handler: self)
       self.consumer = consumer
       for index in holds.indices { subscribe(index, consumer) }
       return consumer

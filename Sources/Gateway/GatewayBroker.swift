@@ -54,7 +54,7 @@ final class GatewayBroker {
     self.topology = topology
     self.log = log
     self.figures = figures
-    connection = BrokerConnection(loop: loop, brokers: brokers)
+    connection = BrokerConnection(loop: loop, brokers: brokers, name: "pushfleet gateway, \(ThisProcess.name)")
     // Unpredictable, because the number is all that authenticates an answer.
     lastQuestion = UInt64.random(in: 0..<(1 << 62))
     connection.makeMachine = { [unowned self] in make($0) }
@@ -68,12 +68,11 @@ final class GatewayBroker {
 
   func start() { connection.start() }
 
-  private func make(_ broker: BrokerURI) -> Publisher {
+  private func make(_ settings: ConnectionSettings) -> Publisher {
     let publisher = Publisher(
-      settings: ConnectionSettings(broker: broker, name: "pushfleet gateway, \(ThisProcess.name)"), window: Self.window,
-      maximumReply: Self.maximumAnswer, handler: self)
+      settings: settings, window: Self.window, maximumReply: Self.maximumAnswer, handler: self)
     self.publisher = publisher
-    user = broker.user.isEmpty ? nil : Array(broker.user.utf8)
+    user = settings.broker.user.isEmpty ? nil : Array(settings.broker.user.utf8)
     return publisher
   }
 

@@ -110,11 +110,11 @@ final class WebhookSender {
 
   private func open() {
     guard connection == nil, isWanted, !rest.isOn, !isStopping else { return }
-    let connection = BrokerConnection(loop: loop, brokers: service.brokers)
-    connection.makeMachine = { [unowned self] broker in
+    let connection = BrokerConnection(loop: loop, brokers: service.brokers, name: "pushfleet webhooks, \(name)")
+    connection.makeMachine = { [unowned self] settings in
       let consumer = Consumer(
-        settings: ConnectionSettings(broker: broker, name: "pushfleet webhooks, \(name)"),
-        queues: [.init(queue: queue, prefetch: UInt16(GatheredEvents.most))], maximumBody: Self.longestEvent, handler: self)
+        settings: settings, queues: [.init(queue: queue, prefetch: UInt16(GatheredEvents.most))],
+        maximumBody: Self.longestEvent, handler: self)
       self.consumer = consumer
       return consumer
     }

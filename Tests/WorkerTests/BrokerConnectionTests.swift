@@ -12,7 +12,7 @@ struct BrokerConnectionTests {
   func heldBriefly() throws {
     let loop = try EventLoop()
     let connection = BrokerConnection(
-      loop: loop, brokers: [BrokerAddress(uri: try BrokerURI(parsing: "amqp://127.0.0.1"), tls: nil)])
+      loop: loop, brokers: [BrokerAddress(uri: try BrokerURI(parsing: "amqp://127.0.0.1"), tls: nil)], name: "test")
     var pauses: [Double] = []
     for round in 0..<8 {
       connection.established(at: time(Double(round)))

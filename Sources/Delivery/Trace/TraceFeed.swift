@@ -31,8 +31,7 @@ package final class TraceFeed: PublisherHandler {
   private static let closeTimeout = 2.0
 
   package init(
-    _ settings: TraceSettings, topology: Topology, connection: BrokerConnection, time: Turn, log: Log,
-    connectionSettings: @escaping (BrokerURI) -> ConnectionSettings
+    _ settings: TraceSettings, topology: Topology, connection: BrokerConnection, time: Turn, log: Log
   ) {
     self.settings = settings
     self.topology = topology
@@ -40,8 +39,8 @@ package final class TraceFeed: PublisherHandler {
     self.time = time
     self.log = log
     recorder = TraceRecorder(perSecond: settings.perSecond)
-    connection.makeMachine = { [unowned self] broker in
-      let publisher = Publisher(settings: connectionSettings(broker), window: Self.window, handler: self)
+    connection.makeMachine = { [unowned self] settings in
+      let publisher = Publisher(settings: settings, window: Self.window, handler: self)
       self.publisher = publisher
       return publisher
     }

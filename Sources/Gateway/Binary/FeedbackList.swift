@@ -34,15 +34,14 @@ final class FeedbackList: ConsumerHandler {
   ///   - count: number of ready messages in the queue; at least 1.
   ///   - ended: called when the connection is closed.
   func begin(
-    count: Int, connection: BrokerConnection, settings: @escaping (BrokerURI) -> ConnectionSettings,
-    ended: @escaping (FeedbackList) -> Void
+    count: Int, connection: BrokerConnection, ended: @escaping (FeedbackList) -> Void
   ) {
     self.connection = connection
     self.ended = ended
     expected = min(count, Self.most)
-    connection.makeMachine = { [unowned self] broker in
+    connection.makeMachine = { [unowned self] settings in
       let consumer = Consumer(
-        settings: settings(broker), queues: [.init(queue: queue, prefetch: UInt16(expected))], maximumBody: 16 * 1024,
+        settings: settings, queues: [.init(queue: queue, prefetch: UInt16(expected))], maximumBody: 16 * 1024,
         handler: self)
       self.consumer = consumer
       return consumer

@@ -53,10 +53,10 @@ final class FeedbackService {
       guard let count else { return list.fail() }
       guard count > 0, list.reader != nil else { return list.end() }
       lists[ObjectIdentifier(list)] = list
-      list.begin(
-        count: count, connection: BrokerConnection(loop: context.loop, brokers: context.broker.brokers),
-        settings: { ConnectionSettings(broker: $0, name: "pushfleet gateway, \(ThisProcess.name), feedback service") }
-      ) { [weak self] list in
+      let connection = BrokerConnection(
+        loop: context.loop, brokers: context.broker.brokers,
+        name: "pushfleet gateway, \(ThisProcess.name), feedback service")
+      list.begin(count: count, connection: connection) { [weak self] list in
         guard let self else { return }
         context.figures.binary.feedback += list.taken
         lists[ObjectIdentifier(list)] = nil

@@ -40,13 +40,12 @@ final class FleetStatus {
   init(_ topology: Topology, loop: EventLoop, brokers: [BrokerAddress]) {
     self.topology = topology
     self.loop = loop
-    connection = BrokerConnection(loop: loop, brokers: brokers)
+    connection = BrokerConnection(
+      loop: loop, brokers: brokers, name: "pushfleet gateway, status, \(ThisProcess.name)")
     // Unpredictable, because the number is all that authenticates an answer.
     round = UInt64.random(in: 0..<(1 << 62))
-    connection.makeMachine = { [unowned self] broker in
-      let publisher = Publisher(
-        settings: ConnectionSettings(broker: broker, name: "pushfleet gateway, status, \(ThisProcess.name)"), window: 100,
-        maximumReply: Self.maximumAnswer, handler: self)
+    connection.makeMachine = { [unowned self] settings in
+      let publisher = Publisher(settings: settings, window: 100, maximumReply: Self.maximumAnswer, handler: self)
       self.publisher = publisher
       return publisher
     }

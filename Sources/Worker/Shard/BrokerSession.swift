@@ -17,7 +17,6 @@ final class BrokerSession: Acknowledger {
   private let topology: Topology
   private let time: Turn
   private let log: Log
-  private let name: String
   private let outbox: Outbox
   private let publishing: BrokerConnection
   private let consuming: BrokerConnection
@@ -58,23 +57,21 @@ final class BrokerSession: Acknowledger {
     self.log = log
     self.outbox = outbox
     topology = configuration.topology
-    name = "pushfleet \(setup.version) worker, \(ThisProcess.name), shard \(shard)"
+    let name = "pushfleet \(setup.version) worker, \(ThisProcess.name), shard \(shard)"
     // Only one quarantine consumer per process, so that a poison message takes down no other message with it.
     lanes = LaneSubscriptions(
       prefetch: configuration.prefetch, fanOutPrefetch: configuration.fanOut.prefetch,
       laneQueues: configuration.laneQueues, takesQuarantine: shard == 0, random: &host.time.random)
-    let dial: BrokerConnection.Dial = { host.dial($0, to: $1) }
-    publishing = BrokerConnection(time: time, brokers: setup.brokers, dial: dial)
-    consuming = BrokerConnection(time: time, brokers: setup.brokers, dial: dial)
-    holds = HoldFeed(
-      time: time, log: log, maximumBody: Self.keptBody,
-      settings: { [name] in ConnectionSettings(broker: $0, name: "\(name), hold queues") },
-      connection: { [time, consuming] in BrokerConnection(time: time, brokers: consuming.brokers, dial: dial) })
-    trace = configuration.trace.map { [configuration, name] settings in
-      TraceFeed(
-        settings, topology: configuration.topology,
-        connection: BrokerConnection(time: host.time, brokers: setup.brokers, dial: dial),
-        time: host.time, log: log, connectionSettings: { ConnectionSettings(broker: $0, name: "\(name), trace") })
+    let connection = { [time] (role: String, brokers: [BrokerAddress]) in
+      BrokerConnection(time: time, brokers: brokers, name: "\(name), \(role)") { host.dial($0, to: $1) }
+    }
+    publishing = connection("publishing", setup.brokers)
+    consuming = connection("consuming", setup.brokers)
+    holds = HoldFeed(time: time, log: log, maximumBody: Self.keptBody) { [consuming] in
+      connection("hold queues", consuming.brokers)
+    }
+    trace = configuration.trace.map { [topology] settings in
+      TraceFeed(settings, topology: topology, connection: connection("trace", setup.brokers), time: host.time, log: log)
     }
     holds.onEnded = { [unowned self] in reportIfClosed() }
     trace?.onEnded = { [unowned self] in reportIfClosed() }
@@ -89,16 +86,16 @@ final class BrokerSession: Acknowledger {
         }, restore: { [unowned self] in restoreTopology() })
     }
     guard configuration.registry != nil else { return }
-    changes = makeFeed(.changes, topology.registryQueue, dial)
-    acknowledgements = makeFeed(.acknowledgements, topology.acknowledgementQueue, dial)
+    changes = makeFeed(.changes, topology.registryQueue, connection)
+    acknowledgements = makeFeed(.acknowledgements, topology.acknowledgementQueue, connection)
   }
 
-  private func makeFeed(_ content: ChangeFeed.Content, _ queue: String, _ dial: @escaping BrokerConnection.Dial) -> ChangeFeed {
+  private func makeFeed(
+    _ content: ChangeFeed.Content, _ queue: String, _ connection: @escaping (String, [BrokerAddress]) -> BrokerConnection
+  ) -> ChangeFeed {
     let feed = ChangeFeed(
       content, queue: queue, prefetch: configuration.prefetch, noteReader: NoteReader(prefix: topology.prefix), time: time,
-      log: log,
-      settings: { [name] in ConnectionSettings(broker: $0, name: "\(name), \(content.role)") },
-      connection: { [unowned self] in BrokerConnection(time: time, brokers: consuming.brokers, dial: dial) })
+      log: log, connection: { [unowned self] in connection(content.role, consuming.brokers) })
     feed.onQueueLost = { [unowned self] in restoreTopology() }
     feed.onEnded = { [unowned self] in reportIfClosed() }
     return feed
@@ -111,15 +108,13 @@ final class BrokerSession: Acknowledger {
     watch?.start()
   }
 
-  private func makePublisher(_ broker: BrokerURI) -> Publisher {
-    let publisher = Publisher(
-      settings: ConnectionSettings(broker: broker, name: "\(name), publishing"), window: Outbox.window, handler: self)
+  private func makePublisher(_ settings: ConnectionSettings) -> Publisher {
+    let publisher = Publisher(settings: settings, window: Outbox.window, handler: self)
     self.publisher = publisher
     return publisher
   }
 
-  private func makeConsumer(_ broker: BrokerURI) -> Consumer {
-    let settings = ConnectionSettings(broker: broker, name: "\(name), consuming")
+  private func makeConsumer(_ settings: ConnectionSettings) -> Consumer {
     let consumer = Consumer(
       settings: settings, queues: lanes.sources.map { lanes.subscription($0, topology) }, maximumBody: Self.keptBody,
       handler: self)

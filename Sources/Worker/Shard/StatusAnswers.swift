@@ -30,16 +30,15 @@ final class StatusAnswers: PublisherHandler {
     self.loop = loop
     self.log = log
     self.status = status
-    connection = BrokerConnection(loop: loop, brokers: brokers)
+    connection = BrokerConnection(
+      loop: loop, brokers: brokers, name: "pushfleet worker, status, \(ThisProcess.name)")
     let suffix = UInt64.random(in: 0 ... .max)
     let calls = (
       exchange: topology.controlExchange,
       queue: "\(topology.controlExchange).\(ThisProcess.pid).\(String(suffix, radix: 36))"
     )
-    connection.makeMachine = { [unowned self] broker in
-      Publisher(
-        settings: ConnectionSettings(broker: broker, name: "pushfleet worker, status, \(ThisProcess.name)"),
-        window: 100, maximumReply: Self.maximumQuestion, calls: calls, handler: self)
+    connection.makeMachine = { [unowned self] settings in
+      Publisher(settings: settings, window: 100, maximumReply: Self.maximumQuestion, calls: calls, handler: self)
     }
   }
 

@@ -20,12 +20,18 @@ class BrokerClient {
   private var connections = 0
   var isUp: Bool { connections > 0 }
 
-  init(_ configuration: Configuration, connectTimeout: Double = BrokerClient.connectTimeout) throws {
+  /// - Parameters:
+  ///   - name: of the connection.
+  ///   - heartbeat: as ``ConnectionSettings/heartbeat``.
+  init(
+    _ configuration: Configuration, name: String, heartbeat: UInt16 = 10, connectTimeout: Double = BrokerClient.connectTimeout
+  ) throws {
     self.configuration = configuration
     topology = configuration.topology
     self.connectTimeout = connectTimeout
     loop = try EventLoop()
-    connection = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
+    connection = BrokerConnection(
+      loop: loop, brokers: try configuration.brokerAddresses(), name: name, heartbeat: heartbeat)
   }
 
   /// True if SIGINT and SIGTERM end the command; false if the command handles them itself.

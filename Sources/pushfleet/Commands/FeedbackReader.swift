@@ -40,12 +40,10 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
     self.selection = selection
     self.follows = follows
     self.command = command
-    try super.init(configuration)
+    try super.init(configuration, name: "pushfleet feedback")
     let prefetch = selection.isSelective ? Self.selectivePrefetch : Self.prefetch
-    connection.makeMachine = { [unowned self] broker in
-      Consumer(
-        settings: ConnectionSettings(broker: broker, name: "pushfleet feedback"),
-        queues: [.init(queue: queue, prefetch: prefetch)], handler: self)
+    connection.makeMachine = { [unowned self] settings in
+      Consumer(settings: settings, queues: [.init(queue: queue, prefetch: prefetch)], handler: self)
     }
   }
 

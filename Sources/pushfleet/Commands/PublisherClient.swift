@@ -11,13 +11,13 @@ class PublisherClient: BrokerClient, PublisherHandler {
   ///   - window: publications that may be unconfirmed at once.
   ///   - maximumReply: bytes of a reply to keep; nil if no replies are consumed.
   init(
-    _ configuration: Configuration, connectTimeout: Double = BrokerClient.connectTimeout,
-    window: Int = 1_000, maximumReply: Int? = nil, _ settings: @escaping (BrokerURI) -> ConnectionSettings
+    _ configuration: Configuration, name: String, heartbeat: UInt16 = 10,
+    connectTimeout: Double = BrokerClient.connectTimeout, window: Int = 1_000, maximumReply: Int? = nil
   ) throws {
-    try super.init(configuration, connectTimeout: connectTimeout)
-    connection.makeMachine = { [unowned self] broker in
-      dials(broker)
-      return Publisher(settings: settings(broker), window: window, maximumReply: maximumReply, handler: self)
+    try super.init(configuration, name: name, heartbeat: heartbeat, connectTimeout: connectTimeout)
+    connection.makeMachine = { [unowned self] settings in
+      dials(settings.broker)
+      return Publisher(settings: settings, window: window, maximumReply: maximumReply, handler: self)
     }
   }
 

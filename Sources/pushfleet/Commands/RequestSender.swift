@@ -46,9 +46,8 @@ final class RequestSender: PublisherClient {
     isSigned = configuration.apps.contains { $0.producers != nil && (app == nil || $0.id == app) }
     bar = ProgressBar("sending", total: requests.totalBytes)
     try super.init(
-      configuration, connectTimeout: min(timeout, BrokerClient.connectTimeout),
-      maximumReply: report.prints == .outcomes ? Self.longestOutcome : nil
-    ) { ConnectionSettings(broker: $0, name: "pushfleet send") }
+      configuration, name: "pushfleet send", connectTimeout: min(timeout, BrokerClient.connectTimeout),
+      maximumReply: report.prints == .outcomes ? Self.longestOutcome : nil)
     requests.complain = { [unowned self] in bar.interrupt($0) }
   }
 

@@ -45,7 +45,7 @@ private final class TopologyDeclarer: PublisherClient {
 
   init(_ configuration: Configuration, holds: [String]) throws {
     self.holds = holds
-    try super.init(configuration) { ConnectionSettings(broker: $0, name: "pushfleet topology") }
+    try super.init(configuration, name: "pushfleet topology")
   }
 
   override func work() throws {

@@ -29,15 +29,15 @@ final class TraceReader: BrokerClient, ConsumerHandler {
   /// - Parameter seconds: the time after which reading fails; nil for no limit.
   init(_ configuration: Configuration, subject: TraceSubject, within seconds: Double? = nil) throws {
     self.subject = subject
-    try super.init(configuration)
+    try super.init(configuration, name: "pushfleet trace")
     if let seconds {
       loop.schedule(after: seconds) { [weak self] in
         self?.fail(.unavailable, "the trace can't be read within \(Int(seconds)) s: use `pushfleet trace`")
       }
     }
-    connection.makeMachine = { [unowned self] broker in
+    connection.makeMachine = { [unowned self] settings in
       let consumer = Consumer(
-        settings: ConnectionSettings(broker: broker, name: "pushfleet trace"),
+        settings: settings,
         queues: [
           .init(queue: queue, prefetch: 200, arguments: ["x-stream-offset": .text("last")]),
           .init(queue: queue, prefetch: 200, isOptional: true, arguments: ["x-stream-offset": .text("first")]),

@@ -26,13 +26,13 @@ struct FeedbackListTests {
   init() throws {
     let address = BrokerAddress(uri: BrokerURI(host: "broker", user: "me", password: "secret"), tls: nil)
     var driver: MachineDriver?
-    let connection = BrokerConnection(time: time, brokers: [address]) { machine, _ in
+    let connection = BrokerConnection(time: time, brokers: [address], name: "test") { machine, _ in
       let made = MachineDriver(machine)
       driver = made
       return made
     }
     list = FeedbackList(queue: "q", listsBadTokens: true, time: time, reader: reader)
-    list.begin(count: 3, connection: connection, settings: { ConnectionSettings(broker: $0) }) { _ in }
+    list.begin(count: 3, connection: connection) { _ in }
     broker = try #require(driver)
     list.ready(try #require(broker.machine as? Consumer))
   }

@@ -73,9 +73,7 @@ class LetterWalk: PublisherClient, ConsumerHandler {
     self.place = place
     self.maximumBody = maximumBody
     self.hold = hold
-    try super.init(configuration, window: 1) {
-      ConnectionSettings(broker: $0, name: place.connectionName, heartbeat: 0)
-    }
+    try super.init(configuration, name: place.connectionName, heartbeat: 0, window: 1)
     current.queue = place.queue(topology)
   }
 

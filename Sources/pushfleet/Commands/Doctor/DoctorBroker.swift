@@ -34,7 +34,7 @@ final class DoctorBroker: PublisherClient {
     uri = broker.uri
     self.hasLadder = hasLadder
     rights = BrokerRights(topology: configuration.topology, broker: broker.uri)
-    try super.init(configuration) { ConnectionSettings(broker: $0, name: "pushfleet doctor") }
+    try super.init(configuration, name: "pushfleet doctor")
     connection.brokers = [broker]
   }
 

@@ -27,9 +27,7 @@ final class FleetWatch: PublisherClient {
     self.show = show
     picture = FleetPicture(prefix: configuration.prefix, address: "", at: 0)
     (registry, registryProblem) = Self.open(configuration)
-    try super.init(configuration, maximumReply: Self.maximumAnswer) {
-      ConnectionSettings(broker: $0, name: "pushfleet status")
-    }
+    try super.init(configuration, name: "pushfleet status", maximumReply: Self.maximumAnswer)
   }
 
   private static func open(_ configuration: Configuration) -> (store: DeviceStore?, problem: String?) {
