@@ -1,8 +1,9 @@
-import AMQP
 import MachineDriver
 import TestSupport
 import Testing
 import Wire
+
+@testable import AMQP
 
 @Suite("Handshake and closes")
 struct HandshakeTests {
