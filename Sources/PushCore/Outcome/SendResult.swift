@@ -6,18 +6,6 @@ public struct SendResult: Sendable {
     case accepted(id: [UInt8], registration: [UInt8]? = nil, uniqueID: [UInt8]? = nil)
     /// `reason` is that of the dead letter, if there is one: producers may not read dead letters.
     case failed(PushError, reason: String? = nil)
-
-    fileprivate func write(to object: inout JSONObjectWriter) {
-      switch self {
-      case .accepted(let id, let registration, let uniqueID):
-        object.set("message_id", id)
-        object.set("registration_id", ifKnown: registration)
-        object.set("apns_unique_id", ifKnown: uniqueID)
-      case .failed(let code, let reason):
-        object.set("error", code.rawValue)
-        if let reason { object.set("reason", DeadLetter.bounded(reason)) }
-      }
-    }
   }
 
   public var messageID: [UInt8]
@@ -38,17 +26,54 @@ public struct SendResult: Sendable {
   /// `{"message_id":…,"app":…,"success":1,"failure":1,"canonical_ids":0,"results":[{"message_id":…},{"error":…,"reason":…}]}`.
   /// - Parameter report: of a dry run; adds `,"report":{"apns":[…],"fcm":[…]}`.
   public func json(report: DryRunReport? = nil) -> [UInt8] {
-    var line: [UInt8] = []
-    line.reserveCapacity(160 + 64 * targets.count)
-    var result = JSONObjectWriter(after: consume line)
-    result.set("message_id", messageID)
-    result.set("app", app)
-    result.set("success", Int64(success))
-    result.set("failure", Int64(failure))
-    result.set("canonical_ids", Int64(canonicalIDs))
-    result.set("results", objects: targets.count) { targets[$0].write(to: &$1) }
-    if let report { result.set("report", raw: report.json) }
-    return result.closed()
+    var body: [UInt8] = []
+    body.reserveCapacity(160 + 64 * targets.count)
+    body.append(#"{"message_id":"#)
+    body.appendSafeJSONString(messageID)
+    body.append(#","app":"#)
+    body.appendSafeJSONString(app)
+    body.append(#","success":"#)
+    body.appendDecimal(success)
+    body.append(#","failure":"#)
+    body.appendDecimal(failure)
+    body.append(#","canonical_ids":"#)
+    body.appendDecimal(canonicalIDs)
+    body.append(#","results":["#)
+    for (index, target) in targets.enumerated() {
+      if index > 0 { body.append(0x2C) }
+      Self.append(target, to: &body)
+    }
+    body.append(0x5D)
+    if let report {
+      body.append(#","report":"#)
+      body.append(contentsOf: report.json)
+    }
+    body.append(0x7D)
+    return body
+  }
+
+  private static func append(_ target: Target, to body: inout [UInt8]) {
+    switch target {
+    case .accepted(let id, let registration, let uniqueID):
+      body.append(#"{"message_id":"#)
+      body.appendSafeJSONString(id)
+      if let registration {
+        body.append(#","registration_id":"#)
+        body.appendSafeJSONString(registration)
+      }
+      if let uniqueID {
+        body.append(#","apns_unique_id":"#)
+        body.appendSafeJSONString(uniqueID)
+      }
+    case .failed(let code, let reason):
+      body.append(#"{"error":"#)
+      body.appendSafeJSONString(code.rawValue)
+      if let reason {
+        body.append(#","reason":"#)
+        body.appendSafeJSONString(DeadLetter.bounded(reason))
+      }
+    }
+    body.append(0x7D)
   }
 
   /// The result of an audience after its last device: `{"message_id":…,"success":N,"failure":N}`.
