@@ -5,7 +5,7 @@ import PackageDescription
 /// a new profile compiles every module again.
 let profile =
   Context.environment["PUSHFLEET_RECORD_PROFILE"] == nil
-  ? "-ir-profile-use=\(Context.packageDirectory)/Sources/Profile/pushes-9235422a.profdata" : "-ir-profile-generate"
+  ? "-ir-profile-use=\(Context.packageDirectory)/Sources/Profile/pushes-9f2a9d1d.profdata" : "-ir-profile-generate"
 /// Exclusive access is checked at run time in debug builds, which every test runs, and not in release builds: docs/decisions/0006.
 /// One option makes names in the profile independent of the build's folder. The last ones give each function a section, which
 /// takes a single thread for each module.
@@ -28,7 +28,7 @@ let ordered: [LinkerSetting] = [
   .unsafeFlags(
     ["-use-ld=lld"]
       + [
-        "--symbol-ordering-file=\(Context.packageDirectory)/Sources/Profile/functions-a00a755a.txt",
+        "--symbol-ordering-file=\(Context.packageDirectory)/Sources/Profile/functions-ae7878da.txt",
         "--no-warn-symbol-ordering", "-z", "pack-relative-relocs",
       ].flatMap { ["-Xlinker", $0] }, .when(configuration: .release))
 ]

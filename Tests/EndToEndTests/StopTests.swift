@@ -140,6 +140,26 @@ struct StopTests {
       worker.outputSoFar.contains(#""because":"drainTimeout","given_back":1,"may_be_sent_twice":1"#), "\(worker.outputSoFar)")
   }
 
+  @Test("a broker that is away when the provider answers gets the acknowledgements when it is back: nothing repeats")
+  func brokerAway() throws {
+    let broker = try Broker()
+    defer { broker.stop() }
+    let site = try Site(broker: broker)
+    try site.startSimulator(script: ["*": ["delay_ms": 2_000]], options: ["--streams", "100"], settings: "drainTimeout: 60,")
+    try site.declareTopology()
+    let tokens = (0..<20).map(token)
+    try site.send(tokens: tokens)
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    #expect(journal.waitForLines(tokens.count, seconds: 60))
+    worker.signal(Self.terminate)
+    // Its start takes longer than the answers.
+    try broker.restart()
+    #expect(worker.wait() == 0, "\(worker.outputSoFar)")
+    #expect(try eventually { try site.depths(["send.normal", "quarantine", "dead"]) == [0, 0, 0] })
+    #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: tokens.map { ($0, 1) }))
+  }
+
   @Test("a second signal ends it at once", arguments: [(15, 15), (2, 2)] as [(Int32, Int32)])
   func signalledTwice(_ first: Int32, _ second: Int32) throws {
     let site = try Site()
