@@ -29,8 +29,6 @@ public enum ConnectionEnd: Error, Equatable, Sendable {
   case confirmTimedOut
   /// A declaration got no answer in time.
   case commandTimedOut
-  /// The broker didn't answer the last acknowledgements. It may deliver their messages again.
-  case acknowledgementsUnanswered
   /// The peer violated the protocol. The text says where.
   case protocolError(String)
   case transport(TransportEnd)
@@ -98,7 +96,6 @@ extension ConnectionEnd: CustomStringConvertible {
     case .handshakeTimedOut: "broker did not finish the handshake in time"
     case .confirmTimedOut: "broker did not confirm a publish in time"
     case .commandTimedOut: "broker did not answer a declaration in time"
-    case .acknowledgementsUnanswered: "broker did not answer the last acknowledgements"
     case .protocolError(let what): "broker broke the protocol: \(what)"
     case .transport(let end): end.description
     }

@@ -10,8 +10,8 @@ public struct ConnectionSettings: Sendable {
 
   /// Seconds from the opening of the transport until the connection is ready to work.
   static let handshakeTimeout = 10.0
-  /// Seconds for the broker's answer to each step of a close. A busy broker needs several to store the last acknowledgements.
-  static let closeTimeout = 10.0
+  /// Seconds.
+  static let closeTimeout = 5.0
 
   public init(broker: BrokerURI, name: String = "pushfleet", heartbeat: UInt16 = 10, frameMax: UInt32 = 131_072) {
     self.broker = broker

@@ -76,6 +76,7 @@ public final class Consumer: ConnectionRole {
   /// `close` was called and the last commits are sent.
   private var isClosing = false
   private var isClosingInTurn = false
+  private var endedUnanswered = false
   /// True if all wanted queues have been consumed at least once since the channel was opened.
   private var hasBeenReady = false
   /// True if `ready` must be reported: the channel is new, or the broker has ended a consumption.
@@ -151,6 +152,9 @@ public final class Consumer: ConnectionRole {
   }
 
   private var isCommitted: Bool { channels.allSatisfy { !$0.isOpen || $0.commits == 0 && $0.window.waiting == 0 } }
+
+  /// True if the broker hasn't answered the last acknowledgements of a closed consumer. It may deliver their messages again.
+  public var isUnanswered: Bool { endedUnanswered || isClosing && !isCommitted }
 
   /// True if nothing is consumed, so no delivery follows.
   package var isCancelled: Bool { states.allSatisfy { $0 == .cancelled } }
@@ -418,7 +422,7 @@ public final class Consumer: ConnectionRole {
   func connectionEnded(_ end: ConnectionEnd) {
     generation &+= 1
     isInterrupted = true
-    let end = end == .closedHere && isClosing && !isCommitted ? .acknowledgementsUnanswered : end
+    endedUnanswered = isUnanswered
     for channel in channels { channel.reset() }
     isDraining = false
     isClosing = false

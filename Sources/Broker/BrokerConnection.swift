@@ -96,6 +96,12 @@ public final class BrokerConnection {
   }
 }
 
+extension Consumer {
+  package func logIfUnanswered(_ log: Log) {
+    if isUnanswered { log.warning("the broker did not answer the last acknowledgements: it may deliver these requests again") }
+  }
+}
+
 /// A broker's address, with its TLS settings for `amqps`.
 public struct BrokerAddress: Sendable {
   package let uri: BrokerURI

@@ -130,6 +130,8 @@ package final class HoldFeed {
     consumer?.close()
   }
 
+  package func logIfUnanswered() { consumer?.logIfUnanswered(log) }
+
   package func reload(_ brokers: [BrokerAddress]) { connection?.brokers = brokers }
 
   // MARK: - The connection
@@ -184,6 +186,7 @@ extension HoldFeed: ConsumerHandler {
   package func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     guard consumer === self.consumer else { return }
     self.consumer = nil
+    consumer.logIfUnanswered(log)
     forgetDeliveries()
     onLost?()
     defer { onEnded?() }

@@ -183,11 +183,11 @@ struct ConsumerChannelsTests {
     script.consumer.closeInTurn()
     let answer = [Say.cancelOK("0.1"), Say.transactionOK + Say.commitOK, Say.channelCloseOK]
     for number in 0..<answers {
-      script.wait(8)
+      script.wait(4)
       script.say(answer[number])
       #expect(script.recorder.events.isEmpty)
     }
-    script.wait(9)
+    script.wait(4)
     #expect(script.recorder.events.isEmpty && script.driver.isOpen)
     script.wait(1.1)
     #expect(script.recorder.events == [.ended(answers == 3 ? .closedHere : .heartbeatMissed)])

@@ -152,6 +152,7 @@ final class SendModel {
 
     var isIdle: Bool { pipeline.isIdle }
     var hasNothingUnderway: Bool { pipeline.hasNothingUnderway }
+    func drain() { pipeline.dispatcher.isDraining = true }
 
     func accept(_ message: Message) {
       lastTag += 1

@@ -39,6 +39,41 @@ struct SendModelTests {
     #expect(model.asked[1] == 1)
   }
 
+  @Test("a stopping worker acknowledges a request whose dead letter was confirmed without a channel")
+  func confirmedWhileStopping() throws {
+    let model = try SendModel(workers: 1)
+    let worker = model.workers[0]
+    model.publish(1)
+    model.deliver(to: 0)
+    model.send(0)
+    model.answer(0, .refused, at: 0)
+    worker.drain()
+    model.loseChannel(0)
+    model.confirm(0, isHeardOf: true)
+    #expect(model.dead == [1] && !worker.hasNothingUnderway)
+    model.deliver(to: 0)
+    #expect(worker.hasNothingUnderway && worker.held.isEmpty && worker.nextPublication() == nil)
+  }
+
+  @Test("a stopping worker that gets a begun list back leaves its other targets to another worker")
+  func listWhileStopping() throws {
+    let model = try SendModel(workers: 1)
+    let worker = model.workers[0]
+    model.publish(1)
+    let tokens = (1...2).map { "\"\(String(repeating: "0", count: 63))\($0)\"" }
+    model.queue[0].body = Array("{\"registration_ids\":[\(tokens.joined(separator: ","))]}".utf8)
+    model.deliver(to: 0)
+    model.send(0)
+    model.answer(0, .delivered, at: 0)
+    worker.drain()
+    model.loseChannel(0)
+    model.deliver(to: 0)
+    let (slot, publication) = try #require(worker.nextPublication())
+    #expect(publication.kind == .retry && !worker.hasNothingUnderway)
+    worker.settle(slot, isHeardOf: true)
+    #expect(worker.hasNothingUnderway && worker.held.isEmpty)
+  }
+
   @Test("if channels are lost, each acknowledged request has reached the provider or is kept on a queue")
   func lostChannels() throws {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))

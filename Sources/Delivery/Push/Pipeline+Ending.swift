@@ -27,7 +27,9 @@ extension Pipeline: OutboxOwner {
     case .resume:
       switch entry.broadcast.work?.stage {
       case nil where entry.recipients.isEmpty: start(entry)
-      case nil, .sending: passGates(entry)
+      case nil, .sending:
+        passGates(entry)
+        if dispatcher.isDraining { handOverBegunLists() }
       // The copy for the ladder was withdrawn unsent, and the page was redelivered here. Its ticket has the remaining devices.
       case .ending: conclude(entry) { putOffWhenSafe(entry) }
       case .asking, .chaining: return
@@ -162,6 +164,8 @@ extension Pipeline: OutboxOwner {
   package func outboxDrained() { dispatchAll() }
 
   private func acknowledge(_ entry: InFlight) {
+    // A stopping worker waits for the redelivery, which it acknowledges.
+    if entry.ledger.isOrphan, dispatcher.isDraining, entry.identity.fingerprint != nil, entry.broadcast.work == nil { return }
     observers.note(.acknowledged(pools: dispatcher.pools), entry)
     if !entry.ledger.isOrphan {
       backpressure.acknowledge(entry.delivery.token, entry.source.hold)

@@ -76,7 +76,7 @@ package final class Pipeline {
 
   /// No request is in hand and no publication is unconfirmed.
   package var isIdle: Bool { table.count == 0 && backpressure.ahead.isEmpty && dispatcher.outbox.backlog == 0 }
-  /// No push is unanswered and no publication is unconfirmed: requests in hand have not begun. A begun request whose channel was
+  /// No push is unanswered and no publication is unconfirmed: requests in hand have not begun. A request whose channel was
   /// lost is under way until it is redelivered.
   package var hasNothingUnderway: Bool {
     dispatcher.outbox.backlog == 0 && backpressure.ahead.isEmpty && dispatcher.onStreams == 0

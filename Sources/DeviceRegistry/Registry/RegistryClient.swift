@@ -99,7 +99,7 @@ public final class RegistryClient: RegistryHandler {
     let limit: Int
     /// The purges of each call, with the days for which the records are kept.
     let calls: [[(records: Purge, days: Int64)]]
-    /// True if a call that removes a tenth of the limit is repeated a second later.
+    /// True if a call that reaches the limit is repeated a second later.
     var goesOn = false
     var next = MonotonicTime(nanoseconds: 0)
   }
@@ -135,7 +135,7 @@ public final class RegistryClient: RegistryHandler {
           try purges.reduce(0) { try $0 + store.purge($1.records, before: now - $1.days * 86_400_000, limit: part.limit) }
         }
         call(purge) { [weak self] result in
-          if let self, part.goesOn, case .success((part.limit / 10)...) = result { upkeep[index].next = time.now }
+          if let self, part.goesOn, case .success(part.limit...) = result { upkeep[index].next = time.now }
         }
       }
     }

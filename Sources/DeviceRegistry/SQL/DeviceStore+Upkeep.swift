@@ -1,41 +1,22 @@
 import PushCore
 
 extension DeviceStore {
-  /// Removes at most `limit` records from before a time, and returns how many. Of notes, it reads the next `limit` ones.
+  /// Removes at most `limit` records from before a time, and returns how many.
   public func purge(_ records: Purge, before: Int64, limit: Int) throws(RegistryError) -> Int {
-    let notes = records == .notes ? try purgeNotes(before, limit) : 0
-    return try transaction(records.intent) { () throws(RegistryError) in
+    try transaction(records.intent) { () throws(RegistryError) in
       let values: [SQLValue] = [.int(before), .int(limit)]
       return switch records {
       case .devices: try removeDevices(SQL.goneDevices, values)
       case .activities: try removeDevices(SQL.endedActivities, values)
       case .secrets: try session.run(SQL.purgeSecrets, values)
       case .campaigns: try purgeCampaigns(values)
-      case .notes: try notes + session.run(SQL.purgeMessages, values)
+      case .notes: try session.run(SQL.purgeNotes, values) + session.run(SQL.purgeMessages, values)
       case .waiting: try session.run(SQL.purgeWaiting, values)
       case .requests: try session.run(SQL.purgeRequests, values)
       case .content: try purgeContent(values)
       case .audit: try session.run(SQL.purgeAuditEvents, values)
       }
     }
-  }
-
-  /// Begins at a random note, so that workers read different portions, and after the last note with the first one.
-  private func purgeNotes(_ before: Int64, _ limit: Int) throws(RegistryError) -> Int {
-    let last = lastPurged ?? (makeSalt(), 0)
-    var notes: [(message: Int64, device: Int64, notedAt: Int64)] = []
-    var old: [SQLValue] = []
-    _ = try lookAndWrite { () throws(RegistryError) in
-      notes = try session.all(SQL.notesAfter, [.int(last.message), .int(last.device), .int(limit)]) {
-        ($0.int(0), $0.int(1), $0.int(2))
-      }
-      old = notes.filter { $0.notedAt < before }.flatMap { [.int($0.message), .int($0.device)] }
-      return old.isEmpty ? nil : .allNotes
-    } write: { () throws(RegistryError) in
-      try session.runEach(SQL.deleteNote, old)
-    }
-    lastPurged = notes.count < limit ? (.min, .min) : notes.last.map { ($0.message, $0.device) }
-    return old.count / SQL.deleteNote.width
   }
 
   private func purgeCampaigns(_ values: [SQLValue]) throws(RegistryError) -> Int {
@@ -147,9 +128,7 @@ extension SQL {
   static let deleteCampaign = [
     ("campaign_pages", "campaign"), ("campaign_failures", "campaign"), ("campaign_unreached", "campaign"), ("campaigns", "id"),
   ].map { table, key in Statement("DELETE FROM \(table) WHERE \(key) = ?1") }
-  static let notesAfter = Statement(
-    "SELECT message, device, noted_at FROM notes WHERE (message, device) > (?1, ?2) ORDER BY message, device LIMIT ?3")
-  static let deleteNote = Statement("DELETE FROM notes WHERE message = ?1 AND device = ?2")
+  static let purgeNotes = purge("notes", by: "message, device", "noted_at <")
   static let purgeMessages = purge("messages", by: "message", "noted_at <")
   static let purgeWaiting = purge("waiting", by: "place", "until <")
   static let purgeRequests = purge("gateway_requests", by: "name", "until <=")

@@ -14,8 +14,6 @@ public final class DeviceStore {
   private var appIDs: [[UInt8]: Int64] = [:]
   private var topicIDs: [TopicName: Int64] = [:]
   private var salts: RandomNumbers
-  /// The last note that a purge has read; nil before the first purge.
-  var lastPurged: (message: Int64, device: Int64)?
   /// Replaces the database's clock, in Unix milliseconds; nil to use the database's clock.
   let clock: (() -> Int64)?
 

@@ -201,7 +201,5 @@ enum Schema {
     ALTER TABLE campaign_pages ADD COLUMN badges {blob};
     CREATE INDEX campaign_pages_by_end ON campaign_pages (campaign, page_end);
     """,
-    // Old notes are found by reading all notes in portions: docs/decisions/0024.
-    "DROP INDEX notes_by_time",
   ]
 }

@@ -237,14 +237,11 @@ final class BrokerSession: Acknowledger {
     trace?.close()
     time.schedule(after: timeout) { [weak self] in
       guard let self, onClosed != nil else { return }
-      if consumer != nil { noteUnanswered(.acknowledgementsUnanswered) }
+      consumer?.logIfUnanswered(log)
+      holds.logIfUnanswered()
       reportClosed()
     }
     reportIfClosed()
-  }
-
-  private func noteUnanswered(_ reason: ConnectionEnd) {
-    log.warning("the broker may deliver acknowledged requests again", ["reason": "\(reason)"])
   }
 
   private func reportIfClosed() {
@@ -400,7 +397,7 @@ extension BrokerSession: ConsumerHandler {
     shard?.pipeline.channelLost()
     if case .notFound = reason { restoreTopology() }
     noteEnd(consuming, "consuming", reason)
-    if onClosed != nil, reason != .closedHere { noteUnanswered(reason) }
+    consumer.logIfUnanswered(log)
     reportIfClosed()
   }
 }

@@ -327,9 +327,8 @@ package final class Shard: TurnHook {
     if control.batch.note(number, isEmpty: isEmpty) { drain() }
   }
 
-  /// Seconds for the broker to answer the last acknowledgements. With the default `drainTimeout`, a worker then ends before a
-  /// supervisor kills it.
-  static let closeTimeout = 12.0
+  /// Seconds for the broker to answer the last acknowledgements.
+  static let closeTimeout = 10.0
 
   /// Closes the broker session and the exporter of spans, then calls `onEnded`. A second call calls it at once.
   func finish(_ end: Fleet.End, within timeout: Double = closeTimeout) {
