@@ -200,13 +200,11 @@ extension DeviceStore {
     }
     var first = 0
     var badge: Int64 = 0
-    var isMoved = false
     for (place, row) in order.enumerated() {
       let device = devices[row]
       if place == 0 || devices[order[place - 1]].counter != device.counter {
         first = noted.count
         badge = device.badge
-        isMoved = false
       }
       var number = device.taken ?? noted[first...].first { $0.message == device.message }?.badge
       if number == nil {
@@ -224,9 +222,9 @@ extension DeviceStore {
           } else {
             notes.append(contentsOf: [.int(device.message), .int(device.counter), .int(device.now), .int(next)])
           }
-          if isMoved { moved.removeLast(2) }
+          // The counter has moved before.
+          if noted.count > first + 1 { moved.removeLast(2) }
           moved.append(contentsOf: [.int(device.counter), .int(next)])
-          isMoved = true
         }
       }
       tally.numbers[device.count][device.index] = number

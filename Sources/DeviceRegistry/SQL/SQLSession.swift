@@ -51,7 +51,8 @@ struct Statement: Sendable {
 
   init(_ sql: String, postgres: String? = nil, columns: [ColumnType]? = nil, block: String? = nil) {
     id = Self.nextID.wrappingAdd(1, ordering: .relaxed).oldValue
-    width = sql.matches(of: /\?([0-9]+)/).compactMap { Int($0.1) }.max() ?? 0
+    let numbers = sql.utf8.split(separator: UInt8(ascii: "?")).dropFirst()
+    width = numbers.compactMap { Int(Substring($0.prefix { 0x30...0x39 ~= $0 })) }.max() ?? 0
     self.columns = columns
     self.block = block
     common = sql
