@@ -62,9 +62,7 @@ package final class HoldFeed {
   private var places: [Int: Int] = [:]
   private var isDraining = false
 
-  package init(
-    time: Turn, log: Log, maximumBody: Int, connection: @escaping () -> BrokerConnection
-  ) {
+  package init(time: Turn, log: Log, maximumBody: Int, connection: @escaping () -> BrokerConnection) {
     self.time = time
     self.log = log
     self.maximumBody = maximumBody

@@ -192,7 +192,7 @@ struct ConsumerTests {
     #expect(script.recorder.events == [.ended(.closedHere)])
   }
 
-  @Test("A broker that answers no commit is left after the time of a close, and the end says so")
+  @Test("A broker that answers no commit is left after the time of a close, and the consumer says so")
   func closingUnanswered() {
     let script = ConsumerScript()
     script.consumer.close()

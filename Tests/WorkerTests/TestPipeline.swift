@@ -19,12 +19,14 @@ extension Applications {
 }
 
 extension ShardTools {
-  /// For a test of one part of a shard.
-  init(apps: Applications, registry: RegistryClient? = nil, time: Turn) {
+  /// For a test of parts of a shard.
+  init(
+    apps: Applications, registry: RegistryClient? = nil, steps: [RetryStep] = [], outbox: Outbox? = nil, time: Turn
+  ) {
     let log = Log(level: .error)
     self.init(
-      apps: apps, registry: registry, publications: OutcomePublications(prefix: "push", apps: apps, steps: []),
-      outbox: Outbox(time: time, log: log), time: time, log: log)
+      apps: apps, registry: registry, publications: OutcomePublications(prefix: "push", apps: apps, steps: steps),
+      outbox: outbox ?? Outbox(time: time, log: log), time: time, log: log)
   }
 }
 
@@ -44,11 +46,9 @@ extension Pipeline {
     configuration.fanOut = fanOut
     configuration.breaker.percent = Int(breaker.share * 100)
     configuration.breaker.sample = breaker.sample
-    let tools = ShardTools(
-      apps: apps, registry: registry, publications: OutcomePublications(prefix: "push", apps: apps, steps: steps),
-      outbox: outbox, time: time, log: Log(level: .error))
     self.init(
-      configuration, tools, accounts: accounts, replyQueues: replyQueues ?? ReplyQueues(time: time), resultLease: resultLease)
+      configuration, ShardTools(apps: apps, registry: registry, steps: steps, outbox: outbox, time: time), accounts: accounts,
+      replyQueues: replyQueues ?? ReplyQueues(time: time), resultLease: resultLease)
   }
 
   private static let configuration: Configuration = {

@@ -33,9 +33,7 @@ final class FeedbackList: ConsumerHandler {
   /// - Parameters:
   ///   - count: number of ready messages in the queue; at least 1.
   ///   - ended: called when the connection is closed.
-  func begin(
-    count: Int, connection: BrokerConnection, ended: @escaping (FeedbackList) -> Void
-  ) {
+  func begin(count: Int, connection: BrokerConnection, ended: @escaping (FeedbackList) -> Void) {
     self.connection = connection
     self.ended = ended
     expected = min(count, Self.most)
